@@ -1,0 +1,1 @@
+"""The paper's experiments and the simulated data they run on: one file per figure, one for the lake."""
