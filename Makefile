@@ -1,0 +1,57 @@
+# Every target sets up what it needs in .venv and reuses it until pyproject.toml changes.
+# Needed beforehand: Python 3.11 or newer, make, a C compiler.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test test-slow lint format bench docs clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.ready-run  ## map the algae bloom of a simulated lake; the report goes to build/lake
+	$(BIN)/truvar run examples/lake.toml --truth chlorophyll --report build/lake
+
+test: $(VENV)/.ready-dev  ## run the tests
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/.ready-dev  ## run the tests, the slow ones too
+	$(BIN)/python -m pytest -m ""
+
+lint: $(VENV)/.ready-dev  ## check style, types and the order of the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src
+	$(BIN)/python -m pytest -q tests/test_layers.py
+
+format: $(VENV)/.ready-dev  ## rewrite the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.ready-bench  ## measure speed
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.ready-docs  ## build the documentation into site/
+	$(BIN)/python -m mkdocs build --strict
+
+clean:  ## remove what was built, but not .venv
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests $(wildcard examples benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Which extras a stamp stands for.
+$(VENV)/.ready-run: EXTRAS := plot
+$(VENV)/.ready-dev: EXTRAS := test,plot,lint
+$(VENV)/.ready-bench: EXTRAS := bench
+$(VENV)/.ready-docs: EXTRAS := docs,plot
+
+$(VENV)/.ready-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "truvar needs Python 3.11 or newer and $(PYTHON) is not; try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
