@@ -98,13 +98,13 @@ def imports(source: str, package: tuple[str, ...]) -> Iterator[Import]:
     return walk(ast.parse(source), ())
 
 
-def layers_reached(name: str, behind_root: frozenset[str]) -> frozenset[str]:
+def layers_reached(name: str, rooms: set[str], behind_root: frozenset[str]) -> frozenset[str]:
     """The layers behind an imported name: behind a public name of the package, all of its __init__."""
     root, _, rest = name.partition(".")
+    first = rest.partition(".")[0]
     if root != "truvar":
         return frozenset()
-    first = rest.split(".")[0]
-    return frozenset({first}) if first in LAYERS or first == ENGINE else behind_root
+    return frozenset({first}) if first in rooms else behind_root
 
 
 def outside_libraries(name: str) -> frozenset[str]:
@@ -114,10 +114,12 @@ def outside_libraries(name: str) -> frozenset[str]:
 def violations(tree: Path) -> list[str]:
     """What is wrong in a source tree whose root is the package `truvar`, one line each."""
     root = tree / "__init__.py"
+    rooms = {ENGINE, *LAYERS, *(path.stem for path in tree.iterdir())}
+    unplaced = rooms - {ENGINE, *LAYERS}  # reported once, for the file itself
     behind_root: frozenset[str] = frozenset()
     if root.exists():
         for found in imports(root.read_text(encoding="utf-8"), ("truvar",)):
-            behind_root |= layers_reached(found.name, frozenset())
+            behind_root |= layers_reached(found.name, rooms, frozenset())
 
     wrong = []
     for path in sorted(tree.rglob("*.py")):
@@ -135,7 +137,7 @@ def violations(tree: Path) -> list[str]:
             excused = {
                 upward for name, function, upward in UPWARD if name == layer and function in found.functions
             }
-            too_low = layers_reached(found.name, behind_root) - open_to_it - excused
+            too_low = layers_reached(found.name, rooms, behind_root) - open_to_it - excused - unplaced
             if too_low:
                 wrong.append(f"{where}: {', '.join(sorted(too_low))} is not above {layer}")
             if layer in NUMERICAL and outside_libraries(found.name) - PERMITTED.get(layer, frozenset()):
@@ -237,6 +239,11 @@ def test_a_public_name_counts_as_all_that_the_package_imports(check):
     assert check(__init__=public, problem="from truvar import Study") == []
     (found,) = check(__init__=public, problem="", loop="import truvar as tv")
     assert "study is not above loop" in found
+
+
+def test_a_file_without_a_layer_is_found_once(check):
+    (found,) = check(__init__="from .problem import load", study="from .helpers import help", helpers="")
+    assert "helpers.py: belongs to no layer" in found
 
 
 def test_libraries_are_told_apart_from_those_whose_name_starts_alike(check):
