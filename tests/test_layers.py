@@ -29,7 +29,10 @@ LAYERS = (
     "policies",
     "loop",
     "theory",
+    "result",
+    "belief",
     "study",
+    "runner",
     "problem",
     "store",
     "backtest",
@@ -45,7 +48,7 @@ ENGINE = "_engine"  # arrays in, arrays out: open to all, knows none of them
 NUMERICAL = frozenset({ENGINE, *LAYERS[: LAYERS.index("report")]})
 
 # Imports against the order, each inside one function: (layer, function, imported layer).
-UPWARD = frozenset({("study", "plot", "report")})
+UPWARD = frozenset({("study", "plot", "report"), ("study", "run", "report"), ("study", "run", "runner")})
 
 # The extras of pyproject.toml, by what one imports.
 OPTIONAL = ("matplotlib", "sqlalchemy", "psycopg", "fastapi", "uvicorn", "httpx", "dask", "optuna", "botorch")

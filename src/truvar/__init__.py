@@ -1,0 +1,41 @@
+"""truvar decides where to measure next: truncated variance reduction for optima and level sets."""
+
+from truvar.actions import Cost, NoiseLevels, Tasks
+from truvar.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
+from truvar.domain import Domain
+from truvar.errors import Finished, TruvarError
+from truvar.fit import Learned
+from truvar.policies import Top, TruVaR
+from truvar.problem import Problem, load_problem
+from truvar.regions import LevelSet, Maximize, Minimize
+from truvar.result import Result, Suggestion
+from truvar.study import Study
+from truvar.theory import Certificate
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Certificate",
+    "ConstantBeta",
+    "Cost",
+    "Domain",
+    "Finished",
+    "Learned",
+    "LevelSet",
+    "LogBeta",
+    "Maximize",
+    "Minimize",
+    "NoiseLevels",
+    "Problem",
+    "RKHSBeta",
+    "Result",
+    "Study",
+    "Suggestion",
+    "Tasks",
+    "TheoremBeta",
+    "Top",
+    "TruVaR",
+    "TruvarError",
+    "__version__",
+    "load_problem",
+]

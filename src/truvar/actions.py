@@ -1,0 +1,273 @@
+"""What can be done next, lowered to one table: cost, noise, levels, travel and tasks all become `Candidates`.
+
+| paper | here | shape |
+|---|---|---|
+| sigma^2(x) | `Candidates.noise` | (c, K) |
+| c(x) | `Candidates.cost` | (c, K) |
+| D = D0 x {1..K} | c places with K noise levels each; flat row = place * K + level | |
+| multi-task | places of other tasks follow those of the target task | c = n x tasks |
+
+A *site* is a place the model keeps track of: a point of the domain, and with tasks a point of one task (the task's
+index is then the last coordinate). The first n sites are the points of D themselves, which M, H and L speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truvar.domain import Array, Domain, number
+from truvar.errors import TruvarError
+
+Index = NDArray[np.intp]
+NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
+CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
+
+
+# -- what the user says ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NoiseLevels:
+    """Precisions to choose from at every point: their noise variances, and what each adds to the cost."""
+
+    variance: Sequence[float]
+    cost: Sequence[float]
+
+    def __post_init__(self) -> None:
+        if len(self.variance) != len(self.cost) or len(self.variance) == 0:
+            raise TruvarError(
+                f"noise levels need as many costs as variances and at least one, but there are {len(self.variance)} "
+                f"variances and {len(self.cost)} costs"
+            )
+        for k, (variance, cost) in enumerate(zip(self.variance, self.cost, strict=True)):
+            if number(variance, f"the variance of noise level {k}") < 0:
+                raise TruvarError(f"a noise variance cannot be negative, but level {k} has {variance}")
+            if number(cost, f"the cost of noise level {k}") < 0:
+                raise TruvarError(f"a cost cannot be negative, but noise level {k} has {cost}")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """base + sum of travel rate x |x - last x| + sum of magnitude rate x |x|, by column.
+
+    The paper's 0.25 |x1 - x1'| + 4 (|x2| + 1) is `Cost(base=4, travel={"x1": 0.25}, magnitude={"x2": 4})`.
+    """
+
+    base: float | str = 0.0
+    travel: Mapping[str, float] = field(default_factory=dict)
+    magnitude: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for kind in ("travel", "magnitude"):
+            for name, rate in getattr(self, kind).items():
+                if number(rate, f"the {kind} rate of {name!r}") < 0:
+                    raise TruvarError(f"a {kind} rate cannot be negative, but that of {name!r} is {rate}")
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Correlated quantities that can be measured instead of the target, which is task 0.
+
+    The covariance between quantity i at x and j at x' is `covariance[i][j]` k(x, x'). Each task may have its own noise,
+    cost and prior mean; None takes over the study's.
+    """
+
+    covariance: Sequence[Sequence[float]]
+    names: Sequence[str]
+    noise: Sequence[float] | None = None
+    cost: Sequence[float] | None = None
+    mean: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        matrix, count = np.asarray(self.covariance, dtype=float), len(self.names)
+        if matrix.shape != (count, count) or count < 2:
+            raise TruvarError(
+                f"tasks need at least two names and a covariance of their number squared, but there are {count} names "
+                f"and the covariance has shape {matrix.shape}"
+            )
+        if not np.allclose(matrix, matrix.T) or np.linalg.eigvalsh(matrix)[0] < -1e-10 * np.trace(matrix):
+            raise TruvarError("the covariance between tasks must be symmetric and positive semi-definite")
+        if len(set(self.names)) != count:
+            raise TruvarError(f"every task must have its own name, but they are {list(self.names)}")
+        for name in ("noise", "cost", "mean"):
+            values = getattr(self, name)
+            if values is not None and len(values) != count:
+                raise TruvarError(f"tasks need one {name} per task ({count}), but there are {len(values)}")
+
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What can be done next: c places, K noise levels each. A flat row is place * K + level."""
+
+    points: Array  # (c, d'): where, with the task as last coordinate if there are tasks
+    noise: Array  # (c, K)
+    cost: Array  # (c, K)
+    where: Index | None  # (c,): the sites, or None where the points are no sites
+
+    def __len__(self) -> int:
+        return self.noise.size
+
+    @property
+    def levels(self) -> int:
+        """K, the number of noise levels."""
+        return int(self.noise.shape[1])
+
+    def take(self, places: Index) -> Candidates:
+        """The table restricted to some places."""
+        where = None if self.where is None else self.where[places]
+        return Candidates(self.points[places], self.noise[places], self.cost[places], where)
+
+
+class Actions:
+    """The user's noise, cost and tasks on a domain; `candidates(last)` is the table for the next choice."""
+
+    def __init__(self, domain: Domain, noise: NoiseLike, cost: CostLike | None, tasks: Tasks | None) -> None:
+        self.domain = domain
+        self.tasks = tasks
+        self.levels = noise if isinstance(noise, NoiseLevels) else None
+        if tasks is not None and self.levels is not None:
+            raise TruvarError(
+                "noise levels and tasks cannot be combined; give each level as a task with covariance 1 instead"
+            )
+        self._noise = noise
+        self._cost: CostLike = (0.0 if self.levels is not None else 1.0) if cost is None else cost
+        here = self._table(domain.points, np.arange(len(domain)), last=None)
+        self._check_stay(here)
+        self.sites = here.points
+
+    @property
+    def travels(self) -> bool:
+        """Whether the cost depends on the last position, which puts it outside the paper's theorem."""
+        return callable(self._cost) or (isinstance(self._cost, Cost) and any(self._cost.travel.values()))
+
+    @cached_property
+    def cheapest_and_dearest(self) -> tuple[float, float]:
+        """c_min and c_max of the paper, without travel."""
+        cost = self.candidates(None).cost
+        return float(cost.min()), float(cost.max())
+
+    def candidates(self, last: Array | None) -> Candidates:
+        """The table over all sites, seen from the last position (d,)."""
+        table = self._table(self.domain.points, np.arange(len(self.domain)), last)
+        return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)))
+
+    def at(self, points: Array, last: Array | None) -> Candidates:
+        """The table over other points (m, d), in a box or between the points of a grid."""
+        nearest = None
+        if any(not isinstance(value, (float, int, Cost, NoiseLevels)) for value in (self._noise, self._cost)):
+            nearest = np.array([self.domain.nearest(x) for x in points])
+        return self._table(points, nearest, last)
+
+    def task_index(self, name: str | None) -> int:
+        """The task by name; the target if None."""
+        if name is None or (self.tasks is not None and name == self.tasks.names[0]):
+            return 0
+        if self.tasks is None or name not in self.tasks.names:
+            known = "none" if self.tasks is None else ", ".join(self.tasks.names)
+            raise TruvarError(f"there is no task {name!r}; the tasks of this study: {known}")
+        return list(self.tasks.names).index(name)
+
+    def _table(self, points: Array, index: Index | None, last: Array | None) -> Candidates:
+        """The table over the points (m, d); `index` says which row of a given array or column each of them takes."""
+        noise = self._noise_at(points, index)
+        cost = self._cost_at(points, index, last)
+        if self.tasks is None:
+            return Candidates(points, noise, cost, None)
+        count, m = len(self.tasks.names), len(points)
+        sites = np.column_stack([np.tile(points, (count, 1)), np.repeat(np.arange(count), m)])
+        noises, costs = np.tile(noise, (count, 1)), np.tile(cost, (count, 1))
+        for task in range(count):
+            rows = slice(task * m, (task + 1) * m)
+            if self.tasks.noise is not None:
+                noises[rows] = _checked([self.tasks.noise[task]], "noise", least=0.0)
+            if self.tasks.cost is not None:  # a task's own cost replaces the study's base, travel stays
+                costs[rows] = costs[rows] - self._base(points, index)[:, None] + self.tasks.cost[task]
+        if (costs <= 0).any():
+            raise TruvarError("every task must cost more than 0 everywhere; give the tasks positive costs")
+        return Candidates(sites, noises, costs, None)
+
+    def _noise_at(self, points: Array, index: Index | None) -> Array:
+        if self.levels is not None:
+            return np.tile(np.asarray(self.levels.variance, dtype=float), (len(points), 1))
+        noise: Any = self._noise(points) if callable(self._noise) else self._on_domain(self._noise, "noise", index)
+        return _checked(noise, "noise", least=0.0, count=len(points))[:, None]
+
+    def _cost_at(self, points: Array, index: Index | None, last: Array | None) -> Array:
+        if isinstance(self._cost, Cost):
+            cost = self._base(points, index).copy()
+            for name, rate in self._cost.magnitude.items():
+                cost += rate * np.abs(points[:, self._coordinate(name)])
+            for name, rate in self._cost.travel.items():
+                k = self._coordinate(name)
+                if last is not None:  # the first measurement pays no travel
+                    cost += rate * np.abs(points[:, k] - last[k])
+        elif callable(self._cost):
+            cost = _checked(self._cost(points, last), "cost", least=0.0, count=len(points))
+        else:
+            cost = self._base(points, index)
+        if self.levels is None:
+            return np.asarray(cost[:, None])
+        return np.asarray(cost[:, None] + np.asarray(self.levels.cost, dtype=float))
+
+    def _base(self, points: Array, index: Index | None) -> Array:
+        """The part of the cost that is a number, column or array."""
+        if callable(self._cost):
+            return np.zeros(len(points))
+        base = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        return _checked(self._on_domain(base, "cost", index), "cost", least=0.0, count=len(points))
+
+    def _on_domain(self, value: Any, what: str, index: Index | None) -> Any:
+        """A number as it is; a column or an array over the domain, at the given rows of it."""
+        if isinstance(value, str):
+            value = self.domain.column(value)
+        if np.ndim(value) == 0:
+            return value
+        array = np.asarray(value, dtype=float)
+        if array.shape != (len(self.domain),):
+            raise TruvarError(
+                f"{what} as an array needs one value per point of the domain, shape ({len(self.domain)},), "
+                f"but its shape was {array.shape}"
+            )
+        return array if index is None else array[index]
+
+    def _coordinate(self, name: str) -> int:
+        if name not in self.domain.columns:
+            raise TruvarError(f"cost names the column {name!r}, but the domain has {', '.join(self.domain.columns)}")
+        return self.domain.columns.index(name)
+
+    def _check_stay(self, here: Candidates) -> None:
+        """Refuses actions that cost nothing: measuring where one already is must cost something."""
+        if (here.cost <= 0).any():
+            place = int(np.argwhere(here.cost <= 0)[0][0]) % len(self.domain)
+            raise TruvarError(
+                f"every measurement must cost more than 0, but {self.domain.point(place)} costs "
+                f"{here.cost.min():g} (without travel); give cost a positive base"
+            )
+
+
+def _checked(value: Any, what: str, least: float, count: int = 1) -> Array:
+    """`value` as (count,) finite floats of at least `least`, or a message that names the first that is not."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TruvarError(
+            f"{what} must be a number, a column name, an array or a function, but it was {value!r}"
+        ) from None
+    if array.ndim > 1 or (array.ndim == 1 and array.shape != (count,)):
+        raise TruvarError(f"{what} must be one number per point, shape ({count},), but its shape was {array.shape}")
+    bad = ~(np.isfinite(array) & (array >= least))
+    if bad.any():
+        row = int(np.flatnonzero(np.atleast_1d(bad))[0])
+        worst = np.atleast_1d(array)[row]
+        where = f" (row {row})" if array.ndim else ""
+        raise TruvarError(f"{what} must be finite and not negative, but it was {worst}{where}; mend it")
+    return np.broadcast_to(array, (count,)).astype(float)

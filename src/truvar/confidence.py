@@ -1,0 +1,191 @@
+"""Confidence: the bounds (eq. 4), the schedules of beta, and the epochs.
+
+| paper | here |
+|---|---|
+| u_t, l_t | `bounds` (the one place where the square root of beta is taken) |
+| beta_(i) | a `Schedule`, called when an epoch starts |
+| i, eta_(i), beta_(i), t_(i) | `Epoch` |
+| r, delta-bar | `Confidence.r`, `Confidence.slack` |
+
+eta is in units of the prior standard deviation, as the paper's k(x, x) = 1 makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, log, pi, sqrt
+from typing import Protocol
+
+import numpy as np
+
+from truvar.domain import Array
+from truvar.errors import TruvarError
+
+RESOLUTION = 1e-12  # variances below this share of the prior's are zero to the arithmetic; eta stops there
+
+
+def bounds(mean: Array, variance: Array, beta: float) -> tuple[Array, Array]:
+    """l_t and u_t, eq. (4)."""
+    width = sqrt(beta) * np.sqrt(variance)
+    return mean - width, mean + width
+
+
+@dataclass(frozen=True)
+class EpochStart:
+    """What is known when an epoch starts, for a schedule to choose its beta from."""
+
+    t: int  # t_(i): the index of the first choice made in the epoch
+    eta: float
+    slack: float
+    points: int  # |D| = number of points (D0 with noise levels)
+    actions: int  # |D| of the theorem: points x noise levels
+    open: int  # |M_{t-1}|
+    level_set: bool
+    spent: float
+    cheapest: float  # c_min
+    dearest: float  # c_max
+    cover: Callable[[float], float]  # xi -> an upper bound on the cost of bringing sigma to xi on M
+    information: Callable[[int], float]  # T -> an upper bound on gamma_T
+
+
+class Schedule(Protocol):
+    """beta_(i) as a function of what is known when epoch i starts."""
+
+    def __call__(self, start: EpochStart) -> float: ...
+
+
+@dataclass(frozen=True)
+class LogBeta:
+    """a log(|D| t_(i)^2), as in the paper's experiments. a is 0.5 for optima and 1 for level sets unless given."""
+
+    a: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.a is not None and not 0 < self.a < inf:
+            raise TruvarError(f"LogBeta needs a > 0, but it was {self.a}")
+
+    def __call__(self, start: EpochStart) -> float:
+        a = (1.0 if start.level_set else 0.5) if self.a is None else self.a
+        return a * log(max(start.points, 2) * start.t**2)
+
+
+@dataclass(frozen=True)
+class ConstantBeta:
+    """The same beta in every epoch."""
+
+    b: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.b < inf:
+            raise TruvarError(f"ConstantBeta needs a positive number, but it was {self.b}")
+
+    def __call__(self, start: EpochStart) -> float:
+        return self.b
+
+
+@dataclass(frozen=True)
+class TheoremBeta:
+    """Theorem 3.1: valid bounds with probability 1 - delta, whatever the epochs cost.
+
+    beta_(i) = 2 log(|D| C^2 pi^2 / (6 delta c_min^2)), C = what was spent + C_(i), where C_(i) bounds the cost of the
+    epoch by C* log(|M| beta / (slack^2 eta^2)) + c_max. The two are solved jointly; C* is bounded by greedy covering
+    from the present posterior and M, which is at most the theorem's own from scratch.
+    """
+
+    delta: float
+
+    def __post_init__(self) -> None:
+        _check_probability(self.delta, "TheoremBeta")
+
+    def __call__(self, start: EpochStart) -> float:
+        if start.slack <= 0 or start.eta <= 0:
+            raise TruvarError(
+                "the theorem needs slack > 0 and eta > 0: TruVaR(beta=TheoremBeta(0.1), slack=0.1), "
+                f"but slack was {start.slack:g} and eta {start.eta:g}"
+            )
+        cost = start.spent + start.dearest
+        while True:  # increasing in cost and growing by its logarithm, so this ends
+            beta = self.at_cost(cost, start)
+            cover = start.cover(start.eta / sqrt(beta))
+            epoch = cover * max(0.0, log(start.open * beta / (start.slack * start.eta) ** 2)) + start.dearest
+            if start.spent + epoch <= cost:
+                return beta
+            cost = 1.1 * (start.spent + epoch)
+
+    def at_cost(self, cost: float, start: EpochStart) -> float:
+        """Eq. (beta_i) for a cumulative cost at the end of the epoch."""
+        return 2 * log(start.actions * cost**2 * pi**2 / (6 * self.delta * start.cheapest**2))
+
+
+@dataclass(frozen=True)
+class RKHSBeta:
+    """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has an RKHS norm of at most `norm` (in units of
+    the prior standard deviation): 2 norm^2 + 300 gamma_t log^3(t / delta), at the first choice of the epoch."""
+
+    norm: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        _check_probability(self.delta, "RKHSBeta")
+        if not 0 < self.norm < inf:
+            raise TruvarError(f"RKHSBeta needs a norm > 0, but it was {self.norm}")
+
+    def __call__(self, start: EpochStart) -> float:
+        return 2 * self.norm**2 + 300 * start.information(start.t) * log(start.t / self.delta) ** 3
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Epoch i: the target eta_(i), beta_(i), and t_(i)."""
+
+    index: int
+    eta: float
+    beta: float
+    start: int
+
+    @property
+    def tau(self) -> float:
+        """eta^2 / beta: the variance below which a point is known well enough, as a share of the prior's."""
+        return self.eta**2 / self.beta
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How beta and eta go: the schedule, eta_(1), r and the slack delta-bar."""
+
+    beta: Schedule = LogBeta()
+    eta: float = 1.0
+    r: float = 0.1
+    slack: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not callable(self.beta):
+            raise TruvarError(
+                f"beta must be a schedule such as LogBeta(1.0) or ConstantBeta(9.0), but it was {self.beta!r}"
+            )
+        if not 0 <= self.eta < inf:
+            raise TruvarError(f"eta must be a finite number >= 0 (0: pure variance reduction), but it was {self.eta}")
+        if not 0 < self.r < 1:
+            raise TruvarError(f"r must lie between 0 and 1, but it was {self.r}")
+        if not 0 <= self.slack < inf:
+            raise TruvarError(f"slack must be a finite number >= 0, but it was {self.slack}")
+
+    def first(self, start: Callable[[float], EpochStart]) -> Epoch:
+        """Epoch 1; `start(eta)` tells what is known now."""
+        now = start(self.eta)
+        return Epoch(1, self.eta, self.beta(now), now.t)
+
+    def advance(self, epoch: Epoch, widest: float, start: Callable[[float], EpochStart]) -> Epoch:
+        """Lines 5-6 of Algorithm 1: while the widest sigma^2 of M (share of the prior's) is within the target, the next
+        epoch starts. Ends also when there is no width left or eta is below the noise of the arithmetic."""
+        while RESOLUTION < widest <= (1 + self.slack) ** 2 * epoch.tau and epoch.tau > RESOLUTION:
+            eta = self.r * epoch.eta
+            now = start(eta)
+            epoch = Epoch(epoch.index + 1, eta, self.beta(now), now.t)
+        return epoch
+
+
+def _check_probability(delta: float, who: str) -> None:
+    if not 0 < delta < 1:
+        raise TruvarError(f"{who} needs delta between 0 and 1, but it was {delta}")

@@ -1,0 +1,96 @@
+"""What is needed around scikit-learn's kernels: names to kernels, checks, the prior scale, and tasks.
+
+| paper | here |
+|---|---|
+| k(x, x') | any scikit-learn kernel, in the user's units |
+| k(x, x) = 1 | `prior_scale`: the standard deviation that the algorithm divides by |
+| multi-task k((x, i), (x', j)) | `Coregionalized`: covariance[i, j] k(x, x'), the task in the last column |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, WhiteKernel
+
+from truvar.domain import Array
+from truvar.errors import TruvarError
+
+SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}
+
+
+def named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> Kernel:
+    """The kernel called "rbf", "matern12", "matern32" or "matern52", with one length-scale per column (ARD)."""
+    scales = np.atleast_1d(np.asarray(lengthscales, dtype=float))
+    if not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise TruvarError(f"length-scales must be positive numbers, but they were {scales.tolist()}")
+    if not (np.isfinite(variance) and variance > 0):
+        raise TruvarError(f"the kernel's variance must be a positive number, but it was {variance}")
+    if name not in SMOOTHNESS:
+        raise TruvarError(f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {name!r}")
+    shape: Kernel = RBF(scales) if name == "rbf" else Matern(scales, nu=SMOOTHNESS[name])
+    return ConstantKernel(variance) * shape
+
+
+def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel:
+    """The kernel, if it can be evaluated on the points; otherwise a message that says what is wrong with it."""
+    if not isinstance(kernel, Kernel):
+        raise TruvarError(
+            f"kernel must be a scikit-learn kernel, one of the names {', '.join(SMOOTHNESS)}, or None (learned), "
+            f"but it was {kernel!r}"
+        )
+    if any(isinstance(part, WhiteKernel) for part in _parts(kernel)):
+        raise TruvarError(
+            f"the kernel {kernel} holds a WhiteKernel, which is noise; leave it out and give its level as noise=..."
+        )
+    try:
+        value = kernel(points[:2], points[:2])
+    except ValueError as error:
+        raise TruvarError(
+            f"the kernel {kernel} does not fit points with {len(columns)} columns ({', '.join(columns)}): {error}; "
+            f"give it one length-scale or {len(columns)}"
+        ) from None
+    if not np.isfinite(value).all():
+        raise TruvarError(f"the kernel {kernel} gives values that are not finite on the points of the domain")
+    return kernel
+
+
+def prior_scale(kernel: Kernel, points: Array) -> float:
+    """The largest prior standard deviation over the points (of a stationary kernel, the only one): the unit of eta."""
+    variance = float(np.max(kernel.diag(points)))
+    if not variance > 0:
+        raise TruvarError(f"the kernel {kernel} has no variance on the domain; give it a positive variance")
+    return float(np.sqrt(variance))
+
+
+class Coregionalized(Kernel):  # type: ignore[misc]  # scikit-learn carries no types
+    """k((x, i), (x', j)) = covariance[i, j] k(x, x'); the task index is the last column of the points."""
+
+    def __init__(self, kernel: Kernel, covariance: ArrayLike) -> None:
+        self.kernel = kernel
+        self.covariance = covariance
+
+    def __call__(self, X: Array, Y: Array | None = None, eval_gradient: bool = False) -> Any:
+        if eval_gradient:
+            raise TruvarError("a coregionalised kernel is fixed: fit the kernel of the target task instead")
+        Y = X if Y is None else Y
+        tasks, others = X[:, -1].astype(int), Y[:, -1].astype(int)
+        between = np.asarray(self.covariance, dtype=float)[np.ix_(tasks, others)]
+        return between * self.kernel(X[:, :-1], Y[:, :-1])
+
+    def diag(self, X: Array) -> Array:
+        tasks = X[:, -1].astype(int)
+        within = np.diag(np.asarray(self.covariance, dtype=float))[tasks]
+        return np.asarray(within * self.kernel.diag(X[:, :-1]))
+
+    def is_stationary(self) -> bool:
+        return False
+
+
+def _parts(kernel: Kernel) -> list[Kernel]:
+    """The kernel and every kernel that it is composed of."""
+    inner = [value for value in kernel.get_params(deep=True).values() if isinstance(value, Kernel)]
+    return [kernel, *inner]

@@ -1,0 +1,92 @@
+"""The seam between the loop and a decision rule: what a rule sees (`Scene`) and what it must offer (`Policy`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy.special import ndtr
+
+from truvar.actions import Candidates, Index
+from truvar.confidence import Confidence, Epoch
+from truvar.domain import Array
+from truvar.errors import TruvarError
+from truvar.posterior import Posterior
+from truvar.regions import Goal, Mask, Regions
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that a rule may look at when it scores the candidates."""
+
+    posterior: Posterior
+    goal: Goal
+    regions: Regions  # M, H, L
+    targets: Mask  # the rows to learn about: M, and what else the goal must know
+    lower: Array  # l_t on the domain
+    upper: Array  # u_t
+    epoch: Epoch
+    best_y: float | None  # the best value told of the target so far, in the goal's sense
+    rng: np.random.Generator
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Mean (n,), in the goal's sense (high is good), and standard deviation (n,), given what is pending too."""
+        n = len(self.targets)
+        return self.goal.sign * self.posterior.mean[:n], np.sqrt(self.posterior.pending_variance[:n])
+
+
+class Policy(Protocol):
+    """A decision rule: a score per candidate (c, K), the highest is chosen; `per_cost` divides it by the cost first."""
+
+    @property
+    def per_cost(self) -> bool: ...
+
+    @property
+    def confidence(self) -> Confidence: ...
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array: ...
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        """The places of the table to choose among; None: all."""
+        ...
+
+
+@dataclass(frozen=True)
+class Top:
+    """Choose only among the k points with the highest upper confidence bound ("ucb") or expected improvement ("ei")."""
+
+    k: int
+    by: Literal["ucb", "ei"] = "ucb"
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.by not in ("ucb", "ei"):
+            raise TruvarError(f"Top needs k >= 1 and by 'ucb' or 'ei', but it was k={self.k!r}, by={self.by!r}")
+
+    def points(self, scene: Scene) -> Mask:
+        """The k best points of the domain, as a mask; ties go to the lower index."""
+        mean, sd = scene.moments
+        if self.by == "ucb":
+            merit = mean + np.sqrt(scene.epoch.beta) * sd
+        else:
+            merit = expected_improvement(mean, sd, incumbent(scene))
+        chosen = np.zeros(len(merit), bool)
+        chosen[np.argsort(-merit, kind="stable")[: self.k]] = True
+        return chosen
+
+
+def incumbent(scene: Scene) -> float:
+    """The value to improve on: the best told so far, the prior mean before that."""
+    if scene.best_y is None:
+        return scene.goal.sign * scene.posterior.prior_mean
+    return scene.goal.sign * scene.best_y
+
+
+def expected_improvement(mean: Array, sd: Array, best: float) -> Array:
+    """E max(f - best, 0) for f ~ N(mean, sd^2)."""
+    gap = mean - best
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(sd > 0, gap / sd, np.where(gap > 0, np.inf, -np.inf))
+    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+    return np.where(sd > 0, gap * ndtr(z) + sd * density, np.maximum(gap, 0.0))

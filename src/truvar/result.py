@@ -1,0 +1,137 @@
+"""What a study answers: a suggestion, the best point, and the result with its masks, bounds and certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from truvar.domain import Array, Domain
+from truvar.errors import TruvarError
+from truvar.regions import Goal, LevelSet, Mask
+from truvar.theory import Certificate
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Where to measure next, how precisely, and why: `gain` is the numerator of eq. (3), `score` divides it by cost."""
+
+    id: int
+    index: int | None  # of the point in the domain; None inside a box or between the points of a grid
+    point: dict[str, float]
+    level: int | None  # index of the noise level, where there are levels
+    task: str | None  # name of the task, where there are tasks
+    noise: float  # variance
+    cost: float
+    gain: float
+
+    @property
+    def score(self) -> float:
+        """Gain per unit cost."""
+        return self.gain / self.cost
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The point to report: the one with the best posterior mean."""
+
+    index: int | None
+    point: dict[str, float]
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where the study stands: what is proven, what is believed, and what it cost. Arrays run over the domain."""
+
+    domain: Domain
+    goal: Goal
+    potential: Mask  # M
+    above: Mask  # H
+    below: Mask  # L
+    mean: Array
+    sd: Array
+    lower: Array
+    upper: Array
+    best: Best
+    epsilon: float
+    certificate: Certificate
+    spent: float
+    steps: int
+    reason: str | None  # why it stopped or is finished, if it did
+
+    @property
+    def threshold(self) -> float | None:
+        """h of a level set; with an implicit threshold, its fraction of the largest posterior mean."""
+        if not isinstance(self.goal, LevelSet):
+            return None
+        return self.goal.thresholds(self.mean, self.mean)[0]
+
+    @property
+    def classification(self) -> Mask | None:
+        """The paper's report for a level set: posterior mean >= h. H and L are the part of it that is certified."""
+        return None if self.threshold is None else self.mean >= self.threshold
+
+    def f1(self, truth: ArrayLike) -> float:
+        """The F1 score of the classification against the true values on the domain."""
+        if not isinstance(self.goal, LevelSet) or self.classification is None:
+            raise TruvarError("F1 belongs to a level set; for an optimum use regret(truth)")
+        values = self._truth(truth)
+        true = values >= self.goal.thresholds(values, values)[0]
+        hits = int((true & self.classification).sum())
+        found, wanted = int(self.classification.sum()), int(true.sum())
+        return 1.0 if found + wanted == 0 else 2 * hits / (found + wanted)
+
+    def regret(self, truth: ArrayLike | Callable[[Mapping[str, float]], float], optimum: float | None = None) -> float:
+        """How far the value of the best point is from the true optimum: `truth` on the domain, or for a box a function
+        together with its optimum."""
+        if self.goal.level_set:
+            raise TruvarError("regret belongs to an optimum; for a level set use f1(truth)")
+        sign = self.goal.sign
+        if callable(truth):
+            if optimum is None:
+                raise TruvarError("regret of a function needs its true optimum: regret(f, optimum=...)")
+            return sign * (optimum - float(truth(self.best.point)))
+        if self.best.index is None:
+            raise TruvarError("the best point is none of the domain's points; give regret a function and its optimum")
+        values = self._truth(truth)
+        return float((sign * values).max() - sign * values[self.best.index])
+
+    def _truth(self, truth: ArrayLike) -> Array:
+        values = np.asarray(truth, dtype=float)
+        if values.shape != self.mean.shape:
+            raise TruvarError(
+                f"truth must have one value per point, shape {self.mean.shape}, but it had {values.shape}"
+            )
+        return values
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per point: coordinates, mean, sd, lower, upper, and class: above, below or open."""
+        frame = self.domain.to_frame()
+        frame["mean"], frame["sd"], frame["lower"], frame["upper"] = self.mean, self.sd, self.lower, self.upper
+        frame["class"] = np.select([self.above, self.below], ["above", "below"], "open")
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary, for JSON (the arrays are in `to_frame`)."""
+        return {
+            "steps": self.steps,
+            "spent": self.spent,
+            "potential": int(self.potential.sum()),
+            "above": int(self.above.sum()),
+            "below": int(self.below.sum()),
+            "threshold": self.threshold,
+            "best": asdict(self.best),
+            "epsilon": self.epsilon,
+            "certificate": self.certificate.to_dict(),
+            "reason": self.reason,
+        }

@@ -1,0 +1,87 @@
+"""Runs a study on a function: asks, measures, tells, until the first limit is reached; serially or on any executor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import TYPE_CHECKING, Any
+
+from truvar.errors import Finished
+from truvar.result import Suggestion
+
+if TYPE_CHECKING:
+    from truvar.study import Study
+
+
+class _Inline(Executor):
+    """Measures at once, in this thread."""
+
+    _max_workers = 1
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def run(
+    study: Study,
+    f: Callable[..., float],
+    budget: float | None,
+    steps: int | None,
+    epsilon: float | None,
+    executor: Executor | None,
+    progress: Callable[[Study], object],
+) -> str:
+    """Runs the study and says why it stopped. A measurement that raises is withdrawn, with those still running."""
+    pool = executor or _Inline()
+    workers = getattr(pool, "_max_workers", None) or os.cpu_count() or 1
+    running: dict[Future[float], Suggestion] = {}
+    try:
+        while True:
+            reason = limit_reached(study, budget, steps, epsilon)
+            while reason is None and len(running) < workers:
+                try:
+                    suggestion = study.ask()
+                except Finished as end:
+                    if not running:
+                        return end.reason
+                    break
+                left = float("inf") if budget is None else budget - study.spent - sum(s.cost for s in running.values())
+                if suggestion.cost > left:
+                    study.withdraw(suggestion)
+                    reason = f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left"
+                    break
+                running[pool.submit(f, *_arguments(suggestion))] = suggestion
+                if steps is not None and study.steps + len(running) >= steps:
+                    break
+            if not running:
+                return reason or "nothing is left to do"
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                study.tell(running[future], future.result())
+                del running[future]
+                progress(study)
+    finally:
+        for suggestion in running.values():
+            if suggestion in study.pending:
+                study.withdraw(suggestion)
+
+
+def limit_reached(study: Study, budget: float | None, steps: int | None, epsilon: float | None) -> str | None:
+    """The first limit that the study has reached, in words."""
+    if study.finished is not None:
+        return study.finished
+    if budget is not None and study.spent >= budget:
+        return f"the budget of {budget:g} is spent"
+    if steps is not None and study.steps >= steps:
+        return f"{steps} measurements are made"
+    if epsilon is not None and study.steps > 0 and study.result().epsilon <= epsilon:
+        return f"epsilon is down to {epsilon:g}"
+    return None
+
+
+def _arguments(suggestion: Suggestion) -> list[Any]:
+    """What the function is called with: the point, and the level or task where there is a choice of them."""
+    choice = [value for value in (suggestion.level, suggestion.task) if value is not None]
+    return [suggestion.point, *choice]
