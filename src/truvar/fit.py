@@ -2,7 +2,8 @@
 
 Coordinates are divided by the extent of the domain and values standardised before the fit, so one set of weak priors
 serves every problem: log length-scale ~ N(log 0.3, 1) in extents, log signal variance ~ N(0, 1) and log noise ~
-N(log 1e-3, 2), both in variances of the values. They keep five points from giving an absurd fit and yield as soon as the data speak.
+N(log 1e-3, 2), both in variances of the values. They keep five points from giving an absurd fit and yield as soon as
+the data speak.
 """
 
 from __future__ import annotations

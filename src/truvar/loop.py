@@ -57,7 +57,7 @@ def choose(scene: Scene, policy: Policy, candidates: Candidates) -> Choice | Non
     gains = policy.score(scene, table)
     scores = (gains / table.cost if policy.per_cost else gains).ravel()
     highest = scores.max(initial=-np.inf)
-    if policy.per_cost and not highest > 0:
+    if not policy.signed and not highest > 0:
         return None
     place, level = divmod(int(np.argmax(scores >= highest - TIE * abs(highest))), table.levels)
     return Choice(place if places is None else int(places[place]), level, float(gains[place, level]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,6 @@ from truvar.policies import Policy, policy_named
 from truvar.regions import Goal
 from truvar.result import Best, Result, Suggestion
 from truvar.theory import certify
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Study:
@@ -272,8 +269,8 @@ class Study:
             reason=self.finished or self._stopped,
         )
 
-    def plot(self, truth: Any = None) -> Figure:
-        """A picture of where the study stands."""
+    def plot(self, truth: Any = None) -> Any:
+        """A picture of where the study stands: a matplotlib Figure."""
         from truvar.report import plot_study
 
         return plot_study(self, truth=truth)

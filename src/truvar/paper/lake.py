@@ -3,8 +3,8 @@
 The measured lake of the paper's experiment is not ours to publish, so this one is a formula: a layer of algae
 that thickens into three islands, over a background that fades with depth, times a small seeded Matern-5/2
 texture. It is a function of the place and not a table, so every resolution shows the same lake. With the
-measured one it shares the constants below: size, length-scales, signal, noise and the threshold; also the three
-islands above it (about 7 % of the section) and the range of the concentrations.
+measured one it shares the constants below (size, length-scales, signal, noise, threshold), the three islands
+above the threshold (about 7 % of the section) and the range of the concentrations.
 
     python -m truvar.paper.lake examples/lake.csv
 """

@@ -38,10 +38,18 @@ class Scene:
 
 
 class Policy(Protocol):
-    """A decision rule: a score per candidate (c, K), the highest is chosen; `per_cost` divides it by the cost first."""
+    """A decision rule: a score per candidate (c, K); the highest is chosen.
+
+    per_cost    the score is divided by the cost first
+    signed      the score can be negative; otherwise a score of zero everywhere means that nothing is left to gain
+    confidence  how the bounds behind M, H and L go
+    """
 
     @property
     def per_cost(self) -> bool: ...
+
+    @property
+    def signed(self) -> bool: ...
 
     @property
     def confidence(self) -> Confidence: ...

@@ -48,6 +48,7 @@ class TruVaR:
     among: Literal["potential"] | Top | None = None
     anticipate: Literal["mean", "average"] | None = None
     per_cost = True
+    signed = False
 
     def __post_init__(self) -> None:
         if not (self.among in (None, "potential") or isinstance(self.among, Top)):
