@@ -1,0 +1,472 @@
+"""The paper written down once more as slowly and plainly as possible: loops, `inv`, nothing from the package.
+
+The tests hold the package to this file. It knows no rank-one update and no cache of anything but single
+kernel values; every number is computed from the equations when it is asked for.
+
+| symbol             | here              | what                                                             |
+|--------------------|-------------------|------------------------------------------------------------------|
+| D                  | points            | n rows, user units                                               |
+| k(x, x')           | self.k            | coregionalised if there are tasks: B[a, b] k(x, x')              |
+| sigma_t, mu_t      | variances, means  | eqs (1), (2), user units                                         |
+| beta_(i), eta_(i)  | beta, eta         | eta in units of the prior standard deviation                     |
+| t_(i)              | start             | index of the first choice made in the epoch                      |
+| M_t, H_t, L_t      | M, H, L           | sets of point indices                                            |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+TINY = 1e-12  # where the arithmetic ends, on the scale k(x, x) = 1: smallest eta^2 / beta, smallest variance
+
+
+class Action(NamedTuple):
+    """One measurement: of which task, where, and with which noise variance."""
+
+    task: int
+    x: tuple[float, ...]
+    noise: float
+
+
+class Row(NamedTuple):
+    """One candidate: what can be done next. `cost` is what it costs without the way there."""
+
+    task: int
+    point: int
+    level: int
+    noise: float
+    cost: float
+
+
+class Sets(NamedTuple):
+    M: set[int]
+    H: set[int]
+    L: set[int]
+    targets: set[int]
+
+
+def cdf(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+
+def pdf(z: float) -> float:
+    return math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+
+
+def expected_improvement(mean: float, sd: float, incumbent: float) -> float:
+    if sd <= 0.0:
+        return max(0.0, mean - incumbent)
+    z = (mean - incumbent) / sd
+    return (mean - incumbent) * cdf(z) + sd * pdf(z)
+
+
+def inverse(k: Callable, actions: Sequence[Action]) -> np.ndarray:
+    """(K_t + Sigma_t)^-1 of eqs (1) and (2)."""
+    t = len(actions)
+    A = np.zeros((t, t))
+    for i in range(t):
+        for j in range(t):
+            A[i, j] = k(actions[i].task, actions[i].x, actions[j].task, actions[j].x)
+        A[i, i] += actions[i].noise
+    return np.linalg.inv(A)
+
+
+def k_vector(k: Callable, actions: Sequence[Action], task: int, x: tuple[float, ...]) -> np.ndarray:
+    """k_t(x)"""
+    return np.array([k(a.task, a.x, task, x) for a in actions])
+
+
+def posterior_mean(k: Callable, actions: Sequence[Action], residuals: Sequence[float], x: tuple) -> float:
+    """Eq. (1) for the target task, on residuals y - prior mean."""
+    if not actions:
+        return 0.0
+    return float(k_vector(k, actions, 0, x) @ inverse(k, actions) @ np.array(residuals))
+
+
+def posterior_variance(k: Callable, actions: Sequence[Action], x: tuple, A: np.ndarray | None = None) -> float:
+    """Eq. (2) for the target task. A = inverse(k, actions), if the caller has it already."""
+    prior = k(0, x, 0, x)
+    if not actions:
+        return prior
+    if Action(0, x, 0.0) in actions:
+        return 0.0  # measured without noise: zero, and not what rounding leaves of the difference
+    if A is None:
+        A = inverse(k, actions)
+    v = k_vector(k, actions, 0, x)
+    return float(prior - v @ A @ v)
+
+
+def posterior_covariance(
+    k: Callable,
+    actions: Sequence[Action],
+    a: tuple,
+    task_b: int,
+    b: tuple,
+    A: np.ndarray | None,
+    task_a: int = 0,
+) -> float:
+    """Supplement B: Cov_t(a, b)."""
+    prior = k(task_a, a, task_b, b)
+    if not actions:
+        return prior
+    return float(prior - k_vector(k, actions, task_a, a) @ A @ k_vector(k, actions, task_b, b))
+
+
+def generalised_least_squares(k: Callable, actions: Sequence[Action], y: Sequence[float]) -> float:
+    """The constant c that is most likely when y ~ N(c 1, K_t + Sigma_t)."""
+    A = inverse(k, actions)
+    above = sum(A[i, j] * y[j] for i in range(len(y)) for j in range(len(y)))
+    below = sum(A[i, j] for i in range(len(y)) for j in range(len(y)))
+    return above / below
+
+
+@dataclass
+class NaiveTruVaR:
+    """Algorithms 1 and 2 and the supplement's variations.
+
+    goal        "max" | "min" | "level" (threshold h) | "implicit" (threshold: the fraction of the maximum)
+    mean        a number; None: the constant of generalised least squares, after every observation
+    noise       variance, one number or one per point; ignored where `levels` are given
+    cost        one number or one per point; travel, magnitude: rates per coordinate
+    levels      (variance, cost) of every selectable noise level; the level's cost is added to the point's
+    tasks       B, the covariance of the tasks; task 0 is the target, and M lives on it
+    task_noise, task_cost, task_mean    one per task, for `noise`, `cost` (travel, magnitude stay) and `mean`
+    beta        ("log", a) | ("constant", b)
+    among       None | "potential" | ("top", k, "ucb" | "ei")
+    anticipate  None | "mean" | "average"
+    """
+
+    points: np.ndarray
+    goal: str
+    kernel: Any
+    threshold: float = math.nan
+    monotone: bool = True
+    mean: float | None = 0.0
+    noise: float | np.ndarray = 0.01
+    cost: float | np.ndarray = 1.0
+    travel: Sequence[float] | None = None
+    magnitude: Sequence[float] | None = None
+    levels: Sequence[tuple[float, float]] | None = None
+    tasks: np.ndarray | None = None
+    task_noise: Sequence[float] | None = None
+    task_cost: Sequence[float] | None = None
+    task_mean: Sequence[float] | None = None
+    beta_schedule: tuple[str, float] = ("log", 1.0)
+    eta: float = 1.0
+    r: float = 0.1
+    slack: float = 0.0
+    among: Any = None
+    anticipate: str | None = None
+
+    i: int = 1
+    start: int = 1  # t_(i)
+    actions: list[Action] = field(default_factory=list)
+    y: list[float] = field(default_factory=list)
+    pending: list[Action] = field(default_factory=list)
+    trail: list[Action] = field(default_factory=list)  # asked, or told without being asked, in order
+    lowered: int = 0  # how often pending actions left nothing to gain
+    trace: list[dict] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.D = [tuple(float(c) for c in x) for x in self.points]
+        self._cache: dict[tuple, float] = {}
+        self.scale2 = max(self.k(0, x, 0, x) for x in self.D)
+        self.beta = self.beta_at(1)
+        everything = set(range(len(self.D)))
+        self.sets = Sets(everything, set(), set(), everything)
+        self.constant = 0.0 if self.mean is None else self.mean
+        self.update_bounds()
+        self.advance()  # a first target that the prior meets already leaves nothing to gain
+
+    # -- the model ---------------------------------------------------------------------------------
+
+    def k(self, task_a: int, a: tuple, task_b: int, b: tuple) -> float:
+        if (a, b) not in self._cache:
+            self._cache[a, b] = float(self.kernel(np.array([a]), np.array([b]))[0, 0])
+        between = 1.0 if self.tasks is None else float(self.tasks[task_a, task_b])
+        return between * self._cache[a, b]
+
+    def k_unit(self, task_a: int, a: tuple, task_b: int, b: tuple) -> float:
+        """The kernel normalised so that k(x, x) = 1 for the target."""
+        return self.k(task_a, a, task_b, b) / self.scale2
+
+    def unit(self, actions: Sequence[Action]) -> list[Action]:
+        return [Action(a.task, a.x, a.noise / self.scale2) for a in actions]
+
+    def means(self) -> np.ndarray:
+        residuals = [y - self.prior(a.task) for a, y in zip(self.actions, self.y, strict=True)]
+        return np.array([self.prior(0) + posterior_mean(self.k, self.actions, residuals, x) for x in self.D])
+
+    def prior(self, task: int) -> float:
+        return self.constant if self.task_mean is None else self.task_mean[task]
+
+    def variances(self, actions: Sequence[Action]) -> np.ndarray:
+        """User units, after `actions`."""
+        A = inverse(self.k, actions) if actions else None
+        return np.array([posterior_variance(self.k, actions, x, A) for x in self.D])
+
+    # -- confidence --------------------------------------------------------------------------------
+
+    def beta_at(self, t: int) -> float:
+        kind, constant = self.beta_schedule
+        if kind == "constant":
+            return constant
+        return constant * math.log(len(self.points) * t**2)
+
+    def update_bounds(self) -> None:
+        """Eq. (4)."""
+        self.mu = self.means()
+        self.sd = np.array([math.sqrt(max(v, 0.0)) for v in self.variances(self.actions)])
+        self.upper = np.array([m + math.sqrt(self.beta) * s for m, s in zip(self.mu, self.sd, strict=True)])
+        self.lower = np.array([m - math.sqrt(self.beta) * s for m, s in zip(self.mu, self.sd, strict=True)])
+
+    def updated_sets(self, lower: Sequence[float], upper: Sequence[float], monotone: bool) -> Sets:
+        """Eqs (5)-(7); not monotone: M_{t-1} replaced by D, and nothing decided before counts."""
+        everything = set(range(len(self.D)))
+        if monotone:
+            M, H, L = set(self.sets.M), set(self.sets.H), set(self.sets.L)
+        else:
+            M, H, L = everything, set(), set()
+        if self.goal == "max":
+            best = max(lower[j] for j in M)
+            new = {j for j in M if upper[j] >= best}  # eq. (5)
+            return Sets(new, set(), everything - new, new)
+        if self.goal == "min":
+            best = min(upper[j] for j in M)
+            new = {j for j in M if lower[j] <= best}
+            return Sets(new, everything - new, set(), new)
+        if self.goal == "level":
+            h = self.threshold
+            new = {j for j in M if upper[j] >= h and lower[j] <= h}  # eq. (6)
+            H = H | {j for j in M if lower[j] > h}  # eq. (7)
+            L = L | {j for j in M if upper[j] < h}
+            return Sets(new, H, L, new)
+        assert self.goal == "implicit"
+        optimistic = self.threshold * max(upper)
+        pessimistic = self.threshold * max(lower)
+        new_H = {j for j in M if lower[j] > optimistic}
+        new_L = {j for j in M if upper[j] < pessimistic}
+        new = M - new_H - new_L
+        maximisers = {j for j in everything if upper[j] >= max(lower)}
+        return Sets(new, H | new_H, L | new_L, new | maximisers)
+
+    # -- what can be done --------------------------------------------------------------------------
+
+    def rows(self) -> list[Row]:
+        """Tasks outermost, then points, then levels."""
+        rows = []
+        n_tasks = 1 if self.tasks is None else len(self.tasks)
+        for task in range(n_tasks):
+            for point in range(len(self.D)):
+                noise = float(np.broadcast_to(self.noise, len(self.D))[point])
+                cost = float(np.broadcast_to(self.cost, len(self.D))[point])
+                if self.task_noise is not None:
+                    noise = self.task_noise[task]
+                if self.task_cost is not None:
+                    cost = self.task_cost[task]
+                for c in range(self.points.shape[1]):
+                    if self.magnitude is not None:
+                        cost += self.magnitude[c] * abs(self.D[point][c])
+                if self.levels is None:
+                    rows.append(Row(task, point, 0, noise, cost))
+                    continue
+                for level, (variance, extra) in enumerate(self.levels):
+                    rows.append(Row(task, point, level, variance, cost + extra))
+        return rows
+
+    def row_cost(self, row: Row) -> float:
+        cost = row.cost
+        if self.travel is not None and self.trail:  # the first measurement pays no travel
+            for c in range(self.points.shape[1]):
+                cost += self.travel[c] * abs(self.D[row.point][c] - self.trail[-1].x[c])
+        return cost
+
+    def action(self, row: Row) -> Action:
+        return Action(row.task, self.D[row.point], row.noise)
+
+    def acquisition(self) -> np.ndarray:
+        """What the prefilter ranks by, one number per point."""
+        _, _, by = self.among
+        sign = -1.0 if self.goal == "min" else 1.0
+        told = [sign * y for a, y in zip(self.actions, self.y, strict=True) if a.task == 0]
+        incumbent = max(told) if told else sign * self.prior(0)
+        values = []
+        for m, s in zip(self.mu, self.sd, strict=True):
+            if by == "ucb":
+                values.append(sign * m + math.sqrt(self.beta) * s)
+            else:
+                values.append(expected_improvement(sign * m, s, incumbent))
+        return np.array(values)
+
+    def allowed(self) -> set[int]:
+        """The points the choice is limited to; among equals of the prefilter the earlier ones."""
+        if self.among is None:
+            return set(range(len(self.D)))
+        if self.among == "potential":
+            return set(self.sets.targets)  # the M that eq. (3) sums over
+        values = self.acquisition()
+        order = sorted(range(len(self.D)), key=lambda j: (-values[j], j))
+        return set(order[: self.among[1]])
+
+    # -- eq. (3) -----------------------------------------------------------------------------------
+
+    def truncated(self, variance: float, eta: float) -> float:
+        return max(self.beta * variance, eta**2)
+
+    def gain(self, row: Row, known: Sequence[Action], eta: float) -> float:
+        """The numerator of eq. (3) for one candidate, after the actions in `known` (told, then pending)."""
+        if row.noise == 0.0 and self.action(row) in known:
+            return 0.0  # known exactly: eq. (2) does not change, and its matrix would be singular
+        before_actions = self.unit(known)
+        after_actions = self.unit([*known, self.action(row)])
+        A = inverse(self.k_unit, before_actions) if before_actions else None
+        B = inverse(self.k_unit, after_actions)
+        if self.anticipate is None:
+            total = 0.0
+            for j in sorted(self.sets.targets):
+                before = posterior_variance(self.k_unit, before_actions, self.D[j], A)
+                after = posterior_variance(self.k_unit, after_actions, self.D[j], B)
+                total += self.truncated(before, eta) - self.truncated(after, eta)
+            return total
+        before = [posterior_variance(self.k_unit, before_actions, x, A) for x in self.D]
+        after = [posterior_variance(self.k_unit, after_actions, x, B) for x in self.D]
+        first = sum(self.truncated(before[j], eta) for j in sorted(self.sets.targets))
+        width = [math.sqrt(self.beta * max(v, 0.0) * self.scale2) for v in after]
+        if self.anticipate == "mean":
+            lower = [m - w for m, w in zip(self.mu, width, strict=True)]
+            upper = [m + w for m, w in zip(self.mu, width, strict=True)]
+            return first - sum(self.truncated(after[j], eta) for j in self.staying(lower, upper))
+
+        assert self.anticipate == "average"
+        # y = mu(x) + sqrt(s2(x) + noise) z with z ~ N(0, 1): the mean at j becomes mu_j + shift_j z
+        shift = [a * math.sqrt(self.scale2) for a in self.shifts(row, before_actions, A)]
+        second = 0.0
+        if self.goal == "level":
+            for j in sorted(self.sets.M):
+                second += self.probability_to_stay(j, width[j], shift[j]) * self.truncated(after[j], eta)
+            return first - second
+        nodes, weights = np.polynomial.hermite_e.hermegauss(8)
+        for z, weight in zip(nodes, weights / sum(weights), strict=True):
+            lower = [m + a * z - w for m, a, w in zip(self.mu, shift, width, strict=True)]
+            upper = [m + a * z + w for m, a, w in zip(self.mu, shift, width, strict=True)]
+            second += weight * sum(self.truncated(after[j], eta) for j in self.staying(lower, upper))
+        return first - second
+
+    def staying(self, lower: Sequence[float], upper: Sequence[float]) -> set[int]:
+        """M_{t-1|x}: what an update with these bounds leaves of M, also where M is not monotone (a point that
+        may come back is no loss to blame a measurement for)."""
+        return self.updated_sets(lower, upper, monotone=True).targets & self.sets.targets
+
+    def shifts(self, row: Row, before: Sequence[Action], A: np.ndarray | None) -> list[float]:
+        """Cov(j, x) / sqrt(s2(x) + noise) for all j, on the scale k(x, x) = 1."""
+        (action,) = self.unit([self.action(row)])
+        k, task, x = self.k_unit, action.task, action.x
+        own = posterior_covariance(k, before, x, task, x, A, task_a=task)
+        return [posterior_covariance(k, before, j, task, x, A) / math.sqrt(own + action.noise) for j in self.D]
+
+    def probability_to_stay(self, j: int, width: float, shift: float) -> float:
+        """The probability that upper >= h and lower <= h at j after the measurement."""
+        low, high = (
+            self.threshold - self.mu[j] - width,
+            self.threshold - self.mu[j] + width,
+        )  # bounds on shift z
+        if shift == 0.0:
+            return 1.0 if low <= 0.0 <= high else 0.0
+        return cdf(high / abs(shift)) - cdf(low / abs(shift))
+
+    def gains(self, eta: float | None = None) -> np.ndarray:
+        """Eq. (3), numerator, for every candidate: the variance given what is told and pending."""
+        known = [*self.actions, *self.pending]
+        return np.array([self.gain(row, known, self.eta if eta is None else eta) for row in self.rows()])
+
+    def gains_ahead(self) -> np.ndarray:
+        """The same; but where pending actions leave nothing to gain, eta is lowered for this one choice."""
+        eta = self.eta
+        gains = self.gains()
+        while self.pending and max(gains) <= TINY and eta**2 / self.beta >= TINY:
+            eta *= self.r
+            self.lowered += 1
+            gains = self.gains(eta)
+        return gains
+
+    def costs(self) -> np.ndarray:
+        return np.array([self.row_cost(row) for row in self.rows()])
+
+    # -- the loop ----------------------------------------------------------------------------------
+
+    def choose(self) -> int:
+        """Algorithm 1, line 3: the first best candidate."""
+        scores, allowed = self.gains_ahead() / self.costs(), self.allowed()
+        rows = self.rows()
+        inside = [c for c in range(len(rows)) if rows[c].point in allowed]
+        best = max(scores[c] for c in inside)
+        return min(c for c in inside if scores[c] >= best - 1e-9 * abs(best))
+
+    def ask(self, choice: int) -> Action:
+        """Candidate number `choice` goes out to be measured."""
+        action = self.action(self.rows()[choice])
+        self.pending.append(action)
+        self.trail.append(action)
+        return action
+
+    def withdraw(self, action: Action) -> None:
+        """Nobody goes there: the way to the next point starts where it would have started before."""
+        self.pending.remove(action)
+        del self.trail[max(k for k, a in enumerate(self.trail) if a == action)]
+
+    def tell(self, action: Action, y: float) -> None:
+        """Algorithm 1, lines 4 to 7."""
+        if action in self.pending:
+            self.pending.remove(action)
+        else:
+            self.trail.append(action)
+        self.actions.append(action)
+        self.y.append(float(y))
+        if self.mean is None:
+            self.constant = generalised_least_squares(self.k, self.actions, self.y)
+        self.update_bounds()
+        self.sets = self.updated_sets(self.lower, self.upper, self.monotone)
+        self.advance()
+
+    def advance(self) -> None:
+        """Algorithm 1, lines 5 and 6: a `while`, which with eta = 0 has nothing to lower."""
+        if self.eta == 0.0:
+            return
+        while self.sets.targets:
+            widest = max(self.sd[j] for j in self.sets.targets) / math.sqrt(self.scale2)
+            if math.sqrt(self.beta) * widest > (1 + self.slack) * self.eta:
+                return
+            if self.eta**2 / self.beta < TINY or widest**2 <= TINY:
+                return
+            self.i += 1
+            self.eta *= self.r
+            self.start = len(self.y) + 1
+            self.beta = self.beta_at(self.start)
+
+    def run(self, f: Callable[[Action], float], steps: int) -> list[dict]:
+        """What was seen at every step: the gains before the choice, the choice, the state afterwards."""
+        for _ in range(steps):
+            gains = self.gains()
+            choice = self.choose()
+            action = self.ask(choice)
+            self.tell(action, f(action))
+            self.trace.append(
+                {
+                    "gains": gains,
+                    "choice": choice,
+                    "lower": self.lower,
+                    "upper": self.upper,
+                    "M": self.sets.M,
+                    "H": self.sets.H,
+                    "L": self.sets.L,
+                    "i": self.i,
+                    "eta": self.eta,
+                    "beta": self.beta,
+                }
+            )
+        return self.trace
