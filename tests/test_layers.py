@@ -22,6 +22,7 @@ LAYERS = (
     "kernels",
     "actions",
     "posterior",
+    "engines",
     "fit",
     "confidence",
     "regions",

@@ -40,16 +40,14 @@ class NoiseLevels:
     cost: Sequence[float]
 
     def __post_init__(self) -> None:
-        if len(self.variance) != len(self.cost) or len(self.variance) == 0:
+        if np.ndim(self.variance) != 1 or np.shape(self.variance) != np.shape(self.cost) or len(self.variance) == 0:
             raise TruvarError(
-                f"noise levels need as many costs as variances and at least one, but there are {len(self.variance)} "
-                f"variances and {len(self.cost)} costs"
+                "noise levels need as many costs as variances and at least one, but the variances were "
+                f"{self.variance!r} and the costs {self.cost!r}; give two lists of the same length"
             )
         for k, (variance, cost) in enumerate(zip(self.variance, self.cost, strict=True)):
-            if number(variance, f"the variance of noise level {k}") < 0:
-                raise TruvarError(f"a noise variance cannot be negative, but level {k} has {variance}")
-            if number(cost, f"the cost of noise level {k}") < 0:
-                raise TruvarError(f"a cost cannot be negative, but noise level {k} has {cost}")
+            not_negative(variance, f"the variance of noise level {k}")
+            not_negative(cost, f"the cost of noise level {k}")
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,13 @@ class Cost:
 
     def __post_init__(self) -> None:
         for kind in ("travel", "magnitude"):
-            for name, rate in getattr(self, kind).items():
-                if number(rate, f"the {kind} rate of {name!r}") < 0:
-                    raise TruvarError(f"a {kind} rate cannot be negative, but that of {name!r} is {rate}")
+            rates = getattr(self, kind)
+            if not isinstance(rates, Mapping):
+                raise TruvarError(
+                    f"{kind} must be the rates by column, but it was {rates!r}; give a dict such as {{'x': 0.25}}"
+                )
+            for name, rate in rates.items():
+                not_negative(rate, f"the {kind} rate of {name!r}")
 
 
 @dataclass(frozen=True)
@@ -85,20 +87,36 @@ class Tasks:
     mean: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        matrix, count = np.asarray(self.covariance, dtype=float), len(self.names)
-        if matrix.shape != (count, count) or count < 2:
+        if isinstance(self.names, str) or len(self.names) < 2 or len(set(self.names)) != len(self.names):
             raise TruvarError(
-                f"tasks need at least two names and a covariance of their number squared, but there are {count} names "
-                f"and the covariance has shape {matrix.shape}"
+                f"tasks need a list of at least two different names, but it was {self.names!r}; "
+                "give one such as ['target', 'proxy'], the target first"
             )
-        if not np.allclose(matrix, matrix.T) or np.linalg.eigvalsh(matrix)[0] < -1e-10 * np.trace(matrix):
-            raise TruvarError("the covariance between tasks must be symmetric and positive semi-definite")
-        if len(set(self.names)) != count:
-            raise TruvarError(f"every task must have its own name, but they are {list(self.names)}")
-        for name in ("noise", "cost", "mean"):
-            values = getattr(self, name)
-            if values is not None and len(values) != count:
-                raise TruvarError(f"tasks need one {name} per task ({count}), but there are {len(values)}")
+        count = len(self.names)
+        try:
+            matrix = np.asarray(self.covariance, dtype=float)
+        except (TypeError, ValueError):
+            matrix = np.empty(0)
+        if matrix.shape != (count, count) or not np.isfinite(matrix).all():
+            raise TruvarError(
+                f"{count} tasks need a covariance of {count} x {count} finite numbers, but it was {self.covariance!r}; "
+                "give one row per task"
+            )
+        least = np.linalg.eigvalsh(matrix)[0]
+        if not np.allclose(matrix, matrix.T) or least < -1e-10 * np.trace(matrix):
+            raise TruvarError(
+                f"the covariance between tasks must be symmetric and positive semi-definite, but it was "
+                f"{matrix.tolist()}, whose smallest eigenvalue is {least:.3g}; lower the covariances off its diagonal"
+            )
+        for kind in ("noise", "cost", "mean"):
+            values = getattr(self, kind)
+            if values is None:
+                continue
+            if np.shape(values) != (count,):
+                raise TruvarError(f"tasks need one {kind} per task, {count} numbers, but it was {values!r}; mend it")
+            for name, value in zip(self.names, values, strict=True):
+                check = number if kind == "mean" else not_negative
+                check(value, f"the {kind} of task {name!r}")
 
 
 # -- the table -----------------------------------------------------------------------------------------------------
@@ -131,6 +149,8 @@ class Actions:
     """The user's noise, cost and tasks on a domain; `candidates(last)` is the table for the next choice."""
 
     def __init__(self, domain: Domain, noise: NoiseLike, cost: CostLike | None, tasks: Tasks | None) -> None:
+        if tasks is not None and not isinstance(tasks, Tasks):
+            raise TruvarError(f"tasks must be Tasks(covariance, names), but it was {tasks!r}; give that")
         self.domain = domain
         self.tasks = tasks
         self.levels = noise if isinstance(noise, NoiseLevels) else None
@@ -140,9 +160,7 @@ class Actions:
             )
         self._noise = noise
         self._cost: CostLike = (0.0 if self.levels is not None else 1.0) if cost is None else cost
-        here = self._table(domain.points, np.arange(len(domain)), last=None)
-        self._check_stay(here)
-        self.sites = here.points
+        self.sites = self._table(domain.points, np.arange(len(domain)), last=None).points
 
     @property
     def travels(self) -> bool:
@@ -173,7 +191,7 @@ class Actions:
             return 0
         if self.tasks is None or name not in self.tasks.names:
             known = "none" if self.tasks is None else ", ".join(self.tasks.names)
-            raise TruvarError(f"there is no task {name!r}; the tasks of this study: {known}")
+            raise TruvarError(f"task must be one of this study's ({known}), but it was {name!r}; correct the name")
         return list(self.tasks.names).index(name)
 
     def _table(self, points: Array, index: Index | None, last: Array | None) -> Candidates:
@@ -188,18 +206,22 @@ class Actions:
         for task in range(count):
             rows = slice(task * m, (task + 1) * m)
             if self.tasks.noise is not None:
-                noises[rows] = _checked([self.tasks.noise[task]], "noise", least=0.0)
+                noises[rows] = self.tasks.noise[task]
             if self.tasks.cost is not None:  # a task's own cost replaces the study's base, travel stays
                 costs[rows] = costs[rows] - self._base(points, index)[:, None] + self.tasks.cost[task]
         if (costs <= 0).any():
-            raise TruvarError("every task must cost more than 0 everywhere; give the tasks positive costs")
+            task = int(np.argmax((costs <= 0).any(axis=1))) // m
+            raise TruvarError(
+                f"every task must cost more than 0 everywhere, but {self.tasks.names[task]!r} costs {costs.min():g} "
+                "somewhere; give the tasks positive costs"
+            )
         return Candidates(sites, noises, costs, None)
 
     def _noise_at(self, points: Array, index: Index | None) -> Array:
         if self.levels is not None:
             return np.tile(np.asarray(self.levels.variance, dtype=float), (len(points), 1))
         noise: Any = self._noise(points) if callable(self._noise) else self._on_domain(self._noise, "noise", index)
-        return _checked(noise, "noise", least=0.0, count=len(points))[:, None]
+        return _checked(noise, "noise", count=len(points))[:, None]
 
     def _cost_at(self, points: Array, index: Index | None, last: Array | None) -> Array:
         if isinstance(self._cost, Cost):
@@ -211,63 +233,78 @@ class Actions:
                 if last is not None:  # the first measurement pays no travel
                     cost += rate * np.abs(points[:, k] - last[k])
         elif callable(self._cost):
-            cost = _checked(self._cost(points, last), "cost", least=0.0, count=len(points))
+            cost = _checked(self._cost(points, last), "cost", count=len(points))
         else:
             cost = self._base(points, index)
-        if self.levels is None:
-            return np.asarray(cost[:, None])
-        return np.asarray(cost[:, None] + np.asarray(self.levels.cost, dtype=float))
+        costs = np.asarray(cost[:, None] + (0.0 if self.levels is None else np.asarray(self.levels.cost, dtype=float)))
+        if (costs <= 0).any():  # measuring where one already is must cost something, too
+            place = int(np.argwhere(costs <= 0)[0][0])
+            raise TruvarError(
+                f"every measurement must cost more than 0, but {self.domain.named(points[place])} costs "
+                f"{costs.min():g}{'' if last is not None else ' (without travel)'}; give cost a positive base"
+            )
+        return costs
 
     def _base(self, points: Array, index: Index | None) -> Array:
         """The part of the cost that is a number, column or array."""
         if callable(self._cost):
             return np.zeros(len(points))
         base = self._cost.base if isinstance(self._cost, Cost) else self._cost
-        return _checked(self._on_domain(base, "cost", index), "cost", least=0.0, count=len(points))
+        return _checked(self._on_domain(base, "cost", index), "cost", count=len(points))
 
     def _on_domain(self, value: Any, what: str, index: Index | None) -> Any:
         """A number as it is; a column or an array over the domain, at the given rows of it."""
         if isinstance(value, str):
             value = self.domain.column(value)
-        if np.ndim(value) == 0:
-            return value
-        array = np.asarray(value, dtype=float)
+        array = _floats(value, what)
+        if array.ndim == 0:
+            return array
         if array.shape != (len(self.domain),):
             raise TruvarError(
                 f"{what} as an array needs one value per point of the domain, shape ({len(self.domain)},), "
-                f"but its shape was {array.shape}"
+                f"but its shape was {array.shape}; give it that many values"
             )
         return array if index is None else array[index]
 
     def _coordinate(self, name: str) -> int:
         if name not in self.domain.columns:
-            raise TruvarError(f"cost names the column {name!r}, but the domain has {', '.join(self.domain.columns)}")
+            raise TruvarError(
+                f"cost must name columns of the domain ({', '.join(self.domain.columns)}), but there was {name!r}; "
+                "correct the name"
+            )
         return self.domain.columns.index(name)
 
-    def _check_stay(self, here: Candidates) -> None:
-        """Refuses actions that cost nothing: measuring where one already is must cost something."""
-        if (here.cost <= 0).any():
-            place = int(np.argwhere(here.cost <= 0)[0][0]) % len(self.domain)
-            raise TruvarError(
-                f"every measurement must cost more than 0, but {self.domain.point(place)} costs "
-                f"{here.cost.min():g} (without travel); give cost a positive base"
-            )
+
+def not_negative(value: Any, what: str) -> float:
+    """`value` as a finite float of at least 0, or a message that names it."""
+    result = number(value, what)
+    if result < 0:
+        raise TruvarError(f"{what} cannot be negative, but it was {value!r}; give 0 or more")
+    return result
 
 
-def _checked(value: Any, what: str, least: float, count: int = 1) -> Array:
-    """`value` as (count,) finite floats of at least `least`, or a message that names the first that is not."""
+def _floats(value: Any, what: str) -> Array:
     try:
-        array = np.asarray(value, dtype=float)
+        return np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise TruvarError(
-            f"{what} must be a number, a column name, an array or a function, but it was {value!r}"
+            f"{what} must be a number, a column name, an array of numbers or a function, but it was {value!r}; "
+            "give one of them"
         ) from None
+
+
+def _checked(value: Any, what: str, count: int) -> Array:
+    """`value` as (count,) finite floats of at least 0, or a message that names the first that is not."""
+    array = _floats(value, what)
     if array.ndim > 1 or (array.ndim == 1 and array.shape != (count,)):
-        raise TruvarError(f"{what} must be one number per point, shape ({count},), but its shape was {array.shape}")
-    bad = ~(np.isfinite(array) & (array >= least))
+        raise TruvarError(
+            f"{what} must be one number per point, shape ({count},), but its shape was {array.shape}; "
+            "return as many numbers as there are points"
+        )
+    bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         row = int(np.flatnonzero(np.atleast_1d(bad))[0])
         worst = np.atleast_1d(array)[row]
         where = f" (row {row})" if array.ndim else ""
-        raise TruvarError(f"{what} must be finite and not negative, but it was {worst}{where}; mend it")
+        raise TruvarError(f"{what} must be finite and not negative, but it was {worst}{where}; give 0 or more there")
     return np.broadcast_to(array, (count,)).astype(float)

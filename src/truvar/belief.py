@@ -19,6 +19,7 @@ from truvar.actions import Actions, Candidates, CostLike, NoiseLike, Tasks
 from truvar.confidence import RESOLUTION, EpochStart
 from truvar.cover import cover_cost, information_bound
 from truvar.domain import Array, Domain, number, number_column
+from truvar.engines import engine_for
 from truvar.errors import TruvarError
 from truvar.fit import Learned, Model, fit, fit_kernel, unfitted
 from truvar.kernels import Coregionalized, check_kernel
@@ -146,7 +147,7 @@ class Belief:
         best = max(values, key=lambda y: self.goal.sign * y) if values else None
         rng = np.random.default_rng([self.seed, asks])
         return Scene(
-            self.posterior, self.goal, state.regions, state.targets, state.lower, state.upper, state.epoch, best, rng
+            self.engine, self.goal, state.regions, state.targets, state.lower, state.upper, state.epoch, best, rng
         )
 
     @property
@@ -224,6 +225,7 @@ class Belief:
             if self.tasks.mean is not None:
                 means = np.asarray(self.tasks.mean, dtype=float) - (self.mean or 0.0)
         self.posterior = Posterior(kernel, self.actions.sites, self.mean, means, domain=len(self.domain))
+        self.engine = engine_for(self.posterior)
         for action, y in self.told:
             self.add(action)
             self.posterior.observe(y, action.task)

@@ -18,11 +18,12 @@ import numpy as np
 from truvar._engine import twin
 from truvar.actions import Candidates, Index
 from truvar.domain import Array
+from truvar.engines import Engine
 from truvar.errors import TruvarError
 from truvar.posterior import Posterior
 from truvar.regions import Mask
 
-TILE = 2048  # places scored at a time
+TILE = 2048  # places scored at a time, where there is no engine for them
 
 
 def excess(variance: Array, tau: float) -> Array:
@@ -30,18 +31,38 @@ def excess(variance: Array, tau: float) -> Array:
     return np.maximum(variance - tau, 0.0)
 
 
-def truncated_reduction(posterior: Posterior, targets: Mask, tau: float, candidates: Candidates) -> Array:
-    """g_t({x}) of every candidate: how much truncated variance over the targets observing it would remove. (c, K)"""
+def truncated_reduction(
+    engine: Engine, targets: Mask, tau: float, candidates: Candidates, only_best: bool = False
+) -> Array:
+    """g_t({x}) of every candidate: how much truncated variance over the targets observing it would remove. (c, K)
+
+    `only_best`: just the candidate with the highest g_t / cost is wanted; the others may be given as anything between
+    their own g_t and what keeps them below it.
+    """
+    posterior = engine.posterior
     e = excess(posterior.pending_variance[: len(targets)], tau)
     active = np.flatnonzero(targets & (e > 0))
-    gains = np.zeros_like(candidates.noise)
+    d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
     if len(active) == 0:
-        return gains
-    for start in range(0, len(gains), TILE):
-        tile = candidates.take(np.arange(start, min(start + TILE, len(gains))))
-        d = posterior.candidate_variance(tile)[:, None] + tile.noise
-        gains[start : start + TILE] = twin.truncated_sums(posterior.covariance(active, tile), e[active], d)
-    return gains
+        return np.zeros_like(d)
+    if candidates.where is None or len(d) < len(posterior.sites):
+        sums = _by_tiles(posterior, active, e[active], candidates, d)
+    elif only_best:
+        worth = np.divide(1.0, d * candidates.cost, out=np.zeros_like(d), where=d > 0)
+        sums = engine.best_sums(active, e[active], d, worth)
+    else:
+        sums = engine.sums(active, e[active], d)
+    return np.divide(sums, d, out=np.zeros_like(sums), where=d > 0)  # d = 0: nothing is left to learn there
+
+
+def _by_tiles(posterior: Posterior, active: Index, e: Array, candidates: Candidates, d: Array) -> Array:
+    """The sums for candidates of any kind, a tile of them at a time."""
+    sums = np.empty_like(d)
+    for start in range(0, len(d), TILE):
+        tile = slice(start, start + TILE)
+        part = candidates.take(np.arange(len(d))[tile])
+        sums[tile] = twin.truncated_sums(posterior.covariance(active, part), e, d[tile])
+    return sums
 
 
 def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candidates, most: int = 256) -> float:
@@ -71,7 +92,7 @@ def _greedy(posterior: Posterior, sites: Index, xi: float, noise: Array, cost: A
     variance = posterior.variance.copy()
     t, m = posterior.told, len(variance)
     v = np.empty((t + most, m))
-    v[:t] = posterior.told_rows
+    v[:t] = posterior.v[:t]
     spent = 0.0
     for row in range(t, t + most):
         widest = sites[np.argmax(variance[sites])]

@@ -62,8 +62,9 @@ class Domain:
     @classmethod
     def table(cls, frame: pd.DataFrame | str | Path, columns: Sequence[str] | None = None) -> Domain:
         """The rows of a table (a DataFrame or the path of a CSV file); `columns` are its coordinates (default: all)."""
-        if not isinstance(frame, pd.DataFrame):
-            frame = read_csv(frame)
+        frame = as_table(frame)
+        if isinstance(columns, str):
+            raise TruvarError(f"columns must be a list of names, but it was {columns!r}; give [{columns!r}]")
         names = tuple(frame.columns) if columns is None else tuple(columns)
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
@@ -86,8 +87,7 @@ class Domain:
         a grid in one and two dimensions, scrambled Sobol points above."""
         if not intervals:
             raise TruvarError("a box needs at least one interval, for example Domain.box(x=(0, 1))")
-        if representers < 2:
-            raise TruvarError(f"a box needs at least 2 representer points, not {representers}")
+        representers = whole_number(representers, "the number of representers of a box", least=2)
         bounds = np.array([_interval(name, interval) for name, interval in intervals.items()])
         d = len(bounds)
         if d > 2:
@@ -131,7 +131,10 @@ class Domain:
         missing = [name for name in self.columns if name not in point]
         if unknown or missing:
             wrong = f"{unknown[0]!r} is none of them" if unknown else f"{missing[0]!r} is missing"
-            raise TruvarError(f"a point has the columns {', '.join(self.columns)}, but {wrong}; it was {dict(point)}")
+            raise TruvarError(
+                f"a point must have the columns {', '.join(self.columns)}, but {wrong} in {dict(point)}; "
+                "give every column by its name and nothing else"
+            )
         x = np.empty(len(self.columns))
         for k, name in enumerate(self.columns):
             x[k] = number(point[name], f"column {name!r} of the point")
@@ -156,7 +159,7 @@ class Domain:
             return None, x
         raise TruvarError(
             f"{dict(point)} is not in the domain; the nearest point of it is {self.point(index)} (index {index}): "
-            "tell that one if it is the one you measured"
+            "give that one if it is the one you mean"
         )
 
     def column(self, name: str) -> Array:
@@ -176,20 +179,33 @@ class Domain:
 
 
 def number(value: Any, what: str) -> float:
-    """`value` as a finite float, or a message that names it."""
+    """`value` as a finite float, or a message that names it. Text and truth values are no numbers."""
     try:
+        if isinstance(value, (str, bytes, bool, np.bool_)):
+            raise TypeError
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TruvarError(f"{what} must be a number, but it was {value!r}; give a finite number") from None
     if not np.isfinite(result):
         raise TruvarError(f"{what} must be a finite number, but it was {value!r}; give a finite number")
     return result
 
 
+def whole_number(value: Any, what: str, least: int) -> int:
+    """`value` as an int of at least `least`, or a message that names it."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise TruvarError(
+            f"{what} must be a whole number of at least {least}, but it was {value!r}; give an int such as {least}"
+        )
+    return int(value)
+
+
 def number_column(frame: pd.DataFrame, name: str) -> Array:
     """The column of a table as floats, or a message that names the column and the row."""
     if name not in frame.columns:
         raise TruvarError(f"the table has no column {name!r}; it has {', '.join(map(str, frame.columns))}")
+    if list(frame.columns).count(name) > 1:
+        raise TruvarError(f"every column of the table must have its own name, but {name!r} stands twice; rename one")
     try:
         return np.ascontiguousarray(frame[name].to_numpy(dtype=float))
     except (TypeError, ValueError):
@@ -200,34 +216,60 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
         ) from None
 
 
+def as_table(table: Any) -> pd.DataFrame:
+    """A DataFrame as it is, the path of a CSV file read."""
+    if isinstance(table, pd.DataFrame):
+        return table
+    if not isinstance(table, (str, Path)):
+        raise TruvarError(
+            f"a table must be a DataFrame or the path of a CSV file, but it was {table!r}; "
+            "wrap arrays as pd.DataFrame(array, columns=[...])"
+        )
+    return read_csv(table)
+
+
 def read_csv(path: str | Path) -> pd.DataFrame:
     """A CSV file as a DataFrame, or a message that names the file."""
     try:
         return pd.read_csv(path)
     except FileNotFoundError:
         raise TruvarError(f"there is no file {path}; check the path") from None
+    except OSError as error:
+        raise TruvarError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise TruvarError(f"{path} is not a readable CSV file ({error}); check its contents") from None
 
 
 def _check_columns(columns: tuple[str, ...]) -> None:
     if len(columns) == 0:
-        raise TruvarError("a domain needs at least one column of coordinates")
+        raise TruvarError("a domain needs at least one column of coordinates, but there is none; name some")
     if len(set(columns)) != len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
-        raise TruvarError(f"every column must have its own name, but {twice!r} stands twice")
+        raise TruvarError(f"every column must have its own name, but {twice!r} stands twice; drop or rename one")
 
 
 def _axis(name: str, axis: ArrayLike) -> Array:
     try:
         values = np.atleast_1d(np.asarray(axis, dtype=float))
     except (TypeError, ValueError):
-        raise TruvarError(f"axis {name!r} must be a list of numbers, but it was {axis!r}") from None
+        raise TruvarError(
+            f"axis {name!r} must be a list of numbers, but it was {axis!r}; give one such as np.linspace(0, 1, 50)"
+        ) from None
     if values.ndim != 1 or len(values) == 0:
-        raise TruvarError(f"axis {name!r} must be a list of at least one number, but its shape was {values.shape}")
+        raise TruvarError(
+            f"axis {name!r} must be a list of at least one number, but its shape was {values.shape}; "
+            "give one such as np.linspace(0, 1, 50)"
+        )
+    if not np.isfinite(values).all():
+        bad = values[~np.isfinite(values)][0]
+        raise TruvarError(f"every value of axis {name!r} must be a finite number, but there is {bad}; leave it out")
     order = np.sort(values)
-    if (np.diff(order) <= SAME_POINT * max(order[-1] - order[0], np.finfo(float).tiny)).any():
-        twice = order[1:][np.diff(order) <= SAME_POINT * (order[-1] - order[0])][0]
+    size = np.maximum(np.abs(order[1:]), np.abs(order[:-1]))
+    same = np.diff(order) <= SAME_POINT * np.minimum(
+        order[-1] - order[0], size
+    )  # by size too: 1e-12, 1e-11, ... differ
+    if same.any():
+        twice = order[1:][same][0]
         raise TruvarError(f"every value of axis {name!r} must be different, but {twice} stands twice; drop one")
     return values
 
@@ -236,7 +278,9 @@ def _interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
     try:
         low, high = interval
     except (TypeError, ValueError):
-        raise TruvarError(f"interval {name!r} must be a pair (low, high), but it was {interval!r}") from None
+        raise TruvarError(
+            f"interval {name!r} must be a pair (low, high), but it was {interval!r}; give one such as (0, 1)"
+        ) from None
     low, high = number(low, f"the low end of {name!r}"), number(high, f"the high end of {name!r}")
     if not low < high:
         raise TruvarError(f"interval {name!r} must have low < high, but it was ({low}, {high}); swap them")

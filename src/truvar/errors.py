@@ -4,7 +4,11 @@ from __future__ import annotations
 
 
 class TruvarError(ValueError):
-    """A mistake of the user: the message says what was expected, what came and what to do. Nothing was changed."""
+    """A mistake of the user: the message says in one line what was expected, what came and what to do. Nothing was
+    changed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))  # arrays and other people's messages come with line breaks
 
 
 class Finished(Exception):

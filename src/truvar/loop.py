@@ -54,7 +54,7 @@ def choose(scene: Scene, policy: Policy, candidates: Candidates) -> Choice | Non
     """Algorithm 1, line 3: the candidate with the highest score, eq. (3); None where nothing is gained."""
     places = policy.places(scene, candidates)
     table = candidates if places is None else candidates.take(places)
-    gains = policy.score(scene, table)
+    gains = policy.score(replace(scene, only_best=True), table)
     scores = (gains / table.cost if policy.per_cost else gains).ravel()
     highest = scores.max(initial=-np.inf)
     if not policy.signed and not highest > 0:

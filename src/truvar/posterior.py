@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from truvar.actions import Candidates, Index
 from truvar.domain import Array
 from truvar.errors import TruvarError
-from truvar.kernels import prior_scale
+from truvar.kernels import covariance_function, prior_scale
 
 EXACT = 1e-14  # an action whose predictive variance is below this share of the prior's tells nothing new
 CONTRADICTION = 1e-4  # ... and a value further than this (in prior standard deviations) from the mean contradicts it
@@ -42,12 +42,16 @@ class Posterior:
         domain: int | None = None,
     ) -> None:
         self.kernel = kernel
+        self.k = covariance_function(kernel)
         self.sites = sites
+        self.targets = len(sites) if domain is None else domain
         self.scale = prior_scale(kernel, sites[:domain])  # of the target: the first `domain` sites
         self._prior_mean = mean
         self._task_means = task_means
         m = len(sites)
         self.told, self.rows = 0, 0
+        self.serials: list[int] = []  # one per row, never used twice: tells whether a row is still the same
+        self._serial = 0
         self.variance: Array = np.asarray(kernel.diag(sites), dtype=float).copy()
         self.pending_variance: Array = self.variance.copy()
         self._points = np.empty((16, sites.shape[1]))
@@ -76,10 +80,10 @@ class Posterior:
     def covariance(self, rows: Index, candidates: Candidates) -> Array:
         """Cov(rows, candidates) given all that was told and is pending: (rows, c)."""
         if candidates.where is None:
-            across = self.kernel(self.sites[rows], candidates.points)
+            across = self.k(self.sites[rows], candidates.points)
             explained = self._v[: self.rows].T @ self._solve(candidates.points, self.rows)
             return np.asarray(across - explained[rows])
-        across = self.kernel(self.sites[rows], self.sites[candidates.where])
+        across = self.k(self.sites[rows], self.sites[candidates.where])
         return np.asarray(across - self._v[: self.rows, rows].T @ self._v[: self.rows, candidates.where])
 
     def predict(self, points: Array) -> tuple[Array, Array]:
@@ -98,12 +102,12 @@ class Posterior:
 
     def prior_covariance(self, site: int) -> Array:
         """k(x, site) at every site x."""
-        return np.asarray(self.kernel(self.sites, self.sites[site][None, :])[:, 0])
+        return self.k(self.sites, self.sites[site][None, :])[:, 0]
 
     @property
-    def told_rows(self) -> Array:
-        """L^-1 k_t(x) of what was told, for every site x: (told, m)."""
-        return self._v[: self.told]
+    def v(self) -> Array:
+        """L^-1 k_t(x) for every site x: (rows, m). The first `told` rows never change."""
+        return self._v[: self.rows]
 
     # -- what changes it -------------------------------------------------------------------------------------------
 
@@ -114,7 +118,7 @@ class Posterior:
         t = self.rows
         x = point[None, :]
         v = self._solve(x, t)[:, 0] if site is None else self._v[:t, site].copy()
-        across = np.asarray(self.kernel(self.sites, x))[:, 0] - v @ self._v[:t]
+        across = self.k(self.sites, x)[:, 0] - v @ self._v[:t]
         own = float(self.kernel.diag(x)[0]) - float(v @ v)
         d = own + noise
         if d <= EXACT * self.scale**2:  # known exactly: the row is kept, and empty
@@ -126,6 +130,8 @@ class Posterior:
         self._factor[t, :t], self._factor[t, t] = v, root
         self.pending_variance = np.maximum(self.pending_variance - self._v[t] ** 2, 0.0)
         self.rows += 1
+        self._serial += 1
+        self.serials.append(self._serial)
 
     def observe(self, y: float, task: int = 0) -> None:
         """The value of the first pending action."""
@@ -149,6 +155,7 @@ class Posterior:
     def drop_pending(self) -> None:
         """Forgets every pending action."""
         self.rows = self.told
+        del self.serials[self.told :]
         self.pending_variance = self.variance.copy()
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -168,7 +175,7 @@ class Posterior:
         """L^-1 k_t(points), over the first `rows` rows: (rows, q)."""
         if rows == 0:
             return np.zeros((0, len(points)))
-        across: Array = self.kernel(self._points[:rows], points)
+        across = self.k(self._points[:rows], points)
         informative = np.isfinite(np.diag(self._factor)[:rows])
         solved = np.zeros_like(across)
         lower = self._factor[np.ix_(informative, informative)]

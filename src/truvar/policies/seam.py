@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from truvar.actions import Candidates, Index
 from truvar.confidence import Confidence, Epoch
 from truvar.domain import Array
+from truvar.engines import Engine
 from truvar.errors import TruvarError
 from truvar.posterior import Posterior
 from truvar.regions import Goal, Mask, Regions
@@ -20,7 +21,7 @@ from truvar.regions import Goal, Mask, Regions
 class Scene:
     """All that a rule may look at when it scores the candidates."""
 
-    posterior: Posterior
+    engine: Engine
     goal: Goal
     regions: Regions  # M, H, L
     targets: Mask  # the rows to learn about: M, and what else the goal must know
@@ -29,6 +30,12 @@ class Scene:
     epoch: Epoch
     best_y: float | None  # the best value told of the target so far, in the goal's sense
     rng: np.random.Generator
+    only_best: bool = False  # just the best candidate is wanted: hopeless ones may keep an upper bound as their score
+
+    @property
+    def posterior(self) -> Posterior:
+        """f given what was told and is pending."""
+        return self.engine.posterior
 
     @property
     def moments(self) -> tuple[Array, Array]:

@@ -72,7 +72,8 @@ class TruVaR:
         if self.anticipate is not None:
             return self._anticipating(scene, candidates)
         variance = scene.posterior.scale**2
-        reduction = truncated_reduction(scene.posterior, scene.targets, scene.epoch.tau * variance, candidates)
+        tau = scene.epoch.tau * variance
+        reduction = truncated_reduction(scene.engine, scene.targets, tau, candidates, scene.only_best)
         return scene.epoch.beta / variance * reduction
 
     def _anticipating(self, scene: Scene, candidates: Candidates) -> Array:

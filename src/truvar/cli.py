@@ -1,0 +1,232 @@
+"""The command `truvar`: parse, call, print.
+
+A command is one `Command` in `COMMANDS`: its name, help, arguments, and a function from the parsed arguments to
+the exit code. Libraries are imported inside those functions. Exit codes: 0 done; 1 the user's mistake, told in
+one line on stderr; 2 usage; 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from truvar.errors import TruvarError
+
+if TYPE_CHECKING:
+    from truvar.domain import Array, Domain
+    from truvar.result import Result
+    from truvar.study import Study
+
+INTERRUPTED = 128 + signal.SIGINT
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand."""
+
+    name: str
+    help: str
+    example: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    arguments = parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
+    except TruvarError as error:
+        return _complain(str(error))
+    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _complain(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="truvar",
+        description="What to measure next to find a maximum or a level set, when every measurement costs something.",
+    )
+    top.add_argument("--version", action=_Version, help="show the version and exit")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        sub = commands.add_parser(
+            command.name, help=command.help, description=command.help, epilog=f"example: {command.example}"
+        )
+        command.arguments(sub)
+        sub.set_defaults(run=command.run)
+    return top
+
+
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **kwargs: Any) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, **kwargs)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from truvar import __version__
+
+        print(f"truvar {__version__}")
+        parser.exit()
+
+
+def _complain(message: str) -> int:
+    print(f"truvar: {' '.join(message.split())}", file=sys.stderr)
+    return 1
+
+
+# -- truvar run ------------------------------------------------------------------------------------------------
+
+
+def _run_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("problem", metavar="PROBLEM.toml", help="the problem file")
+    sub.add_argument("--truth", metavar="COLUMN", required=True, help="the column of its table that answers")
+    sub.add_argument("--budget", type=_positive(float), metavar="COST", help="stop before more is spent")
+    sub.add_argument("--steps", type=_positive(int), metavar="N", help="stop after N measurements")
+    sub.add_argument("--epsilon", type=_positive(float), help="stop when the answer is this close to exact")
+    sub.add_argument("--seed", type=int, help="of the noise and of the study's random choices")
+    sub.add_argument("--policy", metavar="NAME", help="decide by another rule than the problem's")
+    sub.add_argument("--report", metavar="DIR", type=Path, help="folder of the report (default: NAME-report)")
+    sub.add_argument("--json", action="store_true", help="print the summary as JSON")
+    sub.add_argument("--quiet", action="store_true", help="no progress display")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Replay a problem whose true values stand in its table, and report on it."""
+    from truvar.problem import load_problem
+    from truvar.report import Progress, summary, write_report
+    from truvar.report.style import matplotlib
+    from truvar.report.tables import make_folder, to_json
+
+    problem = load_problem(arguments.problem)
+    given = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
+    study = problem.study(**given)
+    truth = _truth(problem.domain, arguments.truth)
+    spec = problem.to_dict()
+    noisy = "noise" in spec and not spec.get("model", {}).get("learn_noise")  # else the table's own is all there is
+    limits = {name: getattr(arguments, name) or problem.run.get(name) for name in ("budget", "steps", "epsilon")}
+    folder = arguments.report or Path(f"{problem.name}-report")
+    matplotlib("figure")  # what the report will need is asked for now, not after the run
+    make_folder(folder)
+
+    budget, steps = limits["budget"], limits["steps"]
+    shown = nullcontext() if arguments.quiet else Progress(study, truth, budget=budget, steps=steps)
+    with shown as show, _interruptible() as interrupted:
+
+        def after_each(study: Study) -> None:
+            if show is not None:
+                show(study)
+            if interrupted():
+                raise _Stop
+
+        with suppress(_Stop):
+            study.run(_answers(study, truth, noisy), **limits, progress=after_each)
+    paths = write_report(study, folder, truth)
+    if arguments.json:
+        print(to_json({**summary(study, truth), "report": {kind: str(path) for kind, path in paths.items()}}))
+    else:
+        _print_result(study.result(), problem.name, truth, arguments.truth)
+        print(f"report: {paths['map']} (with {', '.join(path.name for path in list(paths.values())[1:])})")
+    return INTERRUPTED if interrupted() else 0
+
+
+class _Stop(Exception):
+    """Ctrl-C, between two measurements."""
+
+
+def _truth(domain: Domain, column: str) -> Array:
+    """The column that answers."""
+    import numpy as np
+
+    values = domain.column(column)
+    if column in domain.columns:
+        raise TruvarError(f"--truth {column} is a coordinate of the domain; name the column of the measured quantity")
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise TruvarError(f"column {column!r} must hold a number in every row, but row {row} has none; fill it in")
+    return values
+
+
+def _answers(study: Study, truth: Array, noisy: bool) -> Callable[..., float]:
+    """The table in the place of the instrument: the true value, with noise of the suggestion's variance."""
+    import numpy as np
+
+    def measure(*_: Any) -> float:
+        suggestion = study.pending[-1]
+        assert suggestion.index is not None  # a table has no points between its rows
+        sd = float(np.sqrt(suggestion.noise)) if noisy else 0.0
+        draw = np.random.default_rng([study.seed, study.steps]).standard_normal()
+        return float(truth[suggestion.index] + sd * draw)
+
+    return measure
+
+
+def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
+    print(f"{name}: {result.steps} measurements, cost {result.spent:.6g}; {result.reason or 'interrupted'}")
+    print(f"  {result.certificate}")
+    if result.goal.level_set:
+        print(f"  F1 against {column}: {result.f1(truth):.3f}")
+    else:
+        best = ", ".join(f"{key} = {value:.6g}" for key, value in result.best.point.items())
+        print(f"  best: {best}, value {result.best.mean:.6g} ± {result.best.sd:.2g}")
+        print(f"  regret against {column}: {result.regret(truth):.4g}")
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Within it Ctrl-C is noted, to be acted on between two measurements; a second one ends at once."""
+    noted: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        noted.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(noted)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    def positive(text: str) -> float:
+        value = kind(text)
+        if not 0 < value < float("inf"):
+            raise argparse.ArgumentTypeError(f"must be positive, but it was {text}")
+        return value
+
+    positive.__name__ = "number" if kind is float else "whole number"  # argparse: "invalid number value: 'x'"
+    return positive
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "run",
+        "let a table of known values answer, and report what was found",
+        "truvar run examples/lake.toml --truth chlorophyll",
+        _run_arguments,
+        _run,
+    ),
+)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

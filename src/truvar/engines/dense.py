@@ -1,0 +1,138 @@
+"""The dense engine: the posterior covariance between targets and sites, kept up to date by rank-one steps.
+
+| paper | here | shape |
+|---|---|---|
+| Cov_{t-1}(M, x) | `_matrix`, the rows of the targets in use | (n, m) |
+| e_j = sigma_j^2 - eta^2 / beta | `excess` | (a,) |
+| d_x = sigma_x^2 + noise | `predictive` | (m,) |
+
+A measurement changes Cov by -u u^T. The update and the sums of min(C_jx^2, e_j d_x) are made in one pass over memory,
+over the active rows alone: rows outside M or below the truncation contribute exactly zero. A row that was left behind
+is brought up to date by one matrix product when it is needed again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from truvar._engine import compiled
+from truvar.actions import Index
+from truvar.domain import Array
+from truvar.posterior import Posterior
+
+TILE = 2500  # columns at a time: their sums, u and d stay in the second-level cache
+BLOCK = 512  # rows brought up to date at a time
+UNBUILT = -1
+RESCORE = 64  # candidates scored exactly at a time, most promising first
+TIE = 2e-9  # below the best by more than this, relatively, is no contender
+ROUNDING = 1e-11  # covers that of a sum of n positive terms, n eps, to n = 40000
+
+
+class Dense:
+    """Cov(targets, sites) given what was told and is pending. Owns its matrix; follows the posterior it is made for."""
+
+    name = "dense"
+
+    def __init__(self, posterior: Posterior) -> None:
+        self.posterior = posterior
+        self._matrix = np.empty((posterior.targets, len(posterior.sites)))  # pages are touched where a row is built
+        self._applied = np.full(posterior.targets, UNBUILT)  # how many steps each row has seen
+        self._serials: list[int] = []  # of the steps that some row may have seen
+        self._pending: dict[int, Array] = {}  # u of those that were pending then, to take them back
+        self._level = 0  # the noise level that is scored in full: the one that won last
+
+    def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
+        return np.stack([self._pass(rows, excess, d) for d in np.ascontiguousarray(predictive.T)], axis=1)
+
+    def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
+        """One level in full, the others only where they could win.
+
+        S(d) = sum of min(C^2, e d) grows with d, and S(d) / d falls, so one level bounds every other:
+        S(d_k) <= S(d_0) max(1, d_k / d_0).
+        """
+        d_0 = np.ascontiguousarray(predictive[:, self._level])
+        own = self._pass(rows, excess, d_0)
+        if predictive.shape[1] == 1:
+            return own[:, None]
+        ratio = np.divide(predictive, d_0[:, None], out=np.ones_like(predictive), where=d_0[:, None] > 0)
+        sums = own[:, None] * np.maximum(1.0, ratio) * (1 + ROUNDING)
+        sums[:, self._level] = own
+        exact = np.zeros(sums.shape, bool)
+        exact[:, self._level] = True
+        scores = sums * worth
+        while True:  # the most promising first, until no bound reaches the best that is certain
+            best = scores[exact].max()
+            rest = np.where(exact, -np.inf, scores)
+            x, k = np.unravel_index(
+                np.argpartition(-rest, min(RESCORE, rest.size - 1), axis=None)[:RESCORE], rest.shape
+            )
+            contends = rest[x, k] >= best * (1 - TIE)
+            if not contends.any() or best <= 0:
+                self._level = int(scores.max(axis=0).argmax())
+                return sums
+            x, k = x[contends], k[contends]
+            sums[x, k] = self._column_sums(rows, x, excess, predictive[x, k])
+            scores[x, k], exact[x, k] = sums[x, k] * worth[x, k], True
+
+    def _pass(self, rows: Index, excess: Array, predictive: Array) -> Array:
+        """Per site x: the sum over the rows j of min(C_jx^2, e_j d_x), with d (m,). One pass over the rows. (m,)"""
+        u, step = self._ready(rows)
+        out = np.zeros(len(u))
+        for start in range(0, len(u), TILE):
+            stop = min(start + TILE, len(u))
+            compiled.fused_scores(self._matrix, rows, step, u, excess, predictive, start, stop, out)
+        self._applied[rows] = len(self._serials)
+        return out
+
+    def _column_sums(self, rows: Index, columns: Index, excess: Array, predictive: Array) -> Array:
+        """The same for a few sites, with d per column; the rows are up to date."""
+        out = np.empty(len(columns))
+        compiled.column_sums(self._matrix, rows, columns, excess, predictive, out)
+        return out
+
+    def _ready(self, rows: Index) -> tuple[Array, Array]:
+        """Brings the rows to within one step of the posterior: that step's u, and at each row what is left to make."""
+        self._follow()
+        steps = len(self._serials)
+        applied = self._applied[rows]
+        for behind in np.unique(applied):
+            if behind == UNBUILT or behind < steps - 1:
+                late = rows[applied == behind]
+                for start in range(0, len(late), BLOCK):
+                    self._catch_up(late[start : start + BLOCK], int(behind), max(steps - 1, 0))
+        if steps == 0:
+            return np.zeros(self._matrix.shape[1]), np.zeros(len(rows))
+        u = self.posterior.v[steps - 1]
+        return u, np.where(self._applied[rows] < steps, u[rows], 0.0)
+
+    def _catch_up(self, rows: Index, applied: int, goal: int) -> None:
+        posterior = self.posterior
+        if applied == UNBUILT:
+            block, applied = posterior.k(posterior.sites[rows], posterior.sites), 0
+        else:
+            block = self._matrix[rows]
+        if goal > applied:
+            missed = posterior.v[applied:goal]
+            block -= missed[:, rows].T @ missed
+        self._matrix[rows] = block
+        self._applied[rows] = goal
+
+    def _follow(self) -> None:
+        """Takes back the steps that the posterior has dropped, and notes the new ones."""
+        posterior, now = self.posterior, self.posterior.serials
+        kept = next(
+            (i for i, pair in enumerate(zip(self._serials, now, strict=False)) if pair[0] != pair[1]),
+            min(len(self._serials), len(now)),
+        )
+        dropped = self._serials[kept:]
+        for applied in np.unique(self._applied[self._applied > kept]):
+            rows = np.flatnonzero(self._applied == applied)
+            undone = np.stack([self._pending[serial] for serial in dropped[: applied - kept]])
+            self._matrix[rows] += undone[:, rows].T @ undone
+            self._applied[rows] = kept
+        self._serials = list(now)
+        self._pending = {
+            serial: self._pending[serial] if serial in self._pending else posterior.v[i].copy()
+            for i, serial in enumerate(now)
+            if i >= posterior.told
+        }
