@@ -1,0 +1,12 @@
+"""What a study shows to people: a figure, tables and JSON in a folder, and a display of its progress.
+
+Drawing needs matplotlib (`pip install "truvar[plot]"`), which is imported only where something is drawn.
+"""
+
+from __future__ import annotations
+
+from truvar.report.plots import plot_study
+from truvar.report.progress import Progress
+from truvar.report.tables import summary, write_report
+
+__all__ = ["Progress", "plot_study", "summary", "write_report"]
