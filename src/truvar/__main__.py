@@ -1,0 +1,8 @@
+"""`python -m truvar` is the command `truvar`."""
+
+import sys
+
+from truvar.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
