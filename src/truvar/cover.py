@@ -13,9 +13,11 @@ With e_j = max(0, sigma_j^2 - tau), max{s, tau} - max{s - D, tau} = min(D, e_j):
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from truvar._engine import twin
+from truvar._engine import compiled
 from truvar.actions import Candidates, Index
 from truvar.domain import Array
 from truvar.engines import Engine
@@ -23,7 +25,7 @@ from truvar.errors import TruvarError
 from truvar.posterior import Posterior
 from truvar.regions import Mask
 
-TILE = 2048  # places scored at a time, where there is no engine for them
+TILE = 512  # places looked at at a time
 
 
 def excess(variance: Array, tau: float) -> Array:
@@ -46,7 +48,9 @@ def truncated_reduction(
     if len(active) == 0:
         return np.zeros_like(d)
     if candidates.where is None or len(d) < len(posterior.sites):
-        sums = _by_tiles(posterior, active, e[active], candidates, d)
+        sums = np.zeros_like(d)
+        for tile, covariance in covariance_tiles(engine, active, candidates):
+            compiled.truncated_sums(covariance, e[active], d[tile], sums[tile])
     elif only_best:
         worth = np.divide(1.0, d * candidates.cost, out=np.zeros_like(d), where=d > 0)
         sums = engine.best_sums(active, e[active], d, worth)
@@ -55,14 +59,17 @@ def truncated_reduction(
     return np.divide(sums, d, out=np.zeros_like(sums), where=d > 0)  # d = 0: nothing is left to learn there
 
 
-def _by_tiles(posterior: Posterior, active: Index, e: Array, candidates: Candidates, d: Array) -> Array:
-    """The sums for candidates of any kind, a tile of them at a time."""
-    sums = np.empty_like(d)
-    for start in range(0, len(d), TILE):
-        tile = slice(start, start + TILE)
-        part = candidates.take(np.arange(len(d))[tile])
-        sums[tile] = twin.truncated_sums(posterior.covariance(active, part), e, d[tile])
-    return sums
+def covariance_tiles(engine: Engine, rows: Index, candidates: Candidates) -> Iterator[tuple[slice, Array]]:
+    """Cov(rows, candidates' places), a tile of places at a time, whatever the candidates are."""
+    count = len(candidates.points)
+    everywhere = candidates.where is not None and count == len(engine.posterior.sites)
+    for start in range(0, count, TILE):
+        tile = slice(start, min(start + TILE, count))
+        if everywhere:
+            yield tile, engine.covariance(rows, tile)
+        else:
+            part = candidates if count <= TILE else candidates.take(np.arange(tile.start, tile.stop))
+            yield tile, engine.posterior.covariance(rows, part)
 
 
 def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candidates, most: int = 256) -> float:

@@ -58,11 +58,6 @@ class Goal(Protocol):
         """The points whose variance is to be reduced: M_t, and what else must be known."""
         ...
 
-    def stay(self, potential: Mask, lower: Array, upper: Array) -> Mask:
-        """Which of the present targets (rows, of which `potential` are in M) would still be targets under the bounds of
-        each column: the update of M_t for a measurement that is only anticipated. (a, c)"""
-        ...
-
     def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
         """How far from exact the answer can be if the bounds hold (Definition 3.1, a posteriori)."""
         ...
@@ -84,9 +79,6 @@ class Maximize:
     def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
         return regions.potential
 
-    def stay(self, potential: Mask, lower: Array, upper: Array) -> Mask:
-        return np.asarray(upper >= lower.max(axis=0))
-
     def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
         return max(0.0, float(upper[regions.potential].max() - lower[regions.potential].max()))
 
@@ -105,9 +97,6 @@ class Minimize:
 
     def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
         return regions.potential
-
-    def stay(self, potential: Mask, lower: Array, upper: Array) -> Mask:
-        return Maximize().stay(potential, -upper, -lower)
 
     def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
         return Maximize(self.monotone).epsilon(regions, -upper, -lower)
@@ -156,14 +145,6 @@ class LevelSet:
         if self.threshold is not None:
             return regions.potential
         return np.asarray(regions.potential | (upper >= lower.max()))  # the maximum must be known too
-
-    def stay(self, potential: Mask, lower: Array, upper: Array) -> Mask:
-        if self.threshold is not None:
-            return np.asarray((upper >= self.threshold) & (lower <= self.threshold))
-        fraction = float(self.fraction_of_max or 0.0)
-        peak = lower.max(axis=0)  # points that are no target cannot have the largest bounds
-        unclassified = (upper >= fraction * peak) & (lower <= fraction * upper.max(axis=0))
-        return np.asarray((potential[:, None] & unclassified) | (upper >= peak))
 
     def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
         if not regions.potential.any():

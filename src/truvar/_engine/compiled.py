@@ -6,6 +6,8 @@ and writes the matrix once, which is all that memory allows.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -52,6 +54,17 @@ def column_sums(matrix, rows, columns, excess, predictive, out):  # type: ignore
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def truncated_sums(covariance, excess, predictive, out):  # type: ignore[no-untyped-def]
+    """out_xk += sum over rows of min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
+    for j in range(len(excess)):
+        row, e = covariance[j], excess[j]
+        for x in range(len(row)):
+            square = row[x] * row[x]
+            for k in range(predictive.shape[1]):
+                out[x, k] += min(square, e * predictive[x, k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def stationary(points, others, smoothness, variance, out):  # type: ignore[no-untyped-def]
     """k(points, others) of a stationary kernel, the points divided by the length-scales. Smoothness: 0 is RBF, 1, 3 and
     5 are twice the nu of a Matern kernel."""
@@ -72,3 +85,59 @@ def stationary(points, others, smoothness, variance, out):  # type: ignore[no-un
             else:
                 r = root5 * np.sqrt(square)
                 out[i, j] = variance * (1.0 + r + r * r / 3.0) * np.exp(-r)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def anticipated_bounds(covariance, scale, variance, mean, root_beta, share, floor, nodes, weights, rule, out):  # type: ignore[no-untyped-def]
+    """out_x = sum over rows of P(the row stays in M) max(share s2, floor), once x has been measured.
+
+    The measurement moves the mean of row j by z C_jx scale_x, z running over the nodes, and leaves it s2 = variance_j -
+    (C_jx scale_x)^2. `rule` is (fraction, member of M...): fraction 0 is an optimum, a row stays while its upper bound
+    reaches the highest lower bound; otherwise the implicit threshold at that fraction of the maximum.
+    """
+    fraction, member = rule
+    rows, width = covariance.shape
+    step, half, s2 = np.empty(width), np.empty(width), np.empty(width)
+    lowest = np.full((len(nodes), width), -np.inf)  # the highest lower bound, per node
+    highest = np.full((len(nodes), width), -np.inf)  # the highest upper bound
+    for sweep in range(2):
+        for j in range(rows):
+            row, own, centre = covariance[j], variance[j], mean[j]
+            for x in range(width):
+                move = row[x] * scale[x]
+                rest = max(own - move * move, 0.0)
+                step[x], s2[x], half[x] = move, rest, root_beta * np.sqrt(rest)
+            for q in range(len(nodes)):
+                z, weight, low, high = nodes[q], weights[q], lowest[q], highest[q]
+                if sweep == 0:
+                    for x in range(width):
+                        low[x] = max(low[x], centre + z * step[x] - half[x])
+                        high[x] = max(high[x], centre + z * step[x] + half[x])
+                else:
+                    inside = member[j]
+                    for x in range(width):
+                        at = centre + z * step[x]
+                        stays = at + half[x] >= low[x]
+                        if inside and fraction > 0.0:
+                            stays |= (at + half[x] >= fraction * low[x]) & (at - half[x] <= fraction * high[x])
+                        out[x] += weight * max(share * s2[x], floor) if stays else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def anticipated_level(covariance, scale, variance, mean, root_beta, share, floor, threshold, average, out):  # type: ignore[no-untyped-def]
+    """The same for an explicit threshold: a row stays while its bounds straddle it; averaged over the measurement in
+    closed form, or at its mean."""
+    rows, width = covariance.shape
+    root2 = np.sqrt(2.0)
+    for j in range(rows):
+        row, own, gap = covariance[j], variance[j], threshold - mean[j]
+        for x in range(width):
+            move = abs(row[x] * scale[x])
+            rest = max(own - move * move, 0.0)
+            half = root_beta * np.sqrt(rest)
+            low, high = gap - half, gap + half
+            if average and move > 0.0 and min(abs(low), abs(high)) < 10.0 * move:  # beyond, the cdf is 0 or 1
+                stays = 0.5 * (math.erfc(low / (root2 * move)) - math.erfc(high / (root2 * move)))
+            else:
+                stays = 1.0 if low <= 0.0 <= high else 0.0
+            out[x] += stays * max(share * rest, floor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -41,7 +42,60 @@ def stationary(points: Array, others: Array, smoothness: int, variance: float, o
     out[:] = variance * shape[smoothness]
 
 
-def truncated_sums(covariance: Array, excess: Array, predictive: Array) -> Array:
-    """sum over j of min(C_jx^2, e_j d_xk): covariance (a, c), excess (a,), predictive d (c, K) -> (c, K)."""
-    squares = covariance * covariance
-    return np.stack([np.minimum(squares, np.outer(excess, d)).sum(axis=0) for d in predictive.T], axis=1)
+def truncated_sums(covariance: Array, excess: Array, predictive: Array, out: Array) -> None:
+    """out_xk += sum over rows of min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
+    for k, d in enumerate(predictive.T):
+        out[:, k] += np.minimum(covariance**2, np.outer(excess, d)).sum(axis=0)
+
+
+def anticipated_bounds(
+    covariance: Array,
+    scale: Array,
+    variance: Array,
+    mean: Array,
+    root_beta: float,
+    share: float,
+    floor: float,
+    nodes: Array,
+    weights: Array,
+    rule: tuple[float, NDArray[np.bool_]],
+    out: Array,
+) -> None:
+    """out_x = sum over rows of P(the row stays in M) max(share s2, floor), once x has been measured; M by the highest
+    lower bound, and with a fraction > 0 by the implicit threshold too."""
+    fraction, member = rule
+    step = covariance * scale
+    s2 = np.maximum(variance[:, None] - step**2, 0.0)
+    half = root_beta * np.sqrt(s2)
+    for z, weight in zip(nodes, weights, strict=True):
+        lower, upper = mean[:, None] + z * step - half, mean[:, None] + z * step + half
+        stays = upper >= lower.max(axis=0)
+        if fraction > 0:
+            open_ = (upper >= fraction * lower.max(axis=0)) & (lower <= fraction * upper.max(axis=0))
+            stays |= member[:, None] & open_
+        out += weight * (stays * np.maximum(share * s2, floor)).sum(axis=0)
+
+
+def anticipated_level(
+    covariance: Array,
+    scale: Array,
+    variance: Array,
+    mean: Array,
+    root_beta: float,
+    share: float,
+    floor: float,
+    threshold: float,
+    average: bool,
+    out: Array,
+) -> None:
+    """The same for an explicit threshold: a row stays while its bounds straddle it."""
+    step = np.abs(covariance * scale)
+    s2 = np.maximum(variance[:, None] - step**2, 0.0)
+    half, gap = root_beta * np.sqrt(s2), threshold - mean[:, None]
+    stays = ((gap - half <= 0) & (gap + half >= 0)).astype(float)
+    if average:
+        moving = step > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = ndtr((gap + half) / step) - ndtr((gap - half) / step)
+        stays = np.where(moving, spread, stays)
+    out += (stays * np.maximum(share * s2, floor)).sum(axis=0)

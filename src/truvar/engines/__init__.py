@@ -25,6 +25,10 @@ class Engine(Protocol):
         stay below it elsewhere. (m, K)"""
         ...
 
+    def covariance(self, rows: Index, sites: slice) -> Array:
+        """Cov(rows, sites) for a run of sites. (a, c)"""
+        ...
+
 
 def engine_for(posterior: Posterior) -> Engine:
     """The engine that suits the size and structure of the domain."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from truvar._engine import compiled
+from truvar._engine.threads import run_tiles
 from truvar.actions import Index
 from truvar.domain import Array
 from truvar.posterior import Posterior
@@ -31,14 +32,18 @@ ROUNDING = 1e-11  # covers that of a sum of n positive terms, n eps, to n = 4000
 class Dense:
     """Cov(targets, sites) given what was told and is pending. Owns its matrix; follows the posterior it is made for."""
 
-    name = "dense"
-
-    def __init__(self, posterior: Posterior) -> None:
+    def __init__(self, posterior: Posterior, single: bool = False) -> None:
+        """`single`: the matrix in single precision, half the memory; whatever could win is scored again in double."""
         self.posterior = posterior
-        self._matrix = np.empty((posterior.targets, len(posterior.sites)))  # pages are touched where a row is built
+        self.name = "dense32" if single else "dense"
+        self._single = single
+        self._largest = float(posterior.variance.max())  # no covariance exceeds the largest prior variance
+        shape = posterior.targets, len(posterior.sites)
+        self._matrix = np.empty(shape, np.float32 if single else np.float64)  # pages are touched where a row is built
         self._applied = np.full(posterior.targets, UNBUILT)  # how many steps each row has seen
         self._serials: list[int] = []  # of the steps that some row may have seen
         self._pending: dict[int, Array] = {}  # u of those that were pending then, to take them back
+        self._stores = 0  # how often an entry may have been rounded to the matrix's precision
         self._level = 0  # the noise level that is scored in full: the one that won last
 
     def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
@@ -52,58 +57,82 @@ class Dense:
         """
         d_0 = np.ascontiguousarray(predictive[:, self._level])
         own = self._pass(rows, excess, d_0)
-        if predictive.shape[1] == 1:
+        if predictive.shape[1] == 1 and not self._single:
             return own[:, None]
         ratio = np.divide(predictive, d_0[:, None], out=np.ones_like(predictive), where=d_0[:, None] > 0)
-        sums = own[:, None] * np.maximum(1.0, ratio) * (1 + ROUNDING)
-        sums[:, self._level] = own
+        most = (np.sqrt(own) + np.sqrt(len(rows)) * self._lost) ** 2 * (1 + ROUNDING)
+        sums = most[:, None] * np.maximum(1.0, ratio)
         exact = np.zeros(sums.shape, bool)
-        exact[:, self._level] = True
+        if not self._single:
+            sums[:, self._level], exact[:, self._level] = own, True
         scores = sums * worth
         while True:  # the most promising first, until no bound reaches the best that is certain
-            best = scores[exact].max()
+            best = scores[exact].max(initial=0.0)
             rest = np.where(exact, -np.inf, scores)
-            x, k = np.unravel_index(
-                np.argpartition(-rest, min(RESCORE, rest.size - 1), axis=None)[:RESCORE], rest.shape
-            )
+            count = RESCORE if exact.any() else 1
+            first = np.argpartition(-rest, min(count, rest.size - 1), axis=None)[:count]
+            x, k = np.unravel_index(first, rest.shape)
             contends = rest[x, k] >= best * (1 - TIE)
-            if not contends.any() or best <= 0:
+            if not contends.any() or not rest[x, k].max() > 0:
                 self._level = int(scores.max(axis=0).argmax())
-                return sums
+                return np.asarray(sums)
             x, k = x[contends], k[contends]
             sums[x, k] = self._column_sums(rows, x, excess, predictive[x, k])
             scores[x, k], exact[x, k] = sums[x, k] * worth[x, k], True
+
+    def covariance(self, rows: Index, sites: slice) -> Array:
+        self._follow()
+        self._bring(rows, len(self._serials))
+        return np.ascontiguousarray(self._matrix[rows, sites], dtype=float)
 
     def _pass(self, rows: Index, excess: Array, predictive: Array) -> Array:
         """Per site x: the sum over the rows j of min(C_jx^2, e_j d_x), with d (m,). One pass over the rows. (m,)"""
         u, step = self._ready(rows)
         out = np.zeros(len(u))
-        for start in range(0, len(u), TILE):
-            stop = min(start + TILE, len(u))
-            compiled.fused_scores(self._matrix, rows, step, u, excess, predictive, start, stop, out)
+
+        def work(tile: slice) -> None:
+            compiled.fused_scores(self._matrix, rows, step, u, excess, predictive, tile.start, tile.stop, out)
+
+        tiles = (slice(start, min(start + TILE, len(u))) for start in range(0, len(u), TILE))
+        run_tiles(work, tiles, len(rows) * len(u))
         self._applied[rows] = len(self._serials)
+        self._stores += 1
         return out
 
+    @property
+    def _lost(self) -> float:
+        """By how much an entry can be off: a rounding per store. min(|C|, cap) moves by no more than |C|, and the norm of
+        a entries by no more than sqrt(a) times an entry."""
+        return self._stores * 2.0**-24 * self._largest if self._single else 0.0
+
     def _column_sums(self, rows: Index, columns: Index, excess: Array, predictive: Array) -> Array:
-        """The same for a few sites, with d per column; the rows are up to date."""
-        out = np.empty(len(columns))
-        compiled.column_sums(self._matrix, rows, columns, excess, predictive, out)
+        """The same for a few sites, with d per column, in double precision; the rows are up to date."""
+        out = np.zeros(len(columns))
+        if self._single:
+            v, sites = self.posterior.v, self.posterior.sites
+            covariance = self.posterior.k(sites[rows], sites[columns]) - v[:, rows].T @ v[:, columns]
+            compiled.truncated_sums(covariance, excess, predictive[:, None], out[:, None])
+        else:
+            compiled.column_sums(self._matrix, rows, columns, excess, predictive, out)
         return out
 
     def _ready(self, rows: Index) -> tuple[Array, Array]:
         """Brings the rows to within one step of the posterior: that step's u, and at each row what is left to make."""
         self._follow()
         steps = len(self._serials)
-        applied = self._applied[rows]
-        for behind in np.unique(applied):
-            if behind == UNBUILT or behind < steps - 1:
-                late = rows[applied == behind]
-                for start in range(0, len(late), BLOCK):
-                    self._catch_up(late[start : start + BLOCK], int(behind), max(steps - 1, 0))
+        self._bring(rows, max(steps - 1, 0))
         if steps == 0:
             return np.zeros(self._matrix.shape[1]), np.zeros(len(rows))
         u = self.posterior.v[steps - 1]
         return u, np.where(self._applied[rows] < steps, u[rows], 0.0)
+
+    def _bring(self, rows: Index, goal: int) -> None:
+        """Every row has seen at least the first `goal` steps."""
+        applied = self._applied[rows]
+        for behind in np.unique(applied[applied < goal if goal else applied == UNBUILT]):
+            late = rows[applied == behind]
+            for start in range(0, len(late), BLOCK):
+                self._catch_up(late[start : start + BLOCK], int(behind), goal)
 
     def _catch_up(self, rows: Index, applied: int, goal: int) -> None:
         posterior = self.posterior
@@ -116,6 +145,7 @@ class Dense:
             block -= missed[:, rows].T @ missed
         self._matrix[rows] = block
         self._applied[rows] = goal
+        self._stores += 1
 
     def _follow(self) -> None:
         """Takes back the steps that the posterior has dropped, and notes the new ones."""
@@ -130,6 +160,7 @@ class Dense:
             undone = np.stack([self._pending[serial] for serial in dropped[: applied - kept]])
             self._matrix[rows] += undone[:, rows].T @ undone
             self._applied[rows] = kept
+            self._stores += 1
         self._serials = list(now)
         self._pending = {
             serial: self._pending[serial] if serial in self._pending else posterior.v[i].copy()

@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr
 
+from truvar._engine import compiled
 from truvar.actions import Candidates, Index
 from truvar.confidence import Confidence, LogBeta, Schedule
-from truvar.cover import truncated_reduction
+from truvar.cover import covariance_tiles, truncated_reduction
 from truvar.domain import Array
 from truvar.errors import TruvarError
 from truvar.policies.seam import Scene, Top
 from truvar.regions import LevelSet
 
-TILE = 256  # places anticipated at a time
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -78,47 +77,25 @@ class TruVaR:
 
     def _anticipating(self, scene: Scene, candidates: Candidates) -> Array:
         """Eq. (3) with M_{t-1|x} in its second sum: points that leave M take their whole term with them. (c, K)"""
-        posterior, epoch = scene.posterior, scene.epoch
+        posterior, epoch, goal = scene.posterior, scene.epoch, scene.goal
         rows = np.flatnonzero(scene.targets)
-        share = epoch.beta / posterior.scale**2
-        before = np.maximum(share * posterior.pending_variance[rows], epoch.eta**2).sum()
-        gains = np.empty_like(candidates.noise)
-        for start in range(0, len(gains), TILE):
-            tile = candidates.take(np.arange(start, min(start + TILE, len(gains))))
-            covariance = posterior.covariance(rows, tile)
-            own = posterior.candidate_variance(tile)
-            for level in range(tile.levels):
-                step = _standardised(covariance, own + tile.noise[:, level])
-                s2 = np.maximum(posterior.pending_variance[rows, None] - step**2, 0.0)
-                terms = np.maximum(share * s2, epoch.eta**2)
-                stays = self._stay(scene, rows, step, np.sqrt(epoch.beta * s2))
-                gains[start : start + TILE, level] = before - (stays * terms).sum(axis=0)
-        return np.maximum(gains, 0.0)
-
-    def _stay(self, scene: Scene, rows: Index, step: Array, width: Array) -> Array:
-        """The probability (a, c) that each row is still in M after a measurement that moves the mean by `step` per
-        standard deviation of its surprise and leaves the confidence `width`."""
-        goal, mean = scene.goal, scene.posterior.mean[rows, None]
-        potential = scene.regions.potential[rows]
-        if self.anticipate == "mean":
-            return goal.stay(potential, mean - width, mean + width).astype(float)
-        if isinstance(goal, LevelSet) and goal.threshold is not None:  # closed form
-            return _inside(mean, np.abs(step), goal.threshold - width, goal.threshold + width)
-        stays = np.zeros_like(step)
-        for node, weight in zip(NODES, WEIGHTS, strict=True):
-            moved = mean + node * step
-            stays += weight * goal.stay(potential, moved - width, moved + width)
-        return stays
-
-
-def _standardised(covariance: Array, predictive: Array) -> Array:
-    """C / sqrt(d): how far one standard deviation of surprise moves each mean; 0 where nothing is left to learn."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(predictive > 0, covariance / np.sqrt(predictive), 0.0)
-
-
-def _inside(mean: Array, sd: Array, low: Array, high: Array) -> Array:
-    """P(low <= z <= high) for z ~ N(mean, sd^2), sd = 0 included."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = ndtr((high - mean) / sd) - ndtr((low - mean) / sd)
-    return np.where(sd > 0, spread, (mean >= low) & (mean <= high))
+        share, floor = epoch.beta / posterior.scale**2, epoch.eta**2
+        variance, mean = posterior.pending_variance[rows], goal.sign * posterior.mean[rows]
+        before = np.maximum(share * variance, floor).sum()
+        shared = variance, mean, float(np.sqrt(epoch.beta)), share, floor
+        nodes, weights = (NODES, WEIGHTS) if self.anticipate == "average" else (np.zeros(1), np.ones(1))
+        threshold = goal.threshold if isinstance(goal, LevelSet) else None
+        fraction = float(goal.fraction_of_max or 0.0) if isinstance(goal, LevelSet) else 0.0
+        d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
+        scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)  # 0: nothing is left to learn there
+        after = np.zeros((d.shape[1], len(d)))
+        for tile, covariance in covariance_tiles(scene.engine, rows, candidates):
+            for level, out in enumerate(after):
+                moves = covariance, np.ascontiguousarray(scale[tile, level])
+                if threshold is not None:
+                    average = self.anticipate == "average"
+                    compiled.anticipated_level(*moves, *shared, threshold, average, out[tile])
+                else:
+                    rule = fraction, scene.regions.potential[rows]
+                    compiled.anticipated_bounds(*moves, *shared, nodes, weights, rule, out[tile])
+        return np.asarray(np.maximum(before - after.T, 0.0))
