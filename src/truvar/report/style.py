@@ -21,47 +21,15 @@ PENDING = "#CC79A7"
 LEVEL_SET = {"above": "#E66100", "open": "#DEDEDE", "below": "#5D9BC9"}
 OPTIMUM = {"above": "#D9D9D9", "open": "#E69F00", "below": "#D9D9D9"}
 
-UNITS = {
-    unit: unit
-    for unit in [
-        "m",
-        "km",
-        "cm",
-        "mm",
-        "nm",
-        "s",
-        "ms",
-        "min",
-        "h",
-        "days",
-        "kg",
-        "g",
-        "mg",
-        "K",
-        "V",
-        "mV",
-        "A",
-        "mA",
-        "W",
-        "kW",
-        "Hz",
-        "kHz",
-        "MHz",
-        "GHz",
-    ]
-}
-UNITS |= {unit: unit for unit in ["Pa", "kPa", "MPa", "bar", "ppm", "psu", "eV"]}
-UNITS |= {
-    "um": "µm",
-    "us": "µs",
-    "C": "°C",
-    "degC": "°C",
-    "deg": "°",
-    "pct": "%",
-    "percent": "%",
-    "m_s": "m/s",
-}
-UNITS |= {"ugL": "µg/L", "mgL": "mg/L", "ug_m3": "µg/m³", "mg_m3": "mg/m³", "kg_m3": "kg/m³"}
+AS_WRITTEN = (
+    "m", "km", "cm", "mm", "nm", "s", "ms", "min", "h", "days", "kg", "g", "mg", "K", "V", "mV", "A", "mA", "W", "kW",
+    "Hz", "kHz", "MHz", "GHz", "Pa", "kPa", "MPa", "bar", "ppm", "psu", "eV",
+)  # fmt: skip
+REWRITTEN = {
+    "um": "µm", "us": "µs", "C": "°C", "degC": "°C", "deg": "°", "pct": "%", "percent": "%", "m_s": "m/s",
+    "ugL": "µg/L", "mgL": "mg/L", "ug_m3": "µg/m³", "mg_m3": "mg/m³", "kg_m3": "kg/m³",
+}  # fmt: skip
+UNITS = {unit: unit for unit in AS_WRITTEN} | REWRITTEN
 
 
 def label(column: str) -> str:
