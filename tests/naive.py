@@ -359,7 +359,10 @@ class NaiveTruVaR:
 
     def staying(self, lower: Sequence[float], upper: Sequence[float]) -> set[int]:
         """M_{t-1|x}: what an update with these bounds leaves of M, also where M is not monotone (a point that
-        may come back is no loss to blame a measurement for)."""
+        may come back is no loss to blame a measurement for). What is outside plays no part: the maximum that an
+        implicit threshold refers to is sought among its possible places."""
+        lower = [low if j in self.sets.targets else -math.inf for j, low in enumerate(lower)]
+        upper = [up if j in self.sets.targets else -math.inf for j, up in enumerate(upper)]
         return self.updated_sets(lower, upper, monotone=True).targets & self.sets.targets
 
     def shifts(self, row: Row, before: Sequence[Action], A: np.ndarray | None) -> list[float]:

@@ -413,6 +413,18 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
         },
         1,
     ),
+    "implicit threshold anticipating the average": (
+        SHORT,
+        {
+            "goal": "implicit",
+            "threshold": 0.6,
+            "kernel": LINE_KERNEL,
+            "mean": 2.0,
+            "noise": 1e-3,
+            "anticipate": "average",
+        },
+        1,
+    ),
     "implicit threshold among potential": (
         SHORT,
         {
@@ -575,7 +587,7 @@ def mixture(rng: np.random.Generator) -> tuple[tv.Domain, dict[str, Any]]:
         spec["among"] = one_of(None, "potential")
     else:
         spec["among"] = one_of(None, "potential", ("top", 5, "ucb"), ("top", 5, "ei"))
-    spec["anticipate"] = one_of(None, "mean", "average" if goal != "implicit" else None)
+    spec["anticipate"] = one_of(None, "mean", "average")
     spec |= one_of({}, {"cost": PRICES}, {"cost": 1.0, "travel": [3.0, 1.0], "magnitude": [0.0, 2.0]})
     spec |= one_of({}, {"levels": EVEN_LEVELS}, {"tasks": np.array([[1.0, 1.2], [1.2, 3.0]])})
     return domain, spec
