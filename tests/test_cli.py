@@ -124,14 +124,14 @@ def test_the_noise_of_the_answers_is_that_of_the_problem(hill):
     study.run(_answers(study, problem.domain.column("height"), noisy=True), steps=200)
     measured = study.measurements
     assert len(measured) == 200
-    assert (measured["y"] - np.sin(measured["x_m"])).std() == pytest.approx(0.1, abs=0.02)
+    assert (measured["value"] - np.sin(measured["x_m"])).std() == pytest.approx(0.1, abs=0.02)
 
 
 def test_a_learned_noise_takes_the_table_as_it_is(hill):
     problem = hill(HILL.replace("[noise]\nvariance = 0.01", "").replace("lengthscales = [1.0]\n", ""))
     assert main(["run", str(problem), "--truth", "height", "--quiet", "--steps", "6"]) == 0
     measured = pd.read_csv("hill-report/measurements.csv")
-    assert measured["y"].to_numpy() == pytest.approx(np.sin(measured["x_m"].to_numpy()), abs=1e-6)
+    assert measured["value"].to_numpy() == pytest.approx(np.sin(measured["x_m"].to_numpy()), abs=1e-6)
 
 
 def test_noise_levels_answer_with_their_own_noise(hill):
@@ -139,7 +139,7 @@ def test_noise_levels_answer_with_their_own_noise(hill):
     assert main(["run", str(hill(HILL.replace("variance = 0.01", levels))), "--truth", "height", "--quiet"]) == 0
     measured = pd.read_csv("hill-report/measurements.csv")
     exact = measured[measured["level"] == 0]
-    assert exact["y"].to_numpy() == pytest.approx(np.sin(exact["x_m"].to_numpy()), abs=1e-6)
+    assert exact["value"].to_numpy() == pytest.approx(np.sin(exact["x_m"].to_numpy()), abs=1e-6)
     assert set(measured["noise"]) <= {0.0, 0.04}
 
 

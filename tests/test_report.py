@@ -242,7 +242,7 @@ def test_a_report_holds_the_study(tmp_path: Path):
     measured, points = pd.read_csv(paths["measurements"]), pd.read_csv(paths["points"])
     said = json.loads(paths["summary"].read_text())
     result = study.result()
-    assert measured["y"].to_numpy() == pytest.approx(study.measurements["y"].to_numpy(), rel=1e-6)
+    assert measured["value"].to_numpy() == pytest.approx(study.measurements["value"].to_numpy(), rel=1e-6)
     assert said["result"]["steps"] == len(measured) == 12
     assert said["result"]["spent"] == pytest.approx(measured["spent"].iloc[-1])
     assert said["truth"]["f1"] == pytest.approx(result.f1(truth))

@@ -217,6 +217,16 @@ class Study:
         return self._belief.state.epoch
 
     @property
+    def tasks(self) -> Tasks | None:
+        """The tasks that may be measured, if there are any."""
+        return self._belief.tasks
+
+    @property
+    def travels(self) -> bool:
+        """Whether the cost depends on the last position."""
+        return self._belief.actions.travels
+
+    @property
     def kernel(self) -> Kernel:
         """The kernel in use: as given, or as learned so far."""
         return self._belief.kernel
@@ -228,15 +238,17 @@ class Study:
 
     @property
     def measurements(self) -> pd.DataFrame:
-        """One row per value told, in order."""
+        """One row per value told, in order: id, index, the coordinates, level, task, noise, cost, spent, value. A name that
+        a coordinate has already gets an underscore behind it."""
         rows, spent = [], 0.0
         for action, y in self._belief.told:
             spent += action.cost
             given = self._suggestion(action)
-            row = {"id": given.id, "index": given.index, **given.point, "level": given.level, "task": given.task}
-            rows.append({**row, "noise": given.noise, "cost": given.cost, "spent": spent, "y": y})
-        names = ["id", "index", *self.domain.columns, "level", "task", "noise", "cost", "spent", "y"]
-        return pd.DataFrame(rows, columns=names)
+            how = (given.level, given.task, given.noise, given.cost, spent, y)
+            rows.append((given.id, given.index, *given.point.values(), *how))
+        names = [f"{name}_" if name in self.domain.columns else name for name in MEASUREMENT]
+        frame = pd.DataFrame(rows, columns=[*names[:2], *self.domain.columns, *names[2:]])
+        return frame.astype({names[1]: "Int64", names[2]: "Int64"})
 
     @property
     def history(self) -> pd.DataFrame:
@@ -364,6 +376,7 @@ class Study:
         self._history.append(dict(zip(HISTORY, values, strict=True)))
 
 
+MEASUREMENT = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
 HISTORY = (
     *("step", "spent", "epoch", "eta", "beta", "n_potential", "n_above", "n_below"),
     *("epsilon", "best_index", "best_mean"),

@@ -46,7 +46,7 @@ class View:
         result, told, d = study.result(), study.measurements, len(study.domain.columns)
         told.columns = list(range(told.shape[1]))  # by place: a coordinate may itself be called "y" or "noise"
         level, noise, y = 2 + d, 4 + d, 7 + d
-        tasks = study._belief.tasks
+        tasks = study.tasks
         aside = np.zeros(len(told), bool) if tasks is None else (told[level + 1] != tasks.names[0]).to_numpy()
         return View(
             study.domain,
@@ -58,7 +58,7 @@ class View:
             tuple(dict(suggestion.point) for suggestion in study.pending),
             study.history,
             true,
-            study._belief.actions.travels,
+            study.travels,
             _title(study, result, true),
         )
 
