@@ -68,6 +68,7 @@ class Result:
     spent: float
     steps: int
     reason: str | None  # why it stopped or is finished, if it did
+    measured: tuple[int, ...]  # indices of the points where the target was measured, in order
 
     @property
     def threshold(self) -> float | None:
@@ -105,6 +106,13 @@ class Result:
             raise TruvarError("the best point is none of the domain's points; give regret a function and its optimum")
         values = self._truth(truth)
         return float((sign * values).max() - sign * values[self.best.index])
+
+    def simple_regret(self, truth: ArrayLike) -> float:
+        """How far the best point measured so far is from the true optimum, by the true values on the domain."""
+        if not self.measured:
+            raise TruvarError("simple regret needs a measurement at a point of the domain, but there is none yet")
+        values = self.goal.sign * self._truth(truth)
+        return float(values.max() - values[list(self.measured)].max())
 
     def _truth(self, truth: ArrayLike) -> Array:
         values = np.asarray(truth, dtype=float)

@@ -62,6 +62,7 @@ class Study:
         self.domain, self.goal, self.seed, self.name = domain, goal, seed, name
         self.policy: Policy = policy_named(policy or "truvar")
         self._belief = Belief(domain, goal, self.policy, Prior(kernel, mean, noise, cost, tasks), seed)
+        self.policy.places(self._belief.scene(0), self._belief.actions.candidates(None))  # refused now, or never
         self._start = _start_index(domain, start, seed)
         self._pending: dict[int, Action] = {}
         self._trail: list[tuple[int, Array]] = []  # id and place of what was asked, or told unasked, in order
@@ -114,10 +115,11 @@ class Study:
 
     def _choose(self) -> tuple[Candidates, loop.Choice | None]:
         if self._start is None or self._trail:
-            return self._belief.choose(self._last, bool(self._pending), self._next_id)
+            return self._belief.choose(self._last, list(self._pending.values()), self._next_id)
         table = self.candidates()
-        gains = self.policy.score(self._belief.scene(0), table)
-        return table, loop.Choice(self._start, 0, float(gains[self._start, 0]))
+        gains = self.policy.score(self._belief.scene(0), table)[self._start]
+        level = int(np.argmax(np.isfinite(gains)))  # the first that the rule would use
+        return table, loop.Choice(self._start, level, float(gains[level]))
 
     def candidates(self) -> Candidates:
         """The table of what can be done next: places, noise, cost."""
@@ -125,7 +127,8 @@ class Study:
 
     def gains(self) -> Array:
         """The gain of every candidate, in the order of the table's flat rows (place-major, level-minor)."""
-        return self.policy.score(self._belief.scene(self._next_id), self.candidates()).ravel()
+        scene = self._belief.scene(self._next_id, list(self._pending.values()))
+        return self.policy.score(scene, self.candidates()).ravel()
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
@@ -238,8 +241,10 @@ class Study:
 
     @property
     def measurements(self) -> pd.DataFrame:
-        """One row per value told, in order: id, index, the coordinates, level, task, noise, cost, spent, value. A name that
-        a coordinate has already gets an underscore behind it."""
+        """One row per value told, in order: id, index, the coordinates, level, task, noise, cost, spent, value.
+
+        A name that a coordinate has already gets an underscore behind it.
+        """
         rows, spent = [], 0.0
         for action, y in self._belief.told:
             spent += action.cost
@@ -279,6 +284,7 @@ class Study:
             spent=self.spent,
             steps=self.steps,
             reason=self.finished or self._stopped,
+            measured=tuple(a.site for a, _ in belief.told if a.task == 0 and a.site is not None),
         )
 
     def plot(self, truth: Any = None) -> Any:

@@ -35,7 +35,8 @@ class TruVaR:
     beta        schedule of the confidence parameter; None: `LogBeta()`, the paper's own
     eta, r      first target confidence, in prior standard deviations, and its shrinkage; eta=0: pure variance reduction
     slack       delta-bar: an epoch ends when every confidence in M is within (1 + slack) eta
-    among       choose among all points (None), those of M ("potential"), or a few of promise (`Top(50, by="ei")`)
+    among       choose among all points (None), those of M and what else must be known ("potential"), or a few of
+                promise (`Top(50, by="ei")`)
     anticipate  None: sum over M as it is; "mean" or "average": as it would be after the measurement, whose value is
                 taken to be the posterior mean, or averaged over
     """
