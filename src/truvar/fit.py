@@ -8,15 +8,17 @@ the data speak.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import Kernel
 
-from truvar.domain import Array
+from truvar.domain import Array, number_column, whole_number
 from truvar.errors import TruvarError
 from truvar.kernels import SMOOTHNESS, named_kernel
 
@@ -40,11 +42,11 @@ class Learned:
 
     def __post_init__(self) -> None:
         if self.kernel not in SMOOTHNESS:
-            raise TruvarError(f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {self.kernel!r}")
-        if self.every < 1 or self.restarts < 1:
             raise TruvarError(
-                f"every and restarts must be at least 1, but they were {self.every!r} and {self.restarts!r}"
+                f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {self.kernel!r}; take one of them"
             )
+        whole_number(self.every, "every", least=1)
+        whole_number(self.restarts, "restarts", least=1)
 
 
 @dataclass(frozen=True)
@@ -159,3 +161,26 @@ def fit_kernel(
     regressor = GaussianProcessRegressor(kernel, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
     regressor.fit(points, values - centre)
     return Model(regressor.kernel_, centre, None, float(regressor.log_marginal_likelihood_value_))
+
+
+def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None) -> tuple[Array, Array]:
+    """Points (q, d) and values (q,) of a table to learn from; `value` None: its only column besides the coordinates."""
+    if value is None:
+        others = [name for name in frame.columns if name not in columns]
+        if len(others) != 1:
+            raise TruvarError(
+                f"fit must know the column of the values, but beside the coordinates there are {others}; give value=..."
+            )
+        value = str(others[0])
+    points = np.column_stack([number_column(frame, name) for name in columns])
+    values = number_column(frame, value)
+    if len(values) < 2:
+        raise TruvarError(f"fit needs at least 2 rows, but the table has {len(values)}; give it more")
+    whole = np.isfinite(points).all(axis=1) & np.isfinite(values)
+    if not whole.all():
+        row = int(np.argmin(whole))
+        raise TruvarError(
+            f"fit needs finite numbers, but row {row} is {points[row].tolist()} with the value {values[row]}; "
+            "drop or mend that row"
+        )
+    return points, values

@@ -29,11 +29,11 @@ def named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> K
     """The kernel called "rbf", "matern12", "matern32" or "matern52", with one length-scale per column (ARD)."""
     scales = np.atleast_1d(np.asarray(lengthscales, dtype=float))
     if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise TruvarError(f"length-scales must be positive numbers, but they were {scales.tolist()}")
+        raise TruvarError(f"length-scales must be positive numbers, but they were {scales.tolist()}; correct them")
     if not (np.isfinite(variance) and variance > 0):
-        raise TruvarError(f"the kernel's variance must be a positive number, but it was {variance}")
+        raise TruvarError(f"the kernel's variance must be a positive number, but it was {variance}; correct it")
     if name not in SMOOTHNESS:
-        raise TruvarError(f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {name!r}")
+        raise TruvarError(f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {name!r}; take one of them")
     shape: Kernel = RBF(scales) if name == "rbf" else Matern(scales, nu=SMOOTHNESS[name])
     return ConstantKernel(variance) * shape
 
@@ -43,12 +43,15 @@ def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel:
     if not isinstance(kernel, Kernel):
         raise TruvarError(
             f"kernel must be a scikit-learn kernel, one of the names {', '.join(SMOOTHNESS)}, or None (learned), "
-            f"but it was {kernel!r}"
+            f"but it was {kernel!r}; give one such as RBF(0.3)"
         )
     if any(isinstance(part, WhiteKernel) for part in _parts(kernel)):
         raise TruvarError(
             f"the kernel {kernel} holds a WhiteKernel, which is noise; leave it out and give its level as noise=..."
         )
+    for name, scales in kernel.get_params(deep=True).items():
+        if name.endswith("length_scale") and not (np.asarray(scales) > 0).all():
+            raise TruvarError(f"length-scales must be positive numbers, but {kernel} has {scales}; correct them")
     try:
         value = kernel(points[:2], points[:2])
     except ValueError as error:
@@ -57,7 +60,10 @@ def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel:
             f"give it one length-scale or {len(columns)}"
         ) from None
     if not np.isfinite(value).all():
-        raise TruvarError(f"the kernel {kernel} gives values that are not finite on the points of the domain")
+        raise TruvarError(
+            f"the kernel must be finite on the domain, but {kernel} gives {value.tolist()} on its first points; "
+            "correct its hyperparameters"
+        )
     return kernel
 
 

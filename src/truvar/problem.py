@@ -16,12 +16,13 @@ import numpy as np
 
 from truvar.actions import Cost, CostLike, NoiseLevels, NoiseLike
 from truvar.confidence import ConstantBeta, LogBeta, RKHSBeta, Schedule, TheoremBeta
-from truvar.domain import Domain, number, read_csv
+from truvar.domain import Domain, number, read_csv, whole_number
 from truvar.errors import TruvarError
-from truvar.fit import Learned
+from truvar.fit import Learned, training_data
 from truvar.kernels import named_kernel
 from truvar.policies import POLICIES, Policy, Top
 from truvar.regions import Goal, LevelSet, Maximize, Minimize
+from truvar.runner import check_limits
 from truvar.study import Study
 
 KEYS = {
@@ -51,6 +52,13 @@ class Problem:
 
     def study(self, **overrides: Any) -> Study:
         """A new study of the problem; keyword arguments replace what the file says."""
+        study = self._unfitted(**overrides)
+        if "training" in self.spec.get("model", {}):
+            study.fit(read_csv(self.folder / self.spec["model"]["training"]), self.spec["model"].get("value"))
+        return study
+
+    def _unfitted(self, **overrides: Any) -> Study:
+        """The study before the model is learned from its training file."""
         spec = self.spec
         settings: dict[str, Any] = {
             "goal": _goal(spec.get("goal", {})),
@@ -64,11 +72,7 @@ class Problem:
             "name": self.name,
         }
         settings.update(overrides)
-        study = Study(self.domain, settings.pop("goal"), **settings)
-        training = spec.get("model", {}).get("training")
-        if training is not None:
-            study.fit(read_csv(self.folder / training), spec["model"].get("value"))
-        return study
+        return Study(self.domain, settings.pop("goal"), **settings)
 
     def to_dict(self) -> dict[str, Any]:
         """The problem as it was given."""
@@ -95,32 +99,46 @@ def problem_from_dict(spec: Mapping[str, Any], folder: str | Path = ".", name: s
     for section, keys in KEYS.items():
         table = spec if section == "" else spec.get(section, {})
         if not isinstance(table, Mapping):
-            raise TruvarError(f"[{section}] must be a table of keys, but it was {table!r}")
+            raise TruvarError(
+                f"[{section}] must be a table of keys, but it was {table!r}; write them under [{section}]"
+            )
         _check_keys(table, keys, section)
     folder = Path(folder)
-    problem = Problem(str(spec.get("name", name)), spec, folder, _domain(spec.get("domain", {}), folder))
-    if "training" not in spec.get("model", {}):
-        problem.study()  # a mistake anywhere shows now
+    name = _kind(spec.get("name", name), str, "name", "a text")
+    problem = Problem(name, spec, folder, _domain(spec.get("domain", {}), folder))
+    check_limits(**problem.run)
+    problem._unfitted()  # a mistake anywhere shows now
+    model = spec.get("model", {})
+    if "training" in model:
+        training_data(read_csv(folder / model["training"]), problem.domain.columns, model.get("value"))
+    if model.get("learn_noise") is False and not spec.get("noise"):
+        raise TruvarError("[model] learn_noise = false needs a known noise, but there is no [noise]; give its variance")
     return problem
 
 
 def _domain(spec: Mapping[str, Any], folder: Path) -> Domain:
     kind = _one_of(spec, ["table", "grid", "box"], "domain")
+    for key, only in (("columns", "table"), ("representers", "box")):
+        if key in spec and kind != only:
+            raise TruvarError(f"[domain] {key} belongs to a {only}, but this domain is a {kind}; leave out {key}")
     if kind == "table":
-        return Domain.table(folder / str(spec["table"]), spec.get("columns"))
-    axes = spec[kind]
-    if not isinstance(axes, Mapping) or not axes:
-        raise TruvarError(f"[domain] {kind} must name its columns, such as {{x = [0, 1]}}, but it was {axes!r}")
+        columns = spec.get("columns")
+        if columns is not None and not (isinstance(columns, list) and all(isinstance(name, str) for name in columns)):
+            raise TruvarError(f"[domain] columns must be a list of names, but it was {columns!r}; give one")
+        return Domain.table(folder / _kind(spec["table"], str, "[domain] table", "the path of a CSV file"), columns)
+    example = "{x = [0, 1]}" if kind == "box" else "{x = [0, 1, 50]}"
+    axes = _kind(spec[kind], Mapping, f"[domain] {kind}", f"a table of columns such as {example}")
     if kind == "box":
-        intervals: dict[str, Any] = {name: tuple(interval) for name, interval in axes.items()}
-        return Domain.box(representers=int(spec.get("representers", 2500)), **intervals)
+        return Domain.box(**{key: spec[key] for key in ("representers",) if key in spec}, **axes)
     return Domain.grid(**{name: _axis(name, axis) for name, axis in axes.items()})
 
 
 def _axis(name: str, axis: Any) -> Any:
     """[low, high, count] as in the file."""
     if not (isinstance(axis, list) and len(axis) == 3 and isinstance(axis[2], int) and axis[2] > 0):
-        raise TruvarError(f"grid axis {name!r} must be [low, high, number of points], but it was {axis!r}")
+        raise TruvarError(
+            f"grid axis {name!r} must be [low, high, number of points] such as [0, 1, 50], but it was {axis!r}; mend it"
+        )
     return np.linspace(
         number(axis[0], f"the low end of {name!r}"), number(axis[1], f"the high end of {name!r}"), axis[2]
     )
@@ -128,28 +146,41 @@ def _axis(name: str, axis: Any) -> Any:
 
 def _goal(spec: Mapping[str, Any]) -> Goal:
     kind = _one_of(spec, ["level_set", "fraction_of_max", "maximize", "minimize"], "goal")
-    monotone = bool(spec.get("monotone", True))
+    monotone = _kind(spec.get("monotone", True), bool, "[goal] monotone", "true or false")
     if kind == "level_set":
         return LevelSet(spec[kind], monotone=monotone)
     if kind == "fraction_of_max":
         return LevelSet(fraction_of_max=spec[kind], monotone=monotone)
     if spec[kind] is not True:
-        raise TruvarError(f"[goal] {kind} must be true, but it was {spec[kind]!r}")
+        raise TruvarError(f"[goal] {kind} must be true, but it was {spec[kind]!r}; write {kind} = true")
     return Maximize(monotone) if kind == "maximize" else Minimize(monotone)
 
 
 def _kernel(spec: Mapping[str, Any], d: int) -> Any:
-    name = spec.get("kernel", "matern52")
-    every = spec.get("refit_every", 3)
+    name = _kind(spec.get("kernel", "matern52"), str, "[model] kernel", "the name of a kernel")
+    learn_noise = _kind(spec.get("learn_noise", False), bool, "[model] learn_noise", "true or false")
+    _kind(spec.get("training", ""), str, "[model] training", "the path of a CSV file")
+    if "value" in spec and "training" not in spec:
+        raise TruvarError(
+            f"[model] value = {spec['value']!r} is the column of a training file, but none came; give training"
+        )
     if "lengthscales" not in spec:
         if "variance" in spec:
-            raise TruvarError("[model] variance needs lengthscales beside it; give both, or neither to learn them")
-        return Learned(name, every=every, noise=bool(spec.get("learn_noise", False)))
-    if "refit_every" in spec:
-        raise TruvarError("[model] lengthscales are known, so refit_every has no meaning; leave out one of the two")
-    scales = np.atleast_1d(np.asarray(spec["lengthscales"], dtype=float))
+            raise TruvarError(
+                f"[model] variance needs lengthscales beside it, but it came alone ({spec['variance']!r}); give both, "
+                "or neither to learn them"
+            )
+        return Learned(name, every=spec.get("refit_every", Learned.every), noise=learn_noise)
+    for key in ("refit_every", "learn_noise"):
+        if key in spec:
+            raise TruvarError(f"[model] {key} is for a model to be learned, but lengthscales came too; leave out one")
+    scales = spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]
     if len(scales) not in (1, d):
-        raise TruvarError(f"[model] lengthscales must be 1 or {d} numbers, one per column, but there are {len(scales)}")
+        raise TruvarError(
+            f"[model] lengthscales must be {f'1 or {d} numbers' if d > 1 else '1 number'}, but there are "
+            f"{len(scales)}; give one per column"
+        )
+    scales = [number(scale, "[model] every length-scale") for scale in scales]
     return named_kernel(name, scales, number(spec.get("variance", 1.0), "[model] variance"))
 
 
@@ -157,28 +188,40 @@ def _noise(spec: Mapping[str, Any]) -> NoiseLike | None:
     if not spec:
         return None
     kind = _one_of(spec, ["variance", "column", "levels"], "noise")
-    if kind != "levels":
-        return spec[kind]  # type: ignore[no-any-return]
-    try:
-        return NoiseLevels([level["variance"] for level in spec[kind]], [level["cost"] for level in spec[kind]])
-    except (KeyError, TypeError):
+    if kind == "variance":
+        return number(spec[kind], "[noise] variance")
+    if kind == "column":
+        return str(_kind(spec[kind], str, "[noise] column", "the name of a column"))
+    levels = spec[kind]
+    if not isinstance(levels, list) or not all(
+        isinstance(v, Mapping) and set(v) == {"variance", "cost"} for v in levels
+    ):
         raise TruvarError(
-            f"[noise] levels must be a list such as [{{variance = 1e-3, cost = 10}}], but it was {spec[kind]!r}"
-        ) from None
+            f"[noise] levels must be a list such as [{{variance = 1e-3, cost = 10}}], but it was {levels!r}; "
+            "give every level its variance and cost"
+        )
+    return NoiseLevels([level["variance"] for level in levels], [level["cost"] for level in levels])
 
 
 def _cost(spec: Mapping[str, Any]) -> CostLike | None:
     if not spec:
         return None
     if "column" in spec and "base" in spec:
-        raise TruvarError("[cost] needs either base or column, not both")
-    return Cost(spec.get("base", spec.get("column", 0.0)), spec.get("travel", {}), spec.get("magnitude", {}))
+        raise TruvarError(
+            f"[cost] needs either base or column, but there was base = {spec['base']!r} and column = "
+            f"{spec['column']!r}; leave out one"
+        )
+    base: float | str = number(spec.get("base", 0.0), "[cost] base")
+    if "column" in spec:
+        base = _kind(spec["column"], str, "[cost] column", "the name of a column")
+    return Cost(base, spec.get("travel", {}), spec.get("magnitude", {}))
 
 
 def _policy(spec: Mapping[str, Any]) -> Policy:
-    name = spec.get("name", "truvar")
+    name = _kind(spec.get("name", "truvar"), str, "[policy] name", "the name of a rule")
     if name not in POLICIES:
-        raise TruvarError(f"[policy] name must be one of {', '.join(POLICIES)}, but it was {name!r}")
+        hint = _close(name, list(POLICIES)) or "take one of them"
+        raise TruvarError(f"[policy] name must be one of {', '.join(POLICIES)}, but it was {name!r}; {hint}")
     rule = POLICIES[name]
     options = {key: value for key, value in spec.items() if key != "name"}
     _check_keys(options, [option.name for option in fields(rule)], "policy")  # type: ignore[arg-type]
@@ -187,14 +230,14 @@ def _policy(spec: Mapping[str, Any]) -> Policy:
     if isinstance(options.get("among"), Mapping):
         among = options["among"]
         _check_keys(among, ["top", "by"], "policy.among")
-        options["among"] = Top(int(among["top"]), among.get("by", "ucb"))
+        options["among"] = Top(whole_number(among.get("top"), "[policy] among.top", least=1), among.get("by", "ucb"))
     return rule(**options)
 
 
 def _schedule(spec: Any) -> Schedule:
     """beta = 9.0, or {log = 1.0}, {theorem = 0.1}, {rkhs = 5.0, delta = 0.1}."""
     if isinstance(spec, (int, float)):
-        return ConstantBeta(float(spec))
+        return ConstantBeta(number(spec, "[policy] beta"))
     if isinstance(spec, Mapping):
         if set(spec) == {"log"}:
             return LogBeta(spec["log"])
@@ -204,21 +247,32 @@ def _schedule(spec: Any) -> Schedule:
             return RKHSBeta(spec["rkhs"], spec["delta"])
     raise TruvarError(
         "[policy] beta must be a number, {log = 1.0}, {theorem = 0.1} or {rkhs = 5.0, delta = 0.1}, "
-        f"but it was {spec!r}"
+        f"but it was {spec!r}; give one of them"
     )
 
 
 def _one_of(spec: Mapping[str, Any], kinds: list[str], section: str) -> str:
     given = [kind for kind in kinds if kind in spec]
     if len(given) != 1:
-        came = " and ".join(given) if given else "none of them"
-        raise TruvarError(f"[{section}] needs exactly one of {', '.join(kinds)}, but there was {came}")
+        came, remedy = (" and ".join(given), "leave out the others") if given else ("none of them", "give one")
+        raise TruvarError(f"[{section}] needs exactly one of {', '.join(kinds)}, but there was {came}; {remedy}")
     return given[0]
+
+
+def _kind(value: Any, kind: type, what: str, expected: str) -> Any:
+    """The value, if it is of that kind."""
+    if not isinstance(value, kind):
+        raise TruvarError(f"{what} must be {expected}, but it was {value!r}; correct it")
+    return value
 
 
 def _check_keys(table: Mapping[str, Any], known: list[str], section: str) -> None:
     for key in table:
         if key not in known:
-            close = get_close_matches(key, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; it may have {', '.join(known)}"
-            raise TruvarError(f"unknown key {key!r} in {f'[{section}]' if section else 'the problem'}{hint}")
+            hint = _close(key, known) or f"it may have {', '.join(known)}"
+            raise TruvarError(f"unknown key {key!r} in {f'[{section}]' if section else 'the problem'}; {hint}")
+
+
+def _close(name: str, known: list[str]) -> str | None:
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else None

@@ -121,7 +121,9 @@ class LevelSet:
         if self.threshold is not None:
             object.__setattr__(self, "threshold", number(self.threshold, "the threshold of a level set"))
         elif not 0 < number(self.fraction_of_max, "fraction_of_max") < 1:
-            raise TruvarError(f"fraction_of_max must lie between 0 and 1, but it was {self.fraction_of_max}")
+            raise TruvarError(
+                f"fraction_of_max must lie between 0 and 1, but it was {self.fraction_of_max}; give one such as 0.8"
+            )
 
     def thresholds(self, lower: Array, upper: Array) -> tuple[float, float]:
         """The least and the greatest value that h can have: equal for an explicit threshold.

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import TYPE_CHECKING, Any
 
-from truvar.errors import Finished
+from truvar.actions import not_negative
+from truvar.domain import whole_number
+from truvar.errors import Finished, TruvarError
 from truvar.result import Suggestion
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def run(
     progress: Callable[[Study], object],
 ) -> str:
     """Runs the study and says why it stopped. A measurement that raises is withdrawn, with those still running."""
+    _check_run(f, budget, steps, epsilon, executor)
     pool = executor or _Inline()
     workers = getattr(pool, "_max_workers", None) or os.cpu_count() or 1
     running: dict[Future[float], Suggestion] = {}
@@ -79,6 +82,25 @@ def limit_reached(study: Study, budget: float | None, steps: int | None, epsilon
     if epsilon is not None and study.steps > 0 and study.result().epsilon <= epsilon:
         return f"epsilon is down to {epsilon:g}"
     return None
+
+
+def check_limits(budget: Any = None, steps: Any = None, epsilon: Any = None) -> None:
+    """Refuses limits that could never be reached."""
+    for limit, what in ((budget, "budget"), (epsilon, "epsilon")):
+        if limit is not None:
+            not_negative(limit, what)
+    if steps is not None:
+        whole_number(steps, "steps", least=0)
+
+
+def _check_run(f: Any, budget: Any, steps: Any, epsilon: Any, executor: Any) -> None:
+    if not callable(f):
+        raise TruvarError(f"f must be a function that measures a point, but it was {f!r}; give one: f(point) -> y")
+    check_limits(budget, steps, epsilon)
+    if executor is not None and not hasattr(executor, "submit"):
+        raise TruvarError(
+            f"executor must have a method submit, but it was {executor!r}; give a ThreadPoolExecutor, say"
+        )
 
 
 def _arguments(suggestion: Suggestion) -> list[Any]:
