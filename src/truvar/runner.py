@@ -23,7 +23,10 @@ class _Inline(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except BaseException as error:  # raised again by whoever asks for the result
+            future.set_exception(error)
         return future
 
 
