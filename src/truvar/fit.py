@@ -75,7 +75,7 @@ def fit(
     """The hyperparameters that maximise the marginal likelihood of the values (q,) at the points (q, d) times the
     priors. `noise` (q,) is the known noise variance, ignored if the family learns it; `mean` None is learned too."""
     centre = float(np.mean(values)) if mean is None else mean
-    spread = float(np.std(values))
+    spread = float(np.sqrt(np.mean((values - centre) ** 2)))
     spread = spread if spread > 0 else 1.0
     z = (values - centre) / spread
     known = np.broadcast_to(np.asarray(noise, dtype=float) / spread**2, values.shape)
