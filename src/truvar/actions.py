@@ -180,9 +180,9 @@ class Actions:
 
     def at(self, points: Array, last: Array | None) -> Candidates:
         """The table over other points (m, d), in a box or between the points of a grid."""
-        nearest = None
-        if any(not isinstance(value, (float, int, Cost, NoiseLevels)) for value in (self._noise, self._cost)):
-            nearest = np.array([self.domain.nearest(x) for x in points])
+        base = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        anywhere = all(isinstance(value, (float, int, NoiseLevels)) or callable(value) for value in (self._noise, base))
+        nearest = None if anywhere else np.array([self.domain.nearest(x) for x in points])
         return self._table(points, nearest, last)
 
     def task_index(self, name: str | None) -> int:
