@@ -31,6 +31,18 @@ def bounds(mean: Array, variance: Array, beta: float) -> tuple[Array, Array]:
     return mean - width, mean + width
 
 
+def lemma_beta(points: int, t: float, delta: float) -> float:
+    """2 log(|D| t^2 pi^2 / (6 delta)), Lemma 5.1 of Srinivas et al. (2012): with at least this beta after every number t
+    of measurements, all bounds on |D| points hold at all times with probability 1 - delta."""
+    return 2 * log(points * max(t, 1) ** 2 * pi**2 / (6 * delta))
+
+
+def rkhs_beta(norm: float, information: float, t: float, delta: float) -> float:
+    """2 norm^2 + 300 gamma_t log^3(t / delta), Theorem 3 of Srinivas et al. (2012): the bounds before the t-th measurement
+    of an f whose RKHS norm is at most `norm`, under noise that stays within its standard deviation."""
+    return 2 * norm**2 + 300 * information * log(t / delta) ** 3
+
+
 @dataclass(frozen=True)
 class EpochStart:
     """What is known when an epoch starts, for a schedule to choose its beta from."""
@@ -114,25 +126,32 @@ class TheoremBeta:
             cost = 1.1 * (start.spent + epoch)
 
     def at_cost(self, cost: float, start: EpochStart) -> float:
-        """Eq. (beta_i) for a cumulative cost at the end of the epoch."""
-        return 2 * log(start.actions * cost**2 * pi**2 / (6 * self.delta * start.cheapest**2))
+        """Eq. (14) for a cumulative cost at the end of the epoch: the lemma's at the last t that it can pay for."""
+        return lemma_beta(start.actions, cost / start.cheapest, self.delta)
 
 
 @dataclass(frozen=True)
 class RKHSBeta:
-    """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has an RKHS norm of at most `norm` (in units of
-    the prior standard deviation): 2 norm^2 + 300 gamma_t log^3(t / delta), at the first choice of the epoch."""
+    """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has an RKHS norm of at most `norm`, in units of the
+    prior standard deviation. beta is what the theorem asks for at t = `horizon`, and so covers every measurement up to
+    it; an epoch that starts later takes twice the horizon, or four times, ..."""
 
     norm: float
     delta: float
+    horizon: int = 1000
 
     def __post_init__(self) -> None:
         _check_probability(self.delta, "RKHSBeta")
         if not 0 < self.norm < inf:
             raise TruvarError(f"RKHSBeta needs a norm > 0, but it was {self.norm}")
+        if self.horizon < 1:
+            raise TruvarError(f"RKHSBeta needs a horizon of at least 1 measurement, but it was {self.horizon}")
 
     def __call__(self, start: EpochStart) -> float:
-        return 2 * self.norm**2 + 300 * start.information(start.t) * log(start.t / self.delta) ** 3
+        t = self.horizon
+        while t < start.t:
+            t *= 2
+        return rkhs_beta(self.norm, start.information(t), t, self.delta)
 
 
 @dataclass(frozen=True)

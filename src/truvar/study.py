@@ -15,13 +15,14 @@ from truvar import loop
 from truvar.actions import Candidates, CostLike, NoiseLike, Tasks
 from truvar.belief import Action, Belief, Prior
 from truvar.confidence import Epoch
+from truvar.cover import information_bound
 from truvar.domain import Array, Domain, number
 from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned, Model
 from truvar.policies import Policy, policy_named
 from truvar.regions import Goal
 from truvar.result import Best, Result, Suggestion
-from truvar.theory import certify
+from truvar.theory import Grounds, Setting, certify
 
 
 class Study:
@@ -68,6 +69,7 @@ class Study:
         self._trail: list[tuple[int, Array]] = []  # id and place of what was asked, or told unasked, in order
         self._next_id = 1
         self._history: list[dict[str, Any]] = []
+        self._betas: list[float] = []  # with which the bounds after each value told were drawn
         self._exhausted = False
         self._stopped: str | None = None
 
@@ -152,7 +154,9 @@ class Study:
             action = replace(action, noise=_not_negative(noise, "noise"))
         if cost is not None:
             action = replace(action, cost=_not_negative(cost, "cost"))
+        beta = self.epoch.beta
         self._belief.observe(action, value, list(self._pending.values()))
+        self._betas.append(beta)
         if self._pending.pop(action.id, None) is None:
             self._go_to(action)
         self._exhausted, self._stopped = False, None
@@ -266,7 +270,17 @@ class Study:
         state, posterior = belief.state, belief.posterior
         index, point, mean, sd = belief.best()
         certificate = certify(
-            self.goal, state, self.policy.confidence, belief.actions, posterior.scale, belief.is_learned
+            Grounds(
+                domain=self.domain,
+                goal=self.goal,
+                state=state,
+                policy=self.policy,
+                actions=belief.actions,
+                scale=posterior.scale,
+                learned=belief.is_learned,
+                betas=self._betas,
+                information=lambda steps: information_bound(posterior, steps, belief.actions.candidates(None)),
+            )
         )
         return Result(
             domain=self.domain,
@@ -286,6 +300,19 @@ class Study:
             reason=self.finished or self._stopped,
             measured=tuple(a.site for a, _ in belief.told if a.task == 0 and a.site is not None),
         )
+
+    def setting(self) -> Setting:
+        """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""
+        if self._belief.is_learned:
+            raise TruvarError("bounds are about a known model, but part of this one is learned; give kernel and mean")
+        return Setting.of(self._belief.posterior, self._belief.actions.candidates(None), self.policy.confidence)
+
+    def imagine(self, what: Suggestion | int, rng: np.random.Generator) -> float:
+        """A value that a pending suggestion could give, drawn from what is believed now. A study that is told such
+        values is run on a function drawn from its own prior."""
+        action = self._resolve(what, None, None)
+        mean, variance = self._belief.posterior.predict(action.point[None, :])
+        return float(rng.normal(mean[0], np.sqrt(variance[0] + action.noise)))
 
     def plot(self, truth: Any = None) -> Any:
         """A picture of where the study stands: a matplotlib Figure."""

@@ -1,0 +1,59 @@
+"""The paper's theory, usable: certificates, beta, gamma_T, C*, Theorem 3.1 and its corollaries, and a planner.
+
+`docs/theory.md` has the statements, the derivations and what was measured.
+"""
+
+from truvar.confidence import lemma_beta, rkhs_beta
+from truvar.theory.bounds import (
+    DERIVED,
+    PAPER,
+    Constants,
+    CostBound,
+    EpochBound,
+    Horizon,
+    choose_noise,
+    epoch_cost,
+    improved,
+    simplified,
+    theorem,
+    within_gap,
+)
+from truvar.theory.certificate import Certificate, Grounds, Regime, certify
+from truvar.theory.covering import Covering, exact_cover
+from truvar.theory.information import Gain, InformationGain, exact_gain, information
+from truvar.theory.planner import Plan, simulate
+from truvar.theory.setting import Conditioned, Setting
+from truvar.theory.submodularity import Submodularity, submodularity
+
+__all__ = [
+    "DERIVED",
+    "PAPER",
+    "Certificate",
+    "Conditioned",
+    "Constants",
+    "CostBound",
+    "Covering",
+    "EpochBound",
+    "Gain",
+    "Grounds",
+    "Horizon",
+    "InformationGain",
+    "Plan",
+    "Regime",
+    "Setting",
+    "Submodularity",
+    "certify",
+    "choose_noise",
+    "epoch_cost",
+    "exact_cover",
+    "exact_gain",
+    "improved",
+    "information",
+    "lemma_beta",
+    "rkhs_beta",
+    "simplified",
+    "simulate",
+    "submodularity",
+    "theorem",
+    "within_gap",
+]

@@ -1,0 +1,264 @@
+"""What epsilon costs by Theorem 3.1 and its corollaries.
+
+| paper | here |
+|---|---|
+| C_(i), beta_(i), eqs. (13)-(14), solved jointly | `EpochBound`, one per epoch |
+| C_epsilon, eq. (15) | `CostBound.cost` |
+| Mbar_(i), eqs. (9)-(10) | `within_gap`, or all of D where f is not known |
+| the corollary of supp. D, eq. (37) | `simplified` |
+| Corollary 3.1, eq. (17) | `improved` |
+| Corollary 3.2 | `choose_noise` |
+
+The corollaries come with two sets of constants: `PAPER` as printed, `DERIVED` as their proofs give them once four slips
+are mended (docs/theory.md has the derivation, tests/test_theory.py the counterexamples):
+
+- the sum of log(1 + sigma_t^2 / sigma^2) over the greedy points is *twice* the information, so C_1 = 2 / log(1 +
+  sigma^-2);
+- for the same reason 2 sigma^2 becomes 2 sigma^2 / log 2, with alpha <= log(1 + alpha) / log 2 on [0, 1];
+- the last epoch's eta can be r epsilon / (4 (1 + slack)), so the logarithm has 16 / r^2 = 64 where 16 is printed;
+- an epoch can exceed its cost by c_max, not by the cost of the level that the bound is taken for (Corollary 3.2).
+
+epsilon is in the user's units throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, inf, log, log2, sqrt
+
+import numpy as np
+
+from truvar.confidence import lemma_beta
+from truvar.domain import Array
+from truvar.errors import TruvarError
+from truvar.regions import Goal, LevelSet, Mask
+from truvar.theory.covering import Covering
+from truvar.theory.information import InformationGain
+from truvar.theory.setting import Setting
+
+MANY = 1e15  # a bound beyond this is no bound
+
+
+# -- Theorem 3.1 -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EpochBound:
+    """Epoch i of Theorem 3.1."""
+
+    index: int
+    eta: float  # eta_(i), in prior standard deviations
+    open: int  # |Mbar_(i-1)|
+    beta: float  # beta_(i)
+    cover: float  # an upper bound on C*(eta_(i) / beta_(i)^1/2, Mbar_(i-1))
+    cost: float  # C_(i)
+    total: float  # the sum of C_(1) to C_(i)
+
+
+@dataclass(frozen=True)
+class CostBound:
+    """Theorem 3.1: with probability 1 - delta, epsilon-accuracy by the time that `cost` is spent."""
+
+    epsilon: float
+    delta: float
+    epochs: tuple[EpochBound, ...]
+
+    @property
+    def cost(self) -> float:
+        """C_epsilon."""
+        return self.epochs[-1].total if self.epochs else 0.0
+
+
+def theorem(
+    setting: Setting, epsilon: float, delta: float, still_open: Callable[[float], Mask] | None = None
+) -> CostBound:
+    """The C_(i) and beta_(i) of Theorem 3.1, solved jointly, and C_epsilon.
+
+    Mbar_(i-1) is all of D unless `still_open` knows better: it is given 4 (1 + slack) eta_(i-1) in the user's units
+    (for a known f, `lambda gap: within_gap(goal, f, gap)`).
+    """
+    if setting.slack <= 0 or setting.eta <= 0:
+        raise TruvarError(
+            f"the theorem needs slack > 0 and eta > 0, but slack was {setting.slack:g} and eta {setting.eta:g}; "
+            "give slack = 0.1"
+        )
+    _check(epsilon, delta)
+    everywhere = Covering(setting)
+    epochs: list[EpochBound] = []
+    eta, spent = setting.eta, 0.0
+    while 4 * (1 + setting.slack) * eta / setting.r * setting.scale > epsilon and spent < inf:
+        mask, covering = np.ones(setting.points, bool), everywhere
+        if epochs and still_open is not None:
+            mask = still_open(4 * (1 + setting.slack) * eta / setting.r * setting.scale)
+            covering = Covering(setting, mask)
+        cost, beta, cover = _joint(setting, covering, int(mask.sum()), eta, spent, delta)
+        spent += cost
+        epochs.append(EpochBound(len(epochs) + 1, eta, int(mask.sum()), beta, cover, cost, spent))
+        eta *= setting.r
+    return CostBound(epsilon, delta, tuple(epochs))
+
+
+def _joint(
+    setting: Setting, covering: Covering, points: int, eta: float, spent: float, delta: float
+) -> tuple[float, float, float]:
+    """The least C_(i) with its beta_(i) and C*: C -> C* log(...) + c_max grows more slowly than C, so it is iterated
+    from below until it no longer asks for more."""
+    cost = setting.dearest
+    while True:
+        beta = lemma_beta(setting.actions, (spent + cost) / setting.cheapest, delta)  # eq. (14)
+        cover = covering.cost(eta / sqrt(beta))
+        needed = epoch_cost(cover, points, beta, eta, setting.slack, setting.dearest)
+        if needed <= cost:
+            return cost, beta, cover
+        cost = needed * (1 + 1e-9)
+        if cost > MANY * setting.dearest:
+            return inf, beta, cover
+
+
+def epoch_cost(cover: float, points: int, beta: float, eta: float, slack: float, dearest: float) -> float:
+    """C* log(|Mbar| beta / (slack^2 eta^2)) + c_max, the right-hand side of eq. (13)."""
+    if points == 0:
+        return 0.0
+    return cover * max(0.0, log(points * beta / (slack * eta) ** 2)) + dearest
+
+
+def within_gap(goal: Goal, f: Array, gap: float) -> Mask:
+    """Mbar_(i) of a known f on D, eqs. (9)-(10), for gap = 4 (1 + slack) eta_(i).
+
+    With an implicit threshold w max f the width of the maximum's bounds adds a share w (docs/theory.md)."""
+    if isinstance(goal, LevelSet):
+        h = goal.thresholds(f, f)[0]
+        return np.asarray(np.abs(f - h) <= gap / 2 * (1 + (goal.fraction_of_max or 0.0)))
+    values = goal.sign * f
+    return np.asarray(values >= values.max() - gap)
+
+
+# -- corollaries -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The constants of the corollaries."""
+
+    name: str
+    sums: float  # sum of log(1 + sigma_t^2 / sigma^2) over the information
+    late: float  # alpha <= late log(1 + alpha) on [0, 1]
+    inside: float  # in the logarithm, with (1 + slack)^2 |D| beta / (slack^2 epsilon^2)
+    overshoot: bool  # each epoch may exceed its cost by c_max
+
+    def first(self, noise: float) -> float:
+        """C_1: k max sigma^2 <= C_1 gamma_k after k greedy points."""
+        return self.sums / log(1 + 1 / noise)
+
+
+DERIVED = Constants("derived", sums=2.0, late=1 / log(2), inside=64.0, overshoot=True)
+PAPER = Constants("as printed", sums=1.0, late=2.0, inside=16.0, overshoot=False)
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """A corollary's answer: by this number of measurements, at this cost, epsilon-accuracy with probability 1 -
+    delta."""
+
+    steps: float
+    cost: float
+    gamma: float  # the upper bound on gamma_T that it rests on
+    beta: float  # beta_T
+    level: int = 0  # of the noise, where there is a choice
+
+
+def simplified(setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED) -> Horizon:
+    """The corollary of supp. D, eq. (37): one noise variance, one cost, eta_(1) = 1, r = 1/2."""
+    noise, cost = _one_level(setting)
+
+    def needed(gamma: float, beta: float, accuracy: float) -> float:
+        return constants.first(noise) * gamma * beta * 96 / accuracy**2
+
+    return _least(setting, epsilon, delta, constants, cost, InformationGain(setting), needed, 0)
+
+
+def improved(setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED) -> Horizon:
+    """Corollary 3.1, eq. (17): the same with an improved dependence on the noise."""
+    noise, cost = _one_level(setting)
+    return _improved(setting, epsilon, delta, constants, noise, cost, InformationGain(setting), 0)
+
+
+def choose_noise(setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED) -> list[Horizon]:
+    """Corollary 3.2: c(k) T*(k) of every noise level, cheapest first. The first is the best level and the bound."""
+    levels = setting.levels
+    if not levels:
+        raise TruvarError(
+            "Corollary 3.2 is about noise levels that are the same everywhere, but noise or cost differ between points"
+        )
+    found = []
+    for k, (noise, cost) in enumerate(levels):
+        alone = Setting(
+            setting.column, setting.prior, setting.noise[:, k : k + 1], setting.cost[:, k : k + 1], setting.points
+        )
+        found.append(_improved(setting, epsilon, delta, constants, noise, cost, InformationGain(alone), k))
+    return sorted(found, key=lambda horizon: horizon.cost)
+
+
+def _improved(
+    setting: Setting, epsilon: float, delta: float, constants: Constants, noise: float, cost: float,
+    gain: InformationGain, level: int,
+) -> Horizon:  # fmt: skip
+    early = constants.first(noise) * 6 * (1 + setting.slack) ** 2 / noise  # epochs that begin with variances above it
+    late = constants.sums * constants.late * noise
+
+    def needed(gamma: float, beta: float, accuracy: float) -> float:
+        return gamma * beta * (late * 96 / accuracy**2 + early)
+
+    epochs = max(0, ceil(log2(2 * (1 + setting.slack) / sqrt(noise))))
+    return _least(setting, epsilon, delta, constants, cost, gain, needed, epochs, level)
+
+
+def _least(
+    setting: Setting, epsilon: float, delta: float, constants: Constants, cost: float, gain: InformationGain,
+    needed: Callable[[float, float, float], float], more_epochs: int, level: int = 0,
+) -> Horizon:  # fmt: skip
+    """The least T (of one level at cost c) with c T >= c (needed + epochs) log(...) + what epochs may exceed their cost
+    by, iterated from below. The accuracy is epsilon / (1 + slack), in prior standard deviations."""
+    _check(epsilon, delta)
+    if setting.slack <= 0:
+        raise TruvarError(f"the corollaries need slack > 0, but it was {setting.slack:g}; give slack = 0.1")
+    accuracy = epsilon / setting.scale / (1 + setting.slack)
+    epochs = ceil(log2(8 / accuracy))
+    if epochs <= 0:  # the prior is epsilon-accurate
+        return Horizon(0.0, 0.0, 0.0, 0.0, level)
+    epochs += more_epochs
+    steps, dearest, cheapest = 1.0, setting.dearest, setting.cheapest
+    while True:
+        most = cost if constants.overshoot else dearest  # the paper bounds the cost of T measurements by c_max T
+        beta = lemma_beta(setting.actions, steps * most / cheapest, delta)
+        gamma = gain.upper(steps)
+        points = setting.points if constants.overshoot else setting.actions  # M lives on the points
+        factor = max(1.0, log(constants.inside * points * beta / (setting.slack * accuracy) ** 2))
+        base = needed(gamma, beta, accuracy)
+        if constants.overshoot:
+            least = (base + epochs) * factor + epochs * dearest / cost
+        else:
+            least = (base + 2 * epochs) * factor
+        if least <= steps:
+            return Horizon(float(ceil(steps)), cost * ceil(steps), gamma, beta, level)
+        steps = least * (1 + 1e-9)
+        if steps > MANY:
+            return Horizon(inf, inf, gamma, beta, level)
+
+
+def _one_level(setting: Setting) -> tuple[float, float]:
+    levels = setting.levels
+    if len(levels) != 1:
+        raise TruvarError(
+            "this corollary is about one noise variance and one cost, the same everywhere; use theorem(), or "
+            "choose_noise() for noise levels"
+        )
+    return levels[0]
+
+
+def _check(epsilon: float, delta: float) -> None:
+    if not 0 < epsilon < inf:
+        raise TruvarError(f"epsilon must be positive, but it was {epsilon}")
+    if not 0 < delta < 1:
+        raise TruvarError(f"delta must lie between 0 and 1, but it was {delta}")

@@ -1,0 +1,111 @@
+"""C*(xi, M), eq. (11): the least cost of measurements after which sigma is at most xi on all of M.
+
+Any measurements that do it bound C* from above. `Covering` tries, for each noise level and m = 1, 2, 4, ..., to measure
+the best place for the widest point of M m times over (m repeats are one measurement with an m-th of the noise), again
+and again; and to measure every point of M by itself. `exact_cover` searches all multisets in the order of their cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+
+import numpy as np
+
+from truvar.actions import Index
+from truvar.errors import TruvarError
+from truvar.regions import Mask
+from truvar.theory.setting import Conditioned, Setting
+
+LONGEST = 512  # places that one attempt measures, at most
+STATES = 200_000  # multisets looked at, at most, for an exact value
+
+
+class Covering:
+    """Upper bounds on C*(xi, M) for one M and any xi. Keeps what it has tried: a smaller xi continues it."""
+
+    def __init__(self, setting: Setting, among: Mask | None = None) -> None:
+        self._setting = setting
+        self._sites = np.flatnonzero(np.ones(setting.points, bool) if among is None else among)
+        self._attempts: dict[tuple[int, int], _Attempt] = {}
+
+    def cost(self, xi: float) -> float:
+        """An upper bound on C*(xi, M)."""
+        if len(self._sites) == 0:
+            return 0.0
+        return min(self._by_level(level, xi * xi) for level in range(self._setting.noise.shape[1]))
+
+    def _by_level(self, level: int, width: float) -> float:
+        noise, cost = self._setting.noise[:, level], self._setting.cost[:, level]
+        wide = self._sites[self._setting.prior[self._sites] > width]
+        best = float((cost[wide] * np.maximum(1.0, np.ceil(noise[wide] / width))).sum())
+        repeats = 1
+        while cost.min() * repeats < best:
+            attempt = self._attempts.setdefault((level, repeats), _Attempt(self._setting, self._sites, level, repeats))
+            best = min(best, attempt.cost(width, best))
+            if noise.max() / repeats <= width / 16:
+                break
+            repeats *= 2
+        return best
+
+
+@dataclass
+class _Attempt:
+    """The widest point's best place, `repeats` times over, again and again: what is left and spent after each."""
+
+    setting: Setting
+    sites: Index
+    level: int
+    repeats: int
+    widest: list[float] = field(default_factory=list)
+    spent: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._given = Conditioned(self.setting)
+        self._noise = self.setting.noise[:, self.level] / self.repeats
+        self._cost = self.setting.cost[:, self.level] * self.repeats
+        self.widest.append(float(self._given.variance[self.sites].max()))
+        self.spent.append(0.0)
+
+    def cost(self, width: float, limit: float) -> float:
+        """What it costs to bring every variance to `width`; infinite if not below the limit."""
+        while self.widest[-1] > width and self.spent[-1] < limit and len(self.spent) <= LONGEST:
+            self._step()
+        enough = next((k for k, left in enumerate(self.widest) if left <= width), None)
+        return inf if enough is None else self.spent[enough]
+
+    def _step(self) -> None:
+        variance = self._given.variance
+        widest = self.sites[np.argmax(variance[self.sites])]
+        d = variance + self._noise
+        pays = np.divide(self._given.covariance(widest) ** 2, d, out=np.zeros_like(d), where=d > 0)
+        x = int(np.argmax(np.minimum(pays, variance[widest]) / self._cost))
+        self._given.measure(x, float(self._noise[x]))
+        self.widest.append(float(self._given.variance[self.sites].max()))
+        self.spent.append(self.spent[-1] + float(self._cost[x]))
+
+
+def exact_cover(setting: Setting, xi: float, among: Mask | None = None) -> float:
+    """C*(xi, M), by looking at multisets of measurements in the order of their cost. For a few points only."""
+    sites = np.flatnonzero(np.ones(setting.points, bool) if among is None else among)
+    noise, cost, levels = setting.noise.ravel(), setting.cost.ravel(), setting.noise.shape[1]
+    number = count()  # breaks ties between equal costs
+    waiting = [(0.0, next(number), 0, setting.matrix())]
+    for _ in range(STATES):
+        spent, _, first, covariance = heappop(waiting)
+        variance = covariance.diagonal()
+        if len(sites) == 0 or variance[sites].max() <= xi * xi * (1 + 1e-12):
+            return spent
+        for action in range(first, len(noise)):  # the order of measurements does not matter: never an earlier one
+            x = action // levels
+            d = variance[x] + noise[action]
+            if variance[x] > 0 and d > 0:
+                after = covariance - np.outer(covariance[:, x], covariance[x]) / d
+                heappush(waiting, (spent + float(cost[action]), next(number), action, after))
+        if not waiting:
+            break
+    raise TruvarError(
+        f"the exact C* at xi = {xi:g} needs more than {STATES} sets of measurements; use Covering, an upper bound"
+    )

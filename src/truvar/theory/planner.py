@@ -1,0 +1,130 @@
+"""What budget does epsilon need? By simulation: the study is run on functions drawn from its own prior.
+
+f need not be drawn on the whole domain. If each value is drawn from the posterior predictive distribution of the
+measurement that was asked for, N(mu_{t-1}(x_t), sigma_{t-1}^2(x_t) + noise), the values have exactly the joint law that
+a draw of f from the prior, measured with noise, would give them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from truvar.domain import Array
+from truvar.errors import Finished, TruvarError
+
+GRID = 200  # costs at which the runs are compared
+
+
+class Simulated(Protocol):
+    """A study, as far as a simulation needs it."""
+
+    @property
+    def spent(self) -> float: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def history(self) -> pd.DataFrame: ...
+
+    def ask(self) -> Any: ...
+
+    def imagine(self, what: Any, rng: np.random.Generator) -> float:
+        """A value that the measurement could give, drawn from what is believed now."""
+        ...
+
+    def tell(self, what: Any, y: float) -> None: ...
+
+    def result(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Epsilon against cost over runs on functions drawn from the prior. A run ends where it reaches epsilon, or its
+    limit."""
+
+    epsilon: float
+    cost: Array  # (g,)
+    paths: Array  # (runs, g): epsilon when that cost was spent; after its end, a run keeps its last
+    reached: Array  # (runs,): what it cost to reach epsilon; infinite where the limit came first
+
+    @property
+    def mean(self) -> Array:
+        """Expected epsilon at each cost. (g,)"""
+        return np.asarray(self.paths.mean(axis=0))
+
+    def quantile(self, q: float) -> Array:
+        """Quantile of epsilon over the runs at each cost. (g,)"""
+        return np.asarray(np.quantile(self.paths, q, axis=0))
+
+    def budget(self, share: float = 0.5) -> float | None:
+        """The cost by which this share of the runs reached epsilon, or None where too few did."""
+        if not 0 < share <= 1:
+            raise TruvarError(f"share must lie between 0 and 1, but it was {share}")
+        value = float(np.sort(self.reached)[int(np.ceil(share * len(self.reached))) - 1])
+        return value if value < inf else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "epsilon": self.epsilon,
+            "runs": len(self.paths),
+            "reached": int(np.isfinite(self.reached).sum()),
+            "median_cost": self.budget(0.5),
+            "cost_of_90_percent": self.budget(0.9),
+            "curve": {"cost": self.cost.tolist(), "mean_epsilon": self.mean.tolist()},
+        }
+
+
+def simulate(
+    new_study: Callable[[int], Simulated],
+    epsilon: float,
+    *,
+    runs: int = 20,
+    budget: float = inf,
+    steps: int = 300,
+    seed: int = 0,
+) -> Plan:
+    """Runs `new_study(0)`, `new_study(1)`, ... on functions drawn from the prior, each to epsilon, the budget or a
+    number of steps."""
+    if runs < 1 or steps < 1 or not budget > 0 or not epsilon > 0:
+        raise TruvarError(
+            "a simulation needs at least one run and one step, and a positive budget and epsilon, but it was "
+            f"runs={runs}, steps={steps}, budget={budget}, epsilon={epsilon}"
+        )
+    ended = [_run(new_study(k), epsilon, budget, steps, np.random.default_rng([seed, k])) for k in range(runs)]
+    cost = np.linspace(0, max(float(spent[-1]) for spent, _, _ in ended), GRID + 1)[1:]
+    paths = np.empty((runs, GRID))
+    for path, (spent, widths, _) in zip(paths, ended, strict=True):
+        last = np.searchsorted(spent, cost * (1 + 1e-12), side="right") - 1
+        path[:] = np.where(last >= 0, widths[np.maximum(last, 0)], np.nan)
+    begun = ~np.isnan(paths).any(axis=0)  # costs at which every run has measured something
+    reached = np.array([float(spent[-1]) if there else inf for spent, _, there in ended])
+    return Plan(epsilon, cost[begun], paths[:, begun], reached)
+
+
+def _run(
+    study: Simulated, epsilon: float, budget: float, steps: int, rng: np.random.Generator
+) -> tuple[Array, Array, bool]:
+    """What was spent and epsilon after each measurement, and whether the run got there."""
+    there = False
+    while study.steps < steps and not there:
+        try:
+            suggestion = study.ask()
+        except Finished:
+            there = study.result().certificate.accurate_to <= epsilon  # 0 where one point is left
+            break
+        if study.spent + suggestion.cost > budget:
+            break
+        study.tell(suggestion, study.imagine(suggestion, rng))
+        there = float(study.history["epsilon"].iloc[-1]) <= epsilon
+    if study.steps == 0:
+        raise TruvarError("the budget does not pay for one measurement; give a larger one")
+    history = study.history
+    return history["spent"].to_numpy(float), history["epsilon"].to_numpy(float), there
