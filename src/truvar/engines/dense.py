@@ -14,6 +14,7 @@ is brought up to date by one matrix product when it is needed again.
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 from truvar._engine import compiled
 from truvar._engine.threads import run_tiles
@@ -101,7 +102,7 @@ class Dense:
 
     @property
     def _lost(self) -> float:
-        """By how much an entry can be off: a rounding per store. min(|C|, cap) moves by no more than |C|, and the norm of
+        """By how much an entry can be off: a rounding per store. min(|C|, cap) moves by no more than |C|, the norm of
         a entries by no more than sqrt(a) times an entry."""
         return self._stores * 2.0**-24 * self._largest if self._single else 0.0
 
@@ -129,23 +130,26 @@ class Dense:
     def _bring(self, rows: Index, goal: int) -> None:
         """Every row has seen at least the first `goal` steps."""
         applied = self._applied[rows]
-        for behind in np.unique(applied[applied < goal if goal else applied == UNBUILT]):
-            late = rows[applied == behind]
+        for late in (rows[applied == UNBUILT], rows[(applied != UNBUILT) & (applied < goal)]):
             for start in range(0, len(late), BLOCK):
-                self._catch_up(late[start : start + BLOCK], int(behind), goal)
+                self._catch_up(late[start : start + BLOCK], goal)
+        self._stores += 1
 
-    def _catch_up(self, rows: Index, applied: int, goal: int) -> None:
-        posterior = self.posterior
-        if applied == UNBUILT:
-            block, applied = posterior.k(posterior.sites[rows], posterior.sites), 0
+    def _catch_up(self, rows: Index, goal: int) -> None:
+        """All the steps that some rows have missed, be they different ones, as one product."""
+        posterior, applied = self.posterior, np.maximum(self._applied[rows], 0)
+        if self._applied[rows[0]] == UNBUILT:
+            block = posterior.k(posterior.sites[rows], posterior.sites)
         else:
-            block = self._matrix[rows]
-        if goal > applied:
-            missed = posterior.v[applied:goal]
-            block -= missed[:, rows].T @ missed
+            block = self._matrix[rows].astype(float)
+        first = int(applied.min())
+        if goal > first:
+            missed = posterior.v[first:goal]
+            shares = np.where(np.arange(first, goal)[:, None] >= applied, missed[:, rows], 0.0)
+            # block -= shares.T @ missed, in place: BLAS sees the transposes, which are in its order
+            dgemm(-1.0, missed.T, shares.T, beta=1.0, c=block.T, trans_b=1, overwrite_c=1)
         self._matrix[rows] = block
         self._applied[rows] = goal
-        self._stores += 1
 
     def _follow(self) -> None:
         """Takes back the steps that the posterior has dropped, and notes the new ones."""
