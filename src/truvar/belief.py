@@ -23,7 +23,7 @@ from truvar.engines import engine_for
 from truvar.errors import TruvarError
 from truvar.fit import Learned, Model, fit, fit_kernel, unfitted
 from truvar.kernels import Coregionalized, check_kernel
-from truvar.policies import Policy, Scene
+from truvar.policies import Policy, Proposes, Scene
 from truvar.policies.continuous import best_in_box, polish
 from truvar.posterior import Posterior
 from truvar.regions import Goal, Mask
@@ -121,10 +121,13 @@ class Belief:
 
     # -- what follows from it ----------------------------------------------------------------------------------------
 
-    def choose(self, last: Array | None, pending: bool, asks: int) -> tuple[Candidates, loop.Choice | None]:
+    def choose(self, last: Array | None, pending: Sequence[Action], asks: int) -> tuple[Candidates, loop.Choice | None]:
         """Algorithm 1, line 3: the table of candidates, and the choice from it."""
-        table, scene = self.actions.candidates(last), self.scene(asks)
+        table, scene = self.actions.candidates(last), self.scene(asks, pending)
         pick = loop.choose_ahead if pending else loop.choose
+        if self.domain.continuous and isinstance(self.policy, Proposes):
+            table = self.actions.at(self.policy.propose(scene), last)
+            return table, pick(scene, self.policy, table)
         choice = pick(scene, self.policy, table)
         if choice is None or not self.domain.continuous or self.policy.places(scene, table) is not None:
             return table, choice
@@ -140,14 +143,24 @@ class Belief:
         there = self.actions.at(point[None, :], last)
         return there, pick(scene, self.policy, there)
 
-    def scene(self, asks: int) -> Scene:
+    def scene(self, asks: int, pending: Sequence[Action] = ()) -> Scene:
         """What a policy sees."""
         state = self.state
         values = [y for action, y in self.told if action.task == 0]
         best = max(values, key=lambda y: self.goal.sign * y) if values else None
-        rng = np.random.default_rng([self.seed, asks])
+        visited = [action.point for action, _ in self.told] + [action.point for action in pending]
         return Scene(
-            self.engine, self.goal, state.regions, state.targets, state.lower, state.upper, state.epoch, best, rng
+            engine=self.engine,
+            goal=self.goal,
+            regions=state.regions,
+            targets=state.targets,
+            lower=state.lower,
+            upper=state.upper,
+            epoch=state.epoch,
+            best_y=best,
+            rng=np.random.default_rng([self.seed, asks]),
+            domain=self.domain,
+            visited=np.array(visited).reshape(-1, self.actions.sites.shape[1]),
         )
 
     @property
@@ -209,7 +222,8 @@ class Belief:
             if not self._fitted or len(self.told) % self.learned.every == 0:
                 self._rebuild(pending)
         if self._fitted:
-            self.state = loop.update(self.posterior, goal, self.policy, self.state, self._epoch_start)
+            nested = self.policy.confidence.intersect and goal.monotone and not self.is_learned
+            self.state = loop.update(self.posterior, goal, self.policy, self.state, self._epoch_start, nested)
 
     def _rebuild(self, pending: Sequence[Action]) -> None:
         """A new posterior, with what was told folded in again; the hyperparameters are learned first."""

@@ -31,6 +31,13 @@ def bounds(mean: Array, variance: Array, beta: float) -> tuple[Array, Array]:
     return mean - width, mean + width
 
 
+def intersection(before: tuple[Array, Array], now: tuple[Array, Array]) -> tuple[Array, Array]:
+    """The intervals within both; where two do not meet, one of them must be wrong, and the present one is taken."""
+    lower, upper = np.maximum(before[0], now[0]), np.minimum(before[1], now[1])
+    meet = lower <= upper
+    return np.where(meet, lower, now[0]), np.where(meet, upper, now[1])
+
+
 def lemma_beta(points: int, t: float, delta: float) -> float:
     """2 log(|D| t^2 pi^2 / (6 delta)), Lemma 5.1 of Srinivas et al. (2012): with at least this beta after every number t
     of measurements, all bounds on |D| points hold at all times with probability 1 - delta."""
@@ -171,12 +178,14 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How beta and eta go: the schedule, eta_(1), r and the slack delta-bar."""
+    """How beta and eta go: the schedule, eta_(1), r and the slack delta-bar. `intersect`: the bounds are those of all
+    steps so far (Gotovos et al. 2013) as long as the model is known and M monotone; otherwise those of the last."""
 
     beta: Schedule = LogBeta()
     eta: float = 1.0
     r: float = 0.1
     slack: float = 0.0
+    intersect: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.beta):

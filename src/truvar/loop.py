@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from truvar.actions import Candidates
-from truvar.confidence import RESOLUTION, Epoch, EpochStart, bounds
+from truvar.confidence import RESOLUTION, Epoch, EpochStart, bounds, intersection
 from truvar.domain import Array
 from truvar.policies.seam import Policy, Scene
 from truvar.posterior import Posterior
@@ -73,10 +73,14 @@ def choose_ahead(scene: Scene, policy: Policy, candidates: Candidates) -> Choice
         scene = replace(scene, epoch=replace(scene.epoch, eta=policy.confidence.r * scene.epoch.eta))
 
 
-def update(posterior: Posterior, goal: Goal, policy: Policy, state: State, start: StartOfEpoch) -> State:
-    """Algorithm 2 after an observation, then lines 5-6 of Algorithm 1."""
+def update(
+    posterior: Posterior, goal: Goal, policy: Policy, state: State, start: StartOfEpoch, nested: bool = False
+) -> State:
+    """Algorithm 2 after an observation, then lines 5-6 of Algorithm 1. `nested`: the bounds never widen."""
     n = len(state.lower)
     lower, upper = bounds(posterior.mean[:n], posterior.variance[:n], state.epoch.beta)  # eq. (4)
+    if nested:
+        lower, upper = intersection((state.lower, state.upper), (lower, upper))
     regions = goal.update(state.regions, lower, upper)  # eqs. (5)-(7)
     targets = goal.targets(regions, lower, upper)
     return _next_epochs(posterior, policy, State(regions, targets, lower, upper, state.epoch), start)

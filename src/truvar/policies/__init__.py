@@ -1,7 +1,7 @@
 """Decision rules: each is a score over the table of candidates."""
 
 from truvar.errors import TruvarError
-from truvar.policies.seam import Policy, Scene, Top
+from truvar.policies.seam import Policy, Proposes, Scene, Top
 from truvar.policies.truvar import TruVaR
 
 POLICIES: dict[str, type[Policy]] = {"truvar": TruVaR}
@@ -18,4 +18,4 @@ def policy_named(policy: Policy | str) -> Policy:
     return policy
 
 
-__all__ = ["POLICIES", "Policy", "Scene", "Top", "TruVaR", "policy_named"]
+__all__ = ["POLICIES", "Policy", "Proposes", "Scene", "Top", "TruVaR", "policy_named"]

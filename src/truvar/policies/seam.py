@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from scipy.special import ndtr
 
 from truvar.actions import Candidates, Index
 from truvar.confidence import Confidence, Epoch
-from truvar.domain import Array
+from truvar.domain import Array, Domain
 from truvar.engines import Engine
 from truvar.errors import TruvarError
 from truvar.posterior import Posterior
 from truvar.regions import Goal, Mask, Regions
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,10 @@ class Scene:
     epoch: Epoch
     best_y: float | None  # the best value told of the target so far, in the goal's sense
     rng: np.random.Generator
+    domain: Domain
+    visited: Array  # (rows, d'): where was measured, then where a measurement is pending
     only_best: bool = False  # just the best candidate is wanted: hopeless ones may keep an upper bound as their score
+    kept: dict[Hashable, Any] = field(default_factory=dict)  # what a rule computed once for this choice
 
     @property
     def posterior(self) -> Posterior:
@@ -42,6 +48,13 @@ class Scene:
         """Mean (n,), in the goal's sense (high is good), and standard deviation (n,), given what is pending too."""
         n = len(self.targets)
         return self.goal.sign * self.posterior.mean[:n], np.sqrt(self.posterior.pending_variance[:n])
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The value of `compute`, computed at most once for this choice, however many tables are scored."""
+        if key not in self.kept:
+            self.kept[key] = compute()
+        value: T = self.kept[key]
+        return value
 
 
 class Policy(Protocol):
@@ -64,7 +77,16 @@ class Policy(Protocol):
     def score(self, scene: Scene, candidates: Candidates) -> Array: ...
 
     def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        """The places of the table to choose among; None: all."""
+        """The places of the table to choose among; None: all. A goal or table that the rule cannot serve is refused."""
+        ...
+
+
+@runtime_checkable
+class Proposes(Protocol):
+    """A rule that knows by itself which points of a box come into question, so that its score need not be searched."""
+
+    def propose(self, scene: Scene) -> Array:
+        """The points (q, d) to choose among."""
         ...
 
 
