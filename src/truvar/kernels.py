@@ -108,6 +108,8 @@ class Stationary:
     lengthscales: Array
 
     def __call__(self, points: Array, others: Array) -> Array:
+        if len(others) < len(points):  # symmetric, and the compiled loop is fastest along the longer side
+            return self(others, points).T
         out = np.empty((len(points), len(others)))
         scales = self.lengthscales
         compiled.stationary(points / scales, others / scales, self.smoothness, self.variance, out)

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+REORDERED = {"reassoc", "contract", "nnan", "nsz"}  # sums in any order, so that they vectorise
+CHUNK = 1024  # kernel values at a time: they and their squares stay in the nearest cache
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fused_scores(matrix, rows, step, u, excess, predictive, start, stop, out):  # type: ignore[no-untyped-def]
@@ -64,27 +67,67 @@ def truncated_sums(covariance, excess, predictive, out):  # type: ignore[no-unty
                 out[x, k] += min(square, e * predictive[x, k])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def exponentials(z, work):  # type: ignore[no-untyped-def]
+    """z <- exp(z) for z <= 0, to an ulp or two; below -700 it stays at exp(-700). No branch and no call, so that the
+    loops vectorise: exp(z) = 2^k exp(r) with |r| <= log(2) / 2, the power by adding k to the exponent's bits."""
+    shift = 6755399441055744.0  # 1.5 x 2^52: adding it rounds to an integer, which stays in the low bits
+    for i in range(len(z)):
+        x = max(z[i], -700.0)
+        moved = x * 1.4426950408889634 + shift
+        work[i] = moved
+        k = moved - shift
+        r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10  # log(2) in two parts
+        p = 1.0 / 6227020800.0
+        p = p * r + 1.0 / 479001600.0
+        p = p * r + 1.0 / 39916800.0
+        p = p * r + 1.0 / 3628800.0
+        p = p * r + 1.0 / 362880.0
+        p = p * r + 1.0 / 40320.0
+        p = p * r + 1.0 / 5040.0
+        p = p * r + 1.0 / 720.0
+        p = p * r + 1.0 / 120.0
+        p = p * r + 1.0 / 24.0
+        p = p * r + 1.0 / 6.0
+        p = p * r + 0.5
+        p = p * r + 1.0
+        z[i] = p * r + 1.0
+    power, value = work.view(np.int64), z.view(np.int64)
+    for i in range(len(z)):
+        value[i] += power[i] << 52
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def stationary(points, others, smoothness, variance, out):  # type: ignore[no-untyped-def]
     """k(points, others) of a stationary kernel, the points divided by the length-scales. Smoothness: 0 is RBF, 1, 3 and
-    5 are twice the nu of a Matern kernel."""
-    root3, root5 = np.sqrt(3.0), np.sqrt(5.0)
+    5 are twice the nu of a Matern kernel. Fastest where the others are many."""
+    columns = np.ascontiguousarray(others.T)
+    square, work = np.empty(CHUNK), np.empty(CHUNK)
     for i in range(len(points)):
-        for j in range(len(others)):
-            square = 0.0
+        for start in range(0, len(others), CHUNK):
+            stop = min(start + CHUNK, len(others))
+            r, value = square[: stop - start], out[i, start:stop]
+            r[:] = 0.0
             for k in range(points.shape[1]):
-                gap = points[i, k] - others[j, k]
-                square += gap * gap
+                x, y = points[i, k], columns[k, start:stop]
+                for j in range(len(r)):
+                    r[j] += (x - y[j]) * (x - y[j])
             if smoothness == 0:
-                out[i, j] = variance * np.exp(-0.5 * square)
-            elif smoothness == 1:
-                out[i, j] = variance * np.exp(-np.sqrt(square))
-            elif smoothness == 3:
-                r = root3 * np.sqrt(square)
-                out[i, j] = variance * (1.0 + r) * np.exp(-r)
+                for j in range(len(r)):
+                    value[j] = -0.5 * r[j]
             else:
-                r = root5 * np.sqrt(square)
-                out[i, j] = variance * (1.0 + r + r * r / 3.0) * np.exp(-r)
+                for j in range(len(r)):
+                    r[j] = np.sqrt(smoothness * r[j])
+                    value[j] = -r[j]
+            exponentials(value, work[: stop - start])
+            if smoothness == 3:
+                for j in range(len(r)):
+                    value[j] *= 1.0 + r[j]
+            elif smoothness == 5:
+                for j in range(len(r)):
+                    value[j] *= 1.0 + r[j] + r[j] * r[j] * (1.0 / 3.0)
+            for j in range(len(r)):
+                value[j] *= variance
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -141,3 +184,60 @@ def anticipated_level(covariance, scale, variance, mean, root_beta, share, floor
             else:
                 stays = 1.0 if low <= 0.0 <= high else 0.0
             out[x] += stays * max(share * rest, floor)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDERED)
+def candidate_sums(prior, explained, excess, predictive, out):  # type: ignore[no-untyped-def]
+    """out_xk += sum over j of min(C_xj^2, e_j d_xk) with C = prior - explained (c, a): a row per candidate."""
+    for x in range(len(prior)):
+        k_row, v_row = prior[x], explained[x]
+        for k in range(predictive.shape[1]):
+            d, total = predictive[x, k], 0.0
+            for j in range(len(excess)):
+                value = k_row[j] - v_row[j]
+                total += min(value * value, excess[j] * d)
+            out[x, k] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDERED)
+def candidate_losses(prior, explained, excess, sign, predictive, out, squares):  # type: ignore[no-untyped-def]
+    """What a bound gives away that takes C^2 for the rows of sign 1 and e d for those of sign -1:
+    out_xk = sum over j of (sign_j (C_xj^2 - e_j d_xk))+, and squares_x = sum of C_xj^2. A row per candidate."""
+    for x in range(len(prior)):
+        k_row, v_row = prior[x], explained[x]
+        for k in range(predictive.shape[1]):
+            d, total, norm = predictive[x, k], 0.0, 0.0
+            for j in range(len(excess)):
+                value = k_row[j] - v_row[j]
+                total += max(sign[j] * (value * value - excess[j] * d), 0.0)
+                norm += value * value
+            out[x, k], squares[x] = total, norm
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def spread(values, corner, slow, middle, fast, grid):  # type: ignore[no-untyped-def]
+    """grid += W^T values: every value goes to the nodes of a 3-d grid around its point, whose first is `corner` (n, 3)
+    and whose weights are the products of `slow`, `middle` and `fast` (n, taps)."""
+    for i in range(len(values)):
+        if values[i] != 0.0:
+            a, b, c = corner[i]
+            for p in range(slow.shape[1]):
+                for q in range(middle.shape[1]):
+                    nodes, weight = grid[a + p, b + q, c : c + fast.shape[1]], values[i] * slow[i, p] * middle[i, q]
+                    for r in range(len(nodes)):
+                        nodes[r] += weight * fast[i, r]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDERED)
+def gather(grid, corner, slow, middle, fast, out):  # type: ignore[no-untyped-def]
+    """out = W grid: the grid interpolated at every point; the transpose of `spread`."""
+    for i in range(len(out)):
+        a, b, c = corner[i]
+        total = 0.0
+        for p in range(slow.shape[1]):
+            for q in range(middle.shape[1]):
+                nodes, inner = grid[a + p, b + q, c : c + fast.shape[1]], 0.0
+                for r in range(len(nodes)):
+                    inner += fast[i, r] * nodes[r]
+                total += slow[i, p] * middle[i, q] * inner
+        out[i] = total

@@ -99,3 +99,46 @@ def anticipated_level(
             spread = ndtr((gap + half) / step) - ndtr((gap - half) / step)
         stays = np.where(moving, spread, stays)
     out += (stays * np.maximum(share * s2, floor)).sum(axis=0)
+
+
+def exponentials(z: Array, work: Array) -> None:
+    """z <- exp(z) for z <= 0; below -700 it stays at exp(-700)."""
+    np.exp(np.maximum(z, -700.0), out=z)
+
+
+def candidate_sums(prior: Array, explained: Array, excess: Array, predictive: Array, out: Array) -> None:
+    """out_xk += sum over j of min(C_xj^2, e_j d_xk) with C = prior - explained (c, a): a row per candidate."""
+    squares = (prior - explained) ** 2
+    for k, d in enumerate(predictive.T):
+        out[:, k] += np.minimum(squares, np.outer(d, excess)).sum(axis=1)
+
+
+def candidate_losses(
+    prior: Array, explained: Array, excess: Array, sign: Array, predictive: Array, out: Array, squares: Array
+) -> None:
+    """What a bound gives away that takes C^2 for the rows of sign 1 and e d for those of sign -1:
+    out_xk = sum over j of (sign_j (C_xj^2 - e_j d_xk))+, and squares_x = sum of C_xj^2. A row per candidate."""
+    square = (prior - explained) ** 2
+    squares[:] = square.sum(axis=1)
+    for k, d in enumerate(predictive.T):
+        out[:, k] = np.maximum(sign * (square - np.outer(d, excess)), 0.0).sum(axis=1)
+
+
+def spread(values: Array, corner: Index, slow: Array, middle: Array, fast: Array, grid: Array) -> None:
+    """grid += W^T values: every value goes to the nodes of a 3-d grid around its point, whose first is `corner` (n, 3)
+    and whose weights are the products of `slow`, `middle` and `fast` (n, taps)."""
+    grid += (_interpolation(corner, slow, middle, fast, grid).T @ values).reshape(grid.shape)
+
+
+def gather(grid: Array, corner: Index, slow: Array, middle: Array, fast: Array, out: Array) -> None:
+    """out = W grid: the grid interpolated at every point; the transpose of `spread`."""
+    out[:] = _interpolation(corner, slow, middle, fast, grid) @ grid.ravel()
+
+
+def _interpolation(corner: Index, slow: Array, middle: Array, fast: Array, grid: Array) -> Array:
+    """W: a row per point, a column per node of the grid."""
+    w = np.zeros((len(corner), *grid.shape))
+    for i, (a, b, c) in enumerate(corner):
+        block = slow[i][:, None, None] * middle[i][:, None] * fast[i]
+        w[i, a : a + len(slow[i]), b : b + len(middle[i]), c : c + len(fast[i])] = block
+    return w.reshape(len(corner), -1)
