@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +17,10 @@ from truvar import loop
 from truvar.actions import Actions, Candidates, CostLike, NoiseLike, Tasks
 from truvar.confidence import RESOLUTION, EpochStart
 from truvar.cover import cover_cost, information_bound
-from truvar.domain import Array, Domain, number, number_column
+from truvar.domain import Array, Domain, number
 from truvar.engines import engine_for
 from truvar.errors import TruvarError
-from truvar.fit import Learned, Model, fit, fit_kernel, unfitted
+from truvar.fit import Learned, Model, fit, fit_kernel, training_data, unfitted
 from truvar.kernels import Coregionalized, check_kernel
 from truvar.policies import Policy, Proposes, Scene
 from truvar.policies.continuous import best_in_box, polish
@@ -101,10 +100,7 @@ class Belief:
 
     def fit(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Learns kernel and mean (and noise, if it is to be learned) from another data set, and takes them as known."""
-        points = np.column_stack([number_column(frame, name) for name in self.domain.columns])
-        values = number_column(frame, _value_column(frame, self.domain.columns, value))
-        if len(values) < 2 or not np.isfinite(values).all() or not np.isfinite(points).all():
-            raise TruvarError(f"fit needs at least 2 rows of finite numbers, but the table has {len(values)} rows")
+        points, values = training_data(frame, self.domain.columns, value)
         constant = isinstance(self.noise, int | float)
         noise = float(self.noise) if isinstance(self.noise, int | float) else 0.0
         if self.learned is None:
@@ -283,19 +279,12 @@ def _learned(prior: Prior) -> Learned | None:
         kernel = Learned(kernel or "matern52")
     if not isinstance(kernel, Learned):
         if noise is None:
-            raise TruvarError("a known kernel needs a known noise variance: give noise=... (0 where there is none)")
+            raise TruvarError(
+                "a known kernel needs a known noise variance, but none was given; give noise=... (0 if there is none)"
+            )
         return None
     if prior.tasks is not None:
-        raise TruvarError("tasks need a known kernel: give one")
+        raise TruvarError(f"tasks need a known kernel, but it was {prior.kernel!r}; give one such as RBF(0.3)")
     if kernel.noise and noise is not None:
         raise TruvarError(f"noise is to be learned, but it was given too ({noise!r}); leave out one of the two")
     return replace(kernel, noise=noise is None)
-
-
-def _value_column(frame: pd.DataFrame, columns: tuple[str, ...], value: str | None) -> str:
-    if value is not None:
-        return value
-    others: list[Any] = [name for name in frame.columns if name not in columns]
-    if len(others) != 1:
-        raise TruvarError(f"say which column holds the values, value=...; besides the coordinates there are {others}")
-    return str(others[0])

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, log, pi, sqrt
+from math import log, pi, sqrt
 from typing import Protocol
 
 import numpy as np
 
-from truvar.domain import Array
+from truvar.domain import Array, number, whole_number
 from truvar.errors import TruvarError
 
 RESOLUTION = 1e-12  # variances below this share of the prior's are zero to the arithmetic; eta stops there
@@ -81,8 +81,8 @@ class LogBeta:
     a: float | None = None
 
     def __post_init__(self) -> None:
-        if self.a is not None and not 0 < self.a < inf:
-            raise TruvarError(f"LogBeta needs a > 0, but it was {self.a}")
+        if self.a is not None:
+            _check_positive(self.a, "a of LogBeta")
 
     def __call__(self, start: EpochStart) -> float:
         a = (1.0 if start.level_set else 0.5) if self.a is None else self.a
@@ -96,8 +96,7 @@ class ConstantBeta:
     b: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.b < inf:
-            raise TruvarError(f"ConstantBeta needs a positive number, but it was {self.b}")
+        _check_positive(self.b, "b of ConstantBeta")
 
     def __call__(self, start: EpochStart) -> float:
         return self.b
@@ -115,7 +114,7 @@ class TheoremBeta:
     delta: float
 
     def __post_init__(self) -> None:
-        _check_probability(self.delta, "TheoremBeta")
+        _check_probability(self.delta, "delta of TheoremBeta")
 
     def __call__(self, start: EpochStart) -> float:
         if start.slack <= 0 or start.eta <= 0:
@@ -148,11 +147,9 @@ class RKHSBeta:
     horizon: int = 1000
 
     def __post_init__(self) -> None:
-        _check_probability(self.delta, "RKHSBeta")
-        if not 0 < self.norm < inf:
-            raise TruvarError(f"RKHSBeta needs a norm > 0, but it was {self.norm}")
-        if self.horizon < 1:
-            raise TruvarError(f"RKHSBeta needs a horizon of at least 1 measurement, but it was {self.horizon}")
+        _check_probability(self.delta, "delta of RKHSBeta")
+        _check_positive(self.norm, "norm of RKHSBeta")
+        whole_number(self.horizon, "horizon of RKHSBeta", least=1)
 
     def __call__(self, start: EpochStart) -> float:
         t = self.horizon
@@ -190,30 +187,38 @@ class Confidence:
     def __post_init__(self) -> None:
         if not callable(self.beta):
             raise TruvarError(
-                f"beta must be a schedule such as LogBeta(1.0) or ConstantBeta(9.0), but it was {self.beta!r}"
+                f"beta must be a schedule, but it was {self.beta!r}; give one such as LogBeta(1.0) or ConstantBeta(9.0)"
             )
-        if not 0 <= self.eta < inf:
-            raise TruvarError(f"eta must be a finite number >= 0 (0: pure variance reduction), but it was {self.eta}")
-        if not 0 < self.r < 1:
-            raise TruvarError(f"r must lie between 0 and 1, but it was {self.r}")
-        if not 0 <= self.slack < inf:
-            raise TruvarError(f"slack must be a finite number >= 0, but it was {self.slack}")
+        if number(self.eta, "eta") < 0:
+            raise TruvarError(
+                f"eta must be at least 0, but it was {self.eta}; give 1.0, or 0 for pure variance reduction"
+            )
+        _check_probability(self.r, "r")
+        if number(self.slack, "slack") < 0:
+            raise TruvarError(f"slack must be at least 0, but it was {self.slack}; give 0, or 0.1 for the theorem")
 
     def first(self, start: Callable[[float], EpochStart]) -> Epoch:
         """Epoch 1; `start(eta)` tells what is known now."""
-        now = start(self.eta)
-        return Epoch(1, self.eta, self.beta(now), now.t)
+        return self._epoch(1, start(self.eta))
 
     def advance(self, epoch: Epoch, widest: float, start: Callable[[float], EpochStart]) -> Epoch:
         """Lines 5-6 of Algorithm 1: while the widest sigma^2 of M (share of the prior's) is within the target, the next
         epoch starts. Ends also when there is no width left or eta is below the noise of the arithmetic."""
         while RESOLUTION < widest <= (1 + self.slack) ** 2 * epoch.tau and epoch.tau > RESOLUTION:
-            eta = self.r * epoch.eta
-            now = start(eta)
-            epoch = Epoch(epoch.index + 1, eta, self.beta(now), now.t)
+            epoch = self._epoch(epoch.index + 1, start(self.r * epoch.eta))
         return epoch
 
+    def _epoch(self, index: int, now: EpochStart) -> Epoch:
+        beta = self.beta(now)
+        _check_positive(beta, f"what the schedule {self.beta!r} returns at t = {now.t}")
+        return Epoch(index, now.eta, float(beta), now.t)
 
-def _check_probability(delta: float, who: str) -> None:
-    if not 0 < delta < 1:
-        raise TruvarError(f"{who} needs delta between 0 and 1, but it was {delta}")
+
+def _check_positive(value: float, what: str) -> None:
+    if not number(value, what) > 0:
+        raise TruvarError(f"{what} must be greater than 0, but it was {value}; give a positive number")
+
+
+def _check_probability(value: float, what: str) -> None:
+    if not 0 < number(value, what) < 1:
+        raise TruvarError(f"{what} must lie between 0 and 1, but it was {value}; give a number such as 0.1")

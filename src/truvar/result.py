@@ -85,7 +85,7 @@ class Result:
     def f1(self, truth: ArrayLike) -> float:
         """The F1 score of the classification against the true values on the domain."""
         if not isinstance(self.goal, LevelSet) or self.classification is None:
-            raise TruvarError("F1 belongs to a level set; for an optimum use regret(truth)")
+            raise TruvarError(f"F1 needs a level set, but the goal was {self.goal}; for an optimum use regret(truth)")
         values = self._truth(truth)
         true = values >= self.goal.thresholds(values, values)[0]
         hits = int((true & self.classification).sum())
@@ -96,11 +96,11 @@ class Result:
         """How far the value of the best point is from the true optimum: `truth` on the domain, or for a box a function
         together with its optimum."""
         if self.goal.level_set:
-            raise TruvarError("regret belongs to an optimum; for a level set use f1(truth)")
+            raise TruvarError(f"regret needs an optimum, but the goal was {self.goal}; for a level set use f1(truth)")
         sign = self.goal.sign
         if callable(truth):
             if optimum is None:
-                raise TruvarError("regret of a function needs its true optimum: regret(f, optimum=...)")
+                raise TruvarError("regret of a function needs its true optimum, but none came; give optimum=...")
             return sign * (optimum - float(truth(self.best.point)))
         if self.best.index is None:
             raise TruvarError("the best point is none of the domain's points; give regret a function and its optimum")
@@ -115,11 +115,18 @@ class Result:
         return float(values.max() - values[list(self.measured)].max())
 
     def _truth(self, truth: ArrayLike) -> Array:
-        values = np.asarray(truth, dtype=float)
+        try:
+            values = np.asarray(truth, dtype=float)
+        except (TypeError, ValueError):
+            raise TruvarError(f"truth must be the true values on the domain, but it was {truth!r}; give them") from None
         if values.shape != self.mean.shape:
             raise TruvarError(
-                f"truth must have one value per point, shape {self.mean.shape}, but it had {values.shape}"
+                f"truth must have one value per point, shape {self.mean.shape}, but its shape was {values.shape}; "
+                "give the values in the order of the domain's points"
             )
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise TruvarError(f"truth must hold finite numbers, but at index {row} it is {values[row]}; mend it")
         return values
 
     def to_frame(self) -> pd.DataFrame:

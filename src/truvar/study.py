@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -12,11 +13,11 @@ import pandas as pd
 from sklearn.gaussian_process.kernels import Kernel
 
 from truvar import loop
-from truvar.actions import Candidates, CostLike, NoiseLike, Tasks
+from truvar.actions import Candidates, CostLike, NoiseLike, Tasks, not_negative
 from truvar.belief import Action, Belief, Prior
 from truvar.confidence import Epoch
 from truvar.cover import information_bound
-from truvar.domain import Array, Domain, number
+from truvar.domain import Array, Domain, as_table, number, whole_number
 from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned, Model
 from truvar.policies import Policy, policy_named
@@ -55,11 +56,14 @@ class Study:
         name: str | None = None,
     ) -> None:
         if not isinstance(domain, Domain):
-            raise TruvarError(f"domain must be a Domain, for example Domain.grid(x=[0, 1]), but it was {domain!r}")
-        if not hasattr(goal, "update"):
-            raise TruvarError(f"goal must be Maximize(), Minimize() or LevelSet(h), but it was {goal!r}")
+            raise TruvarError(f"domain must be a Domain, but it was {domain!r}; give one such as Domain.grid(x=[0, 1])")
+        if isinstance(goal, type) or not hasattr(goal, "update"):
+            raise TruvarError(
+                f"goal must be Maximize(), Minimize() or LevelSet(h), but it was {goal!r}; give one of them"
+            )
         if store is not None:
-            raise TruvarError("this version keeps studies in memory only: leave out store")
+            raise TruvarError(f"this version keeps studies in memory only, but store was {store!r}; leave it out")
+        seed = whole_number(seed, "seed", least=0)
         self.domain, self.goal, self.seed, self.name = domain, goal, seed, name
         self.policy: Policy = policy_named(policy or "truvar")
         self._belief = Belief(domain, goal, self.policy, Prior(kernel, mean, noise, cost, tasks), seed)
@@ -87,14 +91,19 @@ class Study:
         """
         if n is None:
             return self._ask()
-        if n < 1:
-            raise TruvarError(f"ask needs a number of suggestions of at least 1, but it was {n!r}")
+        whole_number(n, "the number of suggestions", least=1)
+        next_id = self._next_id
         batch = [self._ask()]
         while len(batch) < n:
             try:
                 batch.append(self._ask())
             except Finished:
                 break
+            except Exception:  # all or nothing
+                for suggestion in batch:
+                    self.withdraw(suggestion)
+                self._next_id = next_id
+                raise
         return batch
 
     def _ask(self) -> Suggestion:
@@ -151,9 +160,9 @@ class Study:
         value = number(y, "the measured value y")
         action = self._resolve(what, level, task)
         if noise is not None:
-            action = replace(action, noise=_not_negative(noise, "noise"))
+            action = replace(action, noise=not_negative(noise, "noise"))
         if cost is not None:
-            action = replace(action, cost=_not_negative(cost, "cost"))
+            action = replace(action, cost=not_negative(cost, "cost"))
         beta = self.epoch.beta
         self._belief.observe(action, value, list(self._pending.values()))
         self._betas.append(beta)
@@ -165,7 +174,7 @@ class Study:
     def withdraw(self, what: Suggestion | int) -> None:
         """Takes back a suggestion that will not be measured."""
         if isinstance(what, Mapping):
-            raise TruvarError("withdraw takes a suggestion or its id, not a point")
+            raise TruvarError(f"withdraw takes a suggestion or its id, but a point came, {dict(what)}; give the id")
         action = self._resolve(what, None, None)
         del self._pending[action.id]
         self._trail = [(id_, place) for id_, place in self._trail if id_ != action.id]
@@ -176,9 +185,24 @@ class Study:
         if isinstance(what, Mapping):
             return self._unasked(what, level, task)
         if level is not None or task is not None:
-            raise TruvarError("level and task belong to a point that was not asked for; a suggestion has its own")
-        id_ = what.id if isinstance(what, Suggestion) else what
+            raise TruvarError(
+                f"a suggestion has its own level and task, but level={level!r}, task={task!r} came; leave them out, or "
+                "tell the point if it was measured otherwise"
+            )
+        id_: Any = what.id if isinstance(what, Suggestion) else what
+        if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
+            raise TruvarError(
+                f"a suggestion, its id or a point such as {self.domain.point(0)} must come, but it was {what!r}; "
+                "give one of them"
+            )
+        id_ = int(id_)
         if id_ in self._pending:
+            own = self._suggestion(self._pending[id_])
+            if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
+                raise TruvarError(
+                    f"suggestion {id_} of this study is at {own.point}, but the one that came is at {what.point}: "
+                    "it belongs to another study; tell it there"
+                )
             return self._pending[id_]
         if any(action.id == id_ for action, _ in self._belief.told):
             raise TruvarError(
@@ -186,16 +210,20 @@ class Study:
                 "for example study.tell(suggestion.point, y)"
             )
         waiting = ", ".join(map(str, self._pending)) or "none"
-        raise TruvarError(f"there is no pending suggestion {id_!r}; pending: {waiting}")
+        raise TruvarError(
+            f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is, or the point"
+        )
 
     def _unasked(self, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
         index, x = self.domain.locate(point)
         actions, t = self._belief.actions, self._belief.actions.task_index(task)
         if actions.levels is None and level is not None:
             raise TruvarError(f"this study has no noise levels, but level={level!r} was given; leave it out")
-        if actions.levels is not None and level not in range(len(actions.levels.variance)):
-            count = len(actions.levels.variance)
-            raise TruvarError(f"level must say which noise level was used, 0 to {count - 1}, but it was {level!r}")
+        count = 0 if actions.levels is None else len(actions.levels.variance)
+        if count and (not isinstance(level, (int, np.integer)) or isinstance(level, bool) or not 0 <= level < count):
+            raise TruvarError(
+                f"level must say which noise level was used, 0 to {count - 1}, but it was {level!r}; give its index"
+            )
         if index is None:
             return self._action(actions.at(x[None, :], self._last), (t, level or 0), None, level)
         site = t * len(self.domain) + index
@@ -349,14 +377,15 @@ class Study:
             self._stopped = run(self, f, budget, steps, epsilon, executor, progress or (lambda study: None))
         return self.result()
 
-    def fit(self, frame: pd.DataFrame, value: str | None = None) -> Model:
+    def fit(self, frame: pd.DataFrame | str | Path, value: str | None = None) -> Model:
         """Learns the model from another data set, before the first measurement, and takes it as known from then on.
 
-        `frame` has the domain's columns and the `value` column (default: the only other one).
+        `frame`, or the CSV file of that path, has the domain's columns and the `value` column (default: the only
+        other one).
         """
         if self._trail:
             raise TruvarError("fit comes before the first suggestion, but this study has begun; make a new one")
-        return self._belief.fit(frame, value)
+        return self._belief.fit(as_table(frame), value)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -425,12 +454,8 @@ def _start_index(domain: Domain, start: Any, seed: int) -> int | None:
         return domain.nearest(x) if index is None else index
     if isinstance(start, str) and start == "random":
         return int(np.random.default_rng(seed).integers(len(domain)))
-    if start not in range(len(domain)):
-        raise TruvarError(f"start must be 'random', a point or an index below {len(domain)}, but it was {start!r}")
+    if isinstance(start, bool) or start not in range(len(domain)):
+        raise TruvarError(
+            f"start must be 'random', a point or an index below {len(domain)}, but it was {start!r}; give one of them"
+        )
     return int(start)
-
-
-def _not_negative(value: float, what: str) -> float:
-    if number(value, what) < 0:
-        raise TruvarError(f"{what} cannot be negative, but it was {value}")
-    return float(value)
