@@ -194,6 +194,13 @@ class Belief:
         return None, point, float(means[0]), float(np.sqrt(variances[0]))
 
     @property
+    def epsilon(self) -> float:
+        """How far from exact the answer can be if the bounds hold; infinite before there is a model."""
+        if not self._fitted:
+            return float("inf")
+        return self.goal.epsilon(self.state.regions, self.state.lower, self.state.upper)
+
+    @property
     def is_learned(self) -> bool:
         """Whether any part of the model comes from the very measurements it judges."""
         return self.learned is not None or self.mean is None
@@ -220,6 +227,8 @@ class Belief:
         if self._fitted:
             nested = self.policy.confidence.intersect and goal.monotone and not self.is_learned
             self.state = loop.update(self.posterior, goal, self.policy, self.state, self._epoch_start, nested)
+        else:
+            self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
 
     def _rebuild(self, pending: Sequence[Action]) -> None:
         """A new posterior, with what was told folded in again; the hyperparameters are learned first."""

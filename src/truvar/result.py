@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ class Result:
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary, for JSON (the arrays are in `to_frame`)."""
+        """The summary, for JSON (the arrays are in `to_frame`), which knows no infinity: None there."""
         return {
             "steps": self.steps,
             "spent": self.spent,
@@ -146,7 +147,7 @@ class Result:
             "below": int(self.below.sum()),
             "threshold": self.threshold,
             "best": asdict(self.best),
-            "epsilon": self.epsilon,
+            "epsilon": None if self.epsilon == inf else self.epsilon,
             "certificate": self.certificate.to_dict(),
             "reason": self.reason,
         }

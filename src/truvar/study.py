@@ -308,6 +308,7 @@ class Study:
                 learned=belief.is_learned,
                 betas=self._betas,
                 information=lambda steps: information_bound(posterior, steps, belief.actions.candidates(None)),
+                epsilon=belief.epsilon,
             )
         )
         return Result(
@@ -431,7 +432,7 @@ class Study:
             int(state.regions.potential.sum()),
             int(state.regions.above.sum()),
             int(state.regions.below.sum()),
-            self.goal.epsilon(state.regions, state.lower, state.upper),
+            self._belief.epsilon,
             index,
             float(mean[index]),
         )

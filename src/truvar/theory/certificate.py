@@ -82,6 +82,7 @@ class Grounds:
     learned: bool  # part of the model was fitted to the very measurements it judges
     betas: Sequence[float]  # with which the bounds after each measurement were drawn
     information: Callable[[int], float]  # T -> an upper bound on gamma_T, for the RKHS setting
+    epsilon: float  # from the bounds; infinite as long as there were too few measurements to learn the model from
 
 
 def certify(grounds: Grounds) -> Certificate:
@@ -100,9 +101,9 @@ def certify(grounds: Grounds) -> Certificate:
     elif void:
         regime = "outside"
     holds = regime in ("theorem", "outside")
-    epsilon = goal.epsilon(state.regions, state.lower, state.upper)
-    accurate_to = accuracy(goal, state)
-    completed = state.epoch.eta / confidence.r if state.epoch.index > 1 and state.epoch.eta > 0 else inf
+    epsilon, claims = grounds.epsilon, isfinite(grounds.epsilon)
+    accurate_to = accuracy(goal, state) if claims else inf
+    completed = state.epoch.eta / confidence.r if claims and state.epoch.index > 1 and state.epoch.eta > 0 else inf
     implicit = (goal.fraction_of_max or 0.0) if isinstance(goal, LevelSet) else 0.0
     budget = None
     if regime == "theorem" and isinstance(schedule, TheoremBeta):
@@ -111,8 +112,9 @@ def certify(grounds: Grounds) -> Certificate:
         "learned": "If the model as learned is right and its confidence bounds hold",
         "heuristic": "If the confidence bounds hold",
     }.get(regime, f"With probability at least {1 - delta:g}")
+    statement = f"{opening}, {_claim(grounds, epsilon, accurate_to)}"
     return Certificate(
-        statement=f"{opening}, {_claim(grounds, epsilon, accurate_to)}",
+        statement=statement if claims else "Nothing is claimed yet: too few measurements to learn the model from.",
         epsilon=epsilon,
         accurate_to=accurate_to,
         epoch_epsilon=4 * (1 + confidence.slack) * (1 + implicit) * completed * grounds.scale,
