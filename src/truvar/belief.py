@@ -75,7 +75,7 @@ class Belief:
         """Algorithm 1, line 4: y was measured. `pending` is what was pending before, with or without the action, in the
         order it was asked for. If y is refused, nothing changes."""
         others = [other for other in pending if other.id != action.id]
-        next_in_turn = bool(pending) and pending[0] == action
+        next_in_turn = bool(pending) and pending[0] is action
         try:
             if not next_in_turn:
                 self.pend([action])
@@ -83,10 +83,16 @@ class Belief:
         except TruvarError:
             self.pend(pending)
             raise
-        self.told.append((action, y))
-        if not next_in_turn:
-            self.pend(others)
-        self._learn(others)
+        before = self.told, self.kernel, self.noise, self.actions
+        try:
+            self.told = [*self.told, (action, y)]
+            if not next_in_turn:
+                self.pend(others)
+            self._learn(others)
+        except BaseException:
+            self.told, self.kernel, self.noise, self.actions = before
+            self._fold(pending)
+            raise
 
     def pend(self, actions: Iterable[Action]) -> None:
         """What is pending is exactly this: it narrows the variance that choices are made with."""
@@ -231,13 +237,17 @@ class Belief:
             self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
 
     def _rebuild(self, pending: Sequence[Action]) -> None:
-        """A new posterior, with what was told folded in again; the hyperparameters are learned first."""
+        """The hyperparameters are learned, if they are to be, and what was told is folded in again."""
         if self.learned is not None:
             model = self._model(self.learned)
             self.kernel = model.kernel
             if self.learned.noise:
                 self._set_noise(model)
                 self.told = [(replace(action, noise=float(model.noise or 0.0)), y) for action, y in self.told]
+        self._fold(pending)
+
+    def _fold(self, pending: Sequence[Action]) -> None:
+        """A new posterior, with what was told and what is pending folded in again."""
         kernel, means = self.kernel, None
         if self.tasks is not None:
             kernel = Coregionalized(self.kernel, self.tasks.covariance)
