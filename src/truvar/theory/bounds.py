@@ -168,20 +168,25 @@ class Horizon:
     level: int = 0  # of the noise, where there is a choice
 
 
-def simplified(setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED) -> Horizon:
-    """The corollary of supp. D, eq. (37): one noise variance, one cost, eta_(1) = 1, r = 1/2."""
+def simplified(
+    setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED, gain: InformationGain | None = None
+) -> Horizon:
+    """The corollary of supp. D, eq. (37): one noise variance, one cost, eta_(1) = 1, r = 1/2. `gain` may be given where
+    gamma_T is asked for more than once."""
     noise, cost = _one_level(setting)
 
     def needed(gamma: float, beta: float, accuracy: float) -> float:
         return constants.first(noise) * gamma * beta * 96 / accuracy**2
 
-    return _least(setting, epsilon, delta, constants, cost, InformationGain(setting), needed, 0)
+    return _least(setting, epsilon, delta, constants, cost, gain or InformationGain(setting), needed, 0)
 
 
-def improved(setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED) -> Horizon:
+def improved(
+    setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED, gain: InformationGain | None = None
+) -> Horizon:
     """Corollary 3.1, eq. (17): the same with an improved dependence on the noise."""
     noise, cost = _one_level(setting)
-    return _improved(setting, epsilon, delta, constants, noise, cost, InformationGain(setting), 0)
+    return _improved(setting, epsilon, delta, constants, noise, cost, gain or InformationGain(setting), 0)
 
 
 def choose_noise(setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED) -> list[Horizon]:

@@ -93,13 +93,15 @@ def certify(grounds: Grounds) -> Certificate:
     delta = REFERENCE if promised is None else promised
     beta, needed, shortfall = _shortfall(grounds, delta)
     void = _outside(grounds)
+    unsolved = not isinstance(schedule, TheoremBeta | RKHSBeta)
     regime: Regime = "theorem"
     if grounds.learned:
         regime = "learned"
     elif shortfall > ENOUGH:
         regime = "heuristic"
-    elif void:
+    elif void or unsolved:
         regime = "outside"
+        void = [*void, *["beta was not solved for together with the cost of the epochs"] * unsolved]
     holds = regime in ("theorem", "outside")
     epsilon, claims = grounds.epsilon, isfinite(grounds.epsilon)
     accurate_to = accuracy(goal, state) if claims else inf
@@ -194,8 +196,6 @@ def _outside(grounds: Grounds) -> list[str]:
         reasons.append("the choices are made by a variation of eq. (3)")
     if grounds.domain.continuous:
         reasons.append("the box is continuous")
-    if not isinstance(policy.confidence.beta, TheoremBeta | RKHSBeta):
-        reasons.append("beta was not solved for together with the cost of the epochs")
     return reasons
 
 
@@ -209,10 +209,15 @@ def _claim(grounds: Grounds, epsilon: float, accurate_to: float) -> str:
     if isinstance(goal, LevelSet):
         least, greatest = goal.thresholds(state.lower, state.upper)
         h = f"{least:.4g}" if least == greatest else f"the threshold (between {least:.4g} and {greatest:.4g})"
-        rest = (
-            f", and f differs from it by at most {epsilon / 2:.4g} at the {_count(m, f'open {kind}')} (M)" if m else ""
-        )
-        return f"f is above {h} at {_all(above, kind)} of H and below it at {_all(below, kind)} of L{rest}."
+        parts = [
+            f"{where} h at {'all ' if count > 1 else 'the '}{_count(count, kind)} of {name}"
+            for where, count, name in (("above", above, "H"), ("below", below, "L"))
+            if count
+        ]
+        if m:
+            parts.append(f"within {epsilon / 2:.4g} of h at the {_count(m, f'open {kind}')} (M)")
+        parts = [part.replace(" h at", f" {h} at" if part is parts[0] else " it at") for part in parts]
+        return f"f is {', and '.join([', '.join(parts[:-1]), parts[-1]] if parts[1:] else parts)}."
     best, seekers = ("maximum", "maximisers") if goal.sign > 0 else ("minimum", "minimisers")
     if m == 1:
         return f"the one {kind} left in M, {_place(grounds, state.regions.potential)}, is where f has its {best}."
@@ -239,10 +244,6 @@ def _count(count: int, kind: str) -> str:
     return f"{count} {kind}{'s' * (count != 1)}"
 
 
-def _all(count: int, kind: str) -> str:
-    return f"all {_count(count, kind)}" if count > 1 else f"the {_count(count, kind)}" if count else "none yet"
-
-
 def _because(grounds: Grounds, regime: Regime, void: list[str], delta: float, betas: tuple[float, float, float]) -> str:
     beta, needed, shortfall = betas
     t, n = len(grounds.betas), len(grounds.domain)
@@ -260,10 +261,8 @@ def _because(grounds: Grounds, regime: Regime, void: list[str], delta: float, be
             f"beta = {beta:.4g} is {beta / needed:.2g} of the {asked}{earlier}: the bounds are a rule of thumb, and no "
             "probability can be given for them"
         )
-    enough = (
-        f"beta was at least what {_source(grounds)} asks for after each of the {t} measurements "
-        f"(now {beta:.4g} against {needed:.4g})"
-    )
+    since = f"after each of the {_count(t, 'measurement')} so far" if t else "before the first measurement"
+    enough = f"beta was at least what {_source(grounds)} asks for {since} (now {beta:.4g} against {needed:.4g})"
     if regime == "outside":
         return (
             f"{'; '.join(void)}: the bounds of Theorem 3.1 on the cost of an epoch and on C_epsilon do not apply. What "
@@ -304,6 +303,12 @@ def _caveats(grounds: Grounds, regime: Regime, void: list[str]) -> tuple[str, ..
             f"M, H, L and the optimum are those of the {len(grounds.domain)} representer points; nothing is said about "
             "f between them"
         )
+    if isinstance(grounds.policy.confidence.beta, RKHSBeta):
+        said.append(
+            "Theorem 3.1 bounds the cost for draws from the Gaussian process; in the RKHS setting nothing is said"
+        )
     if regime in ("heuristic", "learned"):
-        said += [f"{reason}: the paper's bound on the cost would not apply either" for reason in void[:1]]
+        said += [
+            f"{reason}: the paper's bound on the cost would not apply with a larger beta either" for reason in void
+        ]
     return tuple(said)

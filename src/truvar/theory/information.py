@@ -23,6 +23,7 @@ from itertools import combinations_with_replacement
 from math import comb, exp, inf
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from truvar.domain import Array
 from truvar.errors import TruvarError
@@ -30,8 +31,9 @@ from truvar.theory.setting import Conditioned, Setting
 
 GREEDY = 1 - exp(-1)
 LONGEST = 1000  # steps of the greedy sequence
-LARGEST = 3000  # sites up to which the relaxation is solved
-WORK = 4e10  # n^3 x iterations spent on one relaxation
+SMALL, LARGEST = 1000, 3000  # sites up to which the relaxation is solved where greedy has a bound too, and elsewhere
+WORK = 1e10  # m^3 x iterations spent on one relaxation, but never less than two
+CLOSE = 5e-3  # of the value: a relaxation is solved when its bound is this near
 MULTISETS = 200_000  # looked at, at most, for an exact value
 
 
@@ -57,6 +59,7 @@ class InformationGain:
         self._next = [float((setting.prior / self._noise).max())]  # the largest sigma^2 / noise after them
         self._solved: dict[int, float] = {}
         self._covariance: Array | None = None
+        self._shares = np.full(len(self._noise), 1 / len(self._noise))  # of T, as last solved
 
     def at(self, steps: int) -> Gain:
         """The bounds on gamma_T for T = steps."""
@@ -66,7 +69,7 @@ class InformationGain:
         upper = float((np.array(self._told[: taken + 1]) + steps * ahead).min())
         if taken == steps:
             upper = min(upper, self._told[steps] / GREEDY)
-        if len(self._noise) <= LARGEST:
+        if len(self._noise) <= (SMALL if taken == steps else LARGEST):
             upper = min(upper, self._relaxed(steps))
         return Gain(steps, self._told[taken], max(upper, self._told[taken]))
 
@@ -90,27 +93,27 @@ class InformationGain:
             return self._solved[steps]
         if self._covariance is None:
             self._covariance = self._setting.matrix()
-        m = len(self._noise)
-        counts, best = np.full(m, steps / m), inf
-        for _ in range(int(np.clip(WORK / m**3, 2, 40))):
-            value, gradient = _relaxation(self._covariance, counts / self._noise)
-            gradient /= self._noise
-            spent = float(counts @ gradient)
-            best = min(best, value + steps * float(gradient.max()) - spent)
-            if steps * float(gradient.max()) - spent <= 1e-3 * value:
+        best = inf
+        for _ in range(int(np.clip(WORK / len(self._noise) ** 3, 2, 15))):
+            value, variance = _relaxation(self._covariance, steps * self._shares / self._noise)
+            gradient = steps * variance / (2 * self._noise)  # by the shares
+            mean = float(self._shares @ gradient)
+            gap = float(gradient.max()) - mean
+            best = min(best, value + gap)
+            if gap <= CLOSE * value:
                 break
-            counts = counts * gradient * (steps / spent)
+            self._shares = self._shares * gradient / mean
         self._solved[steps] = best
         return best
 
 
 def _relaxation(covariance: Array, precision: Array) -> tuple[float, Array]:
-    """1/2 log det(I + W^1/2 K W^1/2) and the posterior variances over two, for W = diag(precision)."""
+    """1/2 log det(I + W^1/2 K W^1/2) and the posterior variances, for measurements of total precision W."""
     root = np.sqrt(precision)
     factor = np.linalg.cholesky(np.eye(len(root)) + root[:, None] * covariance * root)
-    half = np.linalg.solve(factor, root[:, None] * covariance)
+    half = solve_triangular(factor, root[:, None] * covariance, lower=True, check_finite=False)
     variance = np.maximum(covariance.diagonal() - (half * half).sum(axis=0), 0.0)
-    return float(np.log(factor.diagonal()).sum()), 0.5 * variance
+    return float(np.log(factor.diagonal()).sum()), variance
 
 
 def information(setting: Setting, where: Sequence[int]) -> float:
