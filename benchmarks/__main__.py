@@ -1,0 +1,78 @@
+"""python -m benchmarks [--quick] [--only NAME] [--json FILE]"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+
+from benchmarks import accuracy, overhead, peers, rivals, runs, startup, step
+from benchmarks.measure import Row, machine, one_thread
+
+GROUPS: dict[str, Callable[[bool], list[Row]]] = {
+    "step": step.rows,
+    "runs": runs.rows,
+    "peers": peers.rows,
+    "accuracy": accuracy.rows,
+    "overhead": overhead.rows,
+    "rivals": rivals.rows,
+    "startup": startup.rows,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="How fast truvar is, and against what.")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run? The numbers mean nothing")
+    parser.add_argument("--only", action="append", choices=GROUPS, help="these rows only; may be given several times")
+    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), help="where the numbers go")
+    given = parser.parse_args(arguments)
+    found: list[Row] = []
+    with one_thread():
+        start = time.perf_counter()
+        for name in given.only or GROUPS:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            found += GROUPS[name](given.quick)
+        taken = time.perf_counter() - start
+    print(table(found, judged=not given.quick))
+    record = {
+        "date": date.today().isoformat(),
+        "quick": given.quick,
+        "seconds": round(taken, 1),
+        "machine": machine(),
+        "rows": [row.as_json() for row in found],
+    }
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    given.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def table(rows: Sequence[Row], judged: bool = True) -> str:
+    """The rows as a table in Markdown, with columns that line up on a terminal too."""
+    head = ("row", "measured", "target", "met?", "note")
+    verdicts = {True: "yes", False: "NO", None: ""} if judged else {}
+    cells = [head, *((r.what, _measured(r), _target(r), verdicts.get(r.met, ""), r.note) for r in rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(head) - 1)]
+    lines = [
+        "| " + " | ".join([*(cell.ljust(w) for cell, w in zip(line[:-1], widths, strict=True)), line[-1]]) + " |"
+        for line in cells
+    ]
+    rule = "|" + "|".join(["-" * (w + 2) for w in widths] + ["---"]) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _measured(row: Row) -> str:
+    if row.measured is None:
+        return "-"
+    return f"{row.measured:.3g}{f' {row.unit}' if row.unit else ''}"
+
+
+def _target(row: Row) -> str:
+    return "reported" if row.target is None else f"{row.target}{f' {row.unit}' if row.unit else ''}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""The problems that are timed: the paper's experiments on finite domains, and larger grids of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
+
+import truvar as tv
+from benchmarks.recipe import Recipe, Told, Wanted
+from truvar.kernels import covariance_function, named_kernel
+from truvar.paper import lake
+from truvar.policies import Policy
+
+Array = NDArray[np.float64]
+
+LENGTHSCALE = 0.1  # of the paper's synthetic functions, unit variance
+LEVELS = tv.NoiseLevels(variance=[1e-6, 1e-3, 0.05], cost=[15, 10, 2])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A domain whose true values are known, and the study of it."""
+
+    name: str
+    domain: tv.Domain
+    truth: Array  # (n,)
+    goal: Any
+    kernel: Kernel
+    noise: Any
+    mean: float = 0.0
+    steps: int = 100
+    seed: int = 0
+
+    def study(self, policy: Policy | str | None = None) -> tv.Study:
+        return tv.Study(
+            self.domain, self.goal, kernel=self.kernel, mean=self.mean, noise=self.noise, policy=policy, seed=self.seed
+        )
+
+    def measurer(self) -> Callable[[tv.Suggestion], float]:
+        """What measures: the truth and seeded noise."""
+        rng = np.random.default_rng(self.seed)
+        return lambda s: float(self.truth[s.index] + np.sqrt(s.noise) * rng.standard_normal())
+
+    def recipe(self) -> Recipe:
+        """The supplement's recipe on this domain: the prior covariance is computed here, once."""
+        return Recipe(covariance_function(self.kernel)(self.domain.points, self.domain.points))
+
+
+def state_of(study: tv.Study, mean: float) -> tuple[Told, Wanted]:
+    """Where a study stands, as the recipe sees it."""
+    belief = study._belief
+    actions = [action for action, _ in belief.told]
+    told = Told(
+        where=np.array([action.site for action in actions], dtype=np.intp),
+        noise=np.array([action.noise for action in actions]),
+        values=np.array([y for _, y in belief.told]) - mean,
+    )
+    table, epoch = study.candidates(), belief.state.epoch
+    share = epoch.beta / belief.posterior.scale**2
+    return told, Wanted(belief.state.targets, share, epoch.eta, table.noise, table.cost)
+
+
+def optimum(side: int, steps: int = 100, noise: float = 1e-6, seed: int = 0) -> Case:
+    """The paper's synthetic optimum on side x side points: the mean of a GP through 200 random values."""
+    rng = np.random.default_rng(seed)
+    kernel = named_kernel("rbf", [LENGTHSCALE, LENGTHSCALE])
+    k, domain = covariance_function(kernel), _square(side)
+    knots = rng.random((200, 2))
+    gram = k(knots, knots) + 1e-8 * np.eye(len(knots))
+    values = np.linalg.cholesky(gram) @ rng.standard_normal(len(knots))
+    truth = k(domain.points, knots) @ np.linalg.solve(gram, values)
+    return Case("optimum", domain, truth, tv.Maximize(), kernel, noise, steps=steps, seed=seed)
+
+
+def level_set(side: int, steps: int = 150) -> Case:
+    """The paper's lake on side x side points (simulated), every measurement at the same price."""
+    frame = lake.simulate(side, side)
+    domain = tv.Domain.grid(distance_m=np.linspace(0, lake.LENGTH_M, side), depth_m=np.linspace(-lake.DEPTH_M, 0, side))
+    kernel = ConstantKernel(lake.SIGNAL_SD**2) * Matern(lake.LENGTHSCALES, nu=2.5)
+    truth, goal = frame["chlorophyll"].to_numpy(), tv.LevelSet(lake.THRESHOLD)
+    return Case("level set", domain, truth, goal, kernel, lake.NOISE_SD**2, lake.MEAN, steps)
+
+
+def noise_levels(side: int, steps: int = 100, seed: int = 3) -> Case:
+    """The paper's level set with three precisions to choose from: a GP sample on the grid, h = 2.25."""
+    truth = gp_on_grid(side, LENGTHSCALE, seed)
+    kernel = named_kernel("rbf", [LENGTHSCALE, LENGTHSCALE])
+    domain, goal = _square(side), tv.LevelSet(2.25)
+    return Case("three noise levels", domain, truth, goal, kernel, LEVELS, steps=steps, seed=seed)
+
+
+def gp_on_grid(side: int, lengthscale: float, seed: int) -> Array:
+    """A draw of the squared exponential GP on a square grid: its covariance is a Kronecker product."""
+    axis = np.linspace(0, 1, side)
+    gram = np.exp(-0.5 * ((axis[:, None] - axis) / lengthscale) ** 2)
+    values, vectors = np.linalg.eigh(gram)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(root @ np.random.default_rng(seed).standard_normal((side, side)) @ root.T).ravel()
+
+
+def _square(side: int) -> tv.Domain:
+    return tv.Domain.grid(x=np.linspace(0, 1, side), y=np.linspace(0, 1, side))

@@ -1,0 +1,47 @@
+"""What a `Study` costs beyond its engine: ask and tell against a bare loop that makes the same choices.
+
+The bare loop has the same posterior and engine, is given M and the truncation, scores, picks, conditions, and keeps no
+books: no bounds, regions, epochs, table of candidates, checks or history.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.cases import level_set
+from benchmarks.measure import Row, Stopwatch, at_most, median, no_collection
+from truvar.cover import truncated_reduction
+from truvar.engines import engine_for
+from truvar.posterior import Posterior
+
+
+def rows(quick: bool) -> list[Row]:
+    case = level_set(12 if quick else 50, 12 if quick else 150)
+    study, measure = case.study(), case.measurer()
+    posterior = Posterior(case.kernel, case.domain.points, case.mean)
+    engine, table = engine_for(posterior), study.candidates()
+    whole, bare, choices = [], [], []
+    with no_collection():
+        while study.steps < case.steps:
+            state = study._belief.state
+            tau = state.epoch.tau * posterior.scale**2
+
+            with Stopwatch() as asking:
+                suggestion = study.ask()
+            with Stopwatch() as choosing:
+                gains = truncated_reduction(engine, state.targets, tau, table, only_best=True)
+                place = int(np.argmax(gains / table.cost))
+            site, y = int(suggestion.index or 0), measure(suggestion)
+            with Stopwatch() as telling:
+                study.tell(suggestion, y)
+            with Stopwatch() as conditioning:
+                posterior.add(table.points[site], float(table.noise[site, 0]), site)
+                posterior.observe(y)
+            whole.append(asking.seconds + telling.seconds)
+            bare.append(choosing.seconds + conditioning.seconds)
+            choices.append(place == site)
+    beyond = 1e3 * median([a - b for a, b in zip(whole[3:], bare[3:], strict=True)])
+    times = f"{1e3 * median(whole[3:]):.2f} against {1e3 * median(bare[3:]):.2f} ms"
+    note = f"{times}; the same choice in {sum(choices)} of {len(choices)} steps"
+    what = f"Study beyond the engine, per ask and tell, N={len(case.domain)}"
+    return [Row("study-overhead", what, beyond, "ms", at_most(1.0), note)]

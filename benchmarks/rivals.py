@@ -1,0 +1,44 @@
+"""Entropy search, predictive entropy search and minimum regret search: a suggestion against TruVaR's own.
+
+All are told the same, the measurements of a TruVaR run, and asked at every step; only the asking is timed.
+"""
+
+from __future__ import annotations
+
+from benchmarks.cases import optimum
+from benchmarks.measure import Row, Stopwatch, at_most, median, no_collection
+from truvar.policies import POLICIES
+
+RIVALS = {"es": "entropy search", "pes": "predictive entropy search", "mrs": "minimum regret search"}
+
+
+def rows(quick: bool) -> list[Row]:
+    case = optimum(8, 3) if quick else optimum(50, 20)
+    leader, measure = case.study(), case.measurer()
+    followers = {name: case.study(name) for name in RIVALS if name in POLICIES}
+    taken: dict[str, list[float]] = {name: [] for name in ("truvar", *followers)}
+    with no_collection():
+        while leader.steps < case.steps and leader.finished is None:
+            with Stopwatch() as watch:
+                suggestion = leader.ask()
+            taken["truvar"].append(watch.seconds)
+            y = measure(suggestion)
+            for name, study in followers.items():
+                if study.finished is None:
+                    with Stopwatch() as watch:
+                        other = study.ask()
+                    taken[name].append(watch.seconds)
+                    study.withdraw(other)
+                study.tell(suggestion.point, y)
+            leader.tell(suggestion, y)
+    own = median(taken["truvar"][1:])
+    found = []
+    for name, title in RIVALS.items():
+        what = f"{title} / TruVaR, a suggestion, N={len(case.domain)}"
+        if name in followers:
+            theirs = median(taken[name][1:])
+            note = f"{1e3 * theirs:.1f} against {1e3 * own:.2f} ms"
+            found.append(Row(f"rival-{name}", what, theirs / own, "x", at_most(50), note))
+        else:
+            found.append(Row(f"rival-{name}", what, None, "x", at_most(50), "there is no such policy"))
+    return found

@@ -1,0 +1,98 @@
+"""Full runs of the paper against the supplement's recipe, at the same states.
+
+A run is deterministic, so it is made several times, and each step counts with its median. The other side is timed at a
+sample of the steps, just before the study is asked, and a sampled step stands for those around it. The first step is
+left out on both sides: there the matrix of prior covariances is built, which the recipe is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+import truvar as tv
+from benchmarks.cases import Case, level_set, noise_levels, optimum, state_of
+from benchmarks.measure import Row, Stopwatch, Target, at_least, median, no_collection
+from benchmarks.recipe import Told, Tuned, Wanted
+
+Suggests = Callable[[Told, Wanted], object]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Seconds that a run took without its first step, by truvar and by others."""
+
+    steps: int
+    ours: float
+    theirs: Mapping[str, float]
+    engine: str
+
+    def row(self, who: str, name: str, what: str, target: Target | None) -> Row:
+        each = 1e3 / (self.steps - 1)
+        times = f"{each * self.theirs[who]:.1f} against {each * self.ours:.2f} ms a step"
+        note = f"{times}, {self.steps} steps, {self.engine} engine, whole Study"
+        return Row(name, what, self.theirs[who] / self.ours, "x", target, note)
+
+
+def rows(quick: bool) -> list[Row]:
+    small, large = (12, 14) if quick else (50, 100)
+    most = {"steps": 8} if quick else {}
+    found = []
+    for case, target in (
+        (optimum(small, **most), at_least(40)),
+        (level_set(small, **most), at_least(40)),
+        (noise_levels(small, **most), at_least(40)),
+        (optimum(large, **most), at_least(150)),
+        (level_set(large, **most), at_least(150)),
+    ):
+        literal = case.recipe()
+        recipes = {"literal": literal.choose, "tuned": Tuned(literal.prior).choose}
+        samples, repeats = (2, 1) if quick else (12, 5) if len(case.domain) < 10_000 else (6, 3)
+        contest = compete(case, recipes, samples, repeats)
+        size = "10k" if target.value > 40 else "2500"
+        name = f"{case.name.replace(' ', '-')}-{size}"
+        found.append(contest.row("literal", name, f"run: {case.name}, N={len(case.domain)}, recipe", target))
+        found.append(contest.row("tuned", f"{name}-tuned", "... against the recipe tuned in place", None))
+    return found
+
+
+def compete(case: Case, others: Mapping[str, Suggests], samples: int, repeats: int) -> Contest:
+    """The run of a case by truvar, and the others at a sample of its states."""
+    steps = len(run(case, lambda study: None))  # compiles, too
+    at = np.unique(np.linspace(1, steps - 1, samples).round().astype(int))
+    taken: dict[str, dict[int, list[float]]] = {name: {int(t): [] for t in at} for name in others}
+
+    def sample(study: tv.Study) -> None:
+        if study.steps not in at:
+            return
+        told, wanted = state_of(study, case.mean)
+        for name, suggest in others.items():
+            with Stopwatch() as watch:
+                suggest(told, wanted)
+            taken[name][study.steps].append(watch.seconds)
+
+    own = [run(case, sample) for _ in range(repeats)]
+    stands_for = np.diff(np.concatenate([[1], (at[1:] + at[:-1]) / 2, [steps]]))
+    totals = {name: float(stands_for @ [median(of[t]) for t in at]) for name, of in taken.items()}
+    return Contest(steps, float(np.median(own, axis=0)[1:].sum()), totals, case.study()._belief.engine.name)
+
+
+def run(case: Case, before: Callable[[tv.Study], object]) -> list[float]:
+    """The seconds of every ask and tell of a run; `before` is called before each ask, off the clock."""
+    study, measure = case.study(), case.measurer()
+    taken = []
+    with no_collection():
+        while study.steps < case.steps and study.finished is None:
+            before(study)
+            try:
+                with Stopwatch() as asking:
+                    suggestion = study.ask()
+            except tv.Finished:
+                break
+            y = measure(suggestion)
+            with Stopwatch() as telling:
+                study.tell(suggestion, y)
+            taken.append(asking.seconds + telling.seconds)
+    return taken
