@@ -47,7 +47,7 @@ def run(
     try:
         while True:
             reason = limit_reached(study, budget, steps, epsilon)
-            while reason is None and len(running) < workers:
+            while reason is None and len(running) < workers and (steps is None or study.steps + len(running) < steps):
                 try:
                     suggestion = study.ask()
                 except Finished as end:
@@ -60,8 +60,6 @@ def run(
                     reason = f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left"
                     break
                 running[pool.submit(f, *_arguments(suggestion))] = suggestion
-                if steps is not None and study.steps + len(running) >= steps:
-                    break
             if not running:
                 return reason or "nothing is left to do"
             for future in wait(running, return_when=FIRST_COMPLETED).done:
