@@ -18,7 +18,7 @@ from truvar.actions import Actions, Candidates, CostLike, NoiseLike, Tasks
 from truvar.confidence import RESOLUTION, EpochStart
 from truvar.cover import cover_cost, information_bound
 from truvar.domain import Array, Domain, number
-from truvar.engines import engine_for
+from truvar.engines import EngineLike, check_engine, engine_for
 from truvar.errors import TruvarError
 from truvar.fit import Learned, Model, fit, fit_kernel, training_data, unfitted
 from truvar.kernels import Coregionalized, check_kernel
@@ -56,8 +56,11 @@ class Prior:
 class Belief:
     """The posterior and the state of Algorithm 1, given what was told and what is pending."""
 
-    def __init__(self, domain: Domain, goal: Goal, policy: Policy, prior: Prior, seed: int) -> None:
+    def __init__(
+        self, domain: Domain, goal: Goal, policy: Policy, prior: Prior, seed: int, engine: EngineLike = None
+    ) -> None:
         self.domain, self.goal, self.policy, self.seed = domain, goal, policy, seed
+        self._engine = engine if engine is None else check_engine(engine)
         self.tasks, self._cost = prior.tasks, prior.cost
         self.learned = _learned(prior)
         self.mean = None if prior.mean is None else number(prior.mean, "mean")
@@ -254,7 +257,7 @@ class Belief:
             if self.tasks.mean is not None:
                 means = np.asarray(self.tasks.mean, dtype=float) - (self.mean or 0.0)
         self.posterior = Posterior(kernel, self.actions.sites, self.mean, means, domain=len(self.domain))
-        self.engine = engine_for(self.posterior)
+        self.engine = engine_for(self.posterior, self.domain, self._engine)
         for action, y in self.told:
             self.add(action)
             self.posterior.observe(y, action.task)

@@ -18,6 +18,7 @@ from truvar.belief import Action, Belief, Prior
 from truvar.confidence import Epoch
 from truvar.cover import information_bound
 from truvar.domain import Array, Domain, as_table, number, whole_number
+from truvar.engines import EngineLike
 from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned, Model
 from truvar.policies import Policy, policy_named
@@ -37,6 +38,7 @@ class Study:
     tasks          other quantities that may be measured instead
     policy         the decision rule, or its name; default `TruVaR()`
     start          the first suggestion: "random", an index, a point; default: the rule's own choice
+    engine         how scores are computed: "dense", "dense32", "lazy", or what makes one; default: by size
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Study:
         policy: Policy | str | None = None,
         start: Literal["random"] | int | Mapping[str, float] | None = None,
         seed: int = 0,
+        engine: EngineLike = None,
         store: str | None = None,
         name: str | None = None,
     ) -> None:
@@ -66,7 +69,7 @@ class Study:
         seed = whole_number(seed, "seed", least=0)
         self.domain, self.goal, self.seed, self.name = domain, goal, seed, name
         self.policy: Policy = policy_named(policy or "truvar")
-        self._belief = Belief(domain, goal, self.policy, Prior(kernel, mean, noise, cost, tasks), seed)
+        self._belief = Belief(domain, goal, self.policy, Prior(kernel, mean, noise, cost, tasks), seed, engine)
         self.policy.places(self._belief.scene(0), self._belief.actions.candidates(None))  # refused now, or never
         self._start = _start_index(domain, start, seed)
         self._pending: dict[int, Action] = {}
@@ -128,7 +131,7 @@ class Study:
         if self._start is None or self._trail:
             return self._belief.choose(self._last, list(self._pending.values()), self._next_id)
         table = self.candidates()
-        gains = self.policy.score(self._belief.scene(0), table)[self._start]
+        gains = self.policy.score(self._belief.scene(0), table.take(np.array([self._start])))[0]
         level = int(np.argmax(np.isfinite(gains)))  # the first that the rule would use
         return table, loop.Choice(self._start, level, float(gains[level]))
 
@@ -260,6 +263,11 @@ class Study:
     def travels(self) -> bool:
         """Whether the cost depends on the last position."""
         return self._belief.actions.travels
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that computes the scores."""
+        return self._belief.engine.name
 
     @property
     def kernel(self) -> Kernel:

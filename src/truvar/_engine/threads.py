@@ -7,9 +7,11 @@ No tile is ever split between threads, so a thread that the machine holds up del
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 SMALL = 10_000_000  # matrix entries; a pass over fewer takes under 5 ms
 
@@ -36,3 +38,17 @@ def run_tiles(work: Callable[[slice], object], tiles: Iterable[slice], entries: 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="truvar")
+
+
+@contextmanager
+def blas_in_one_thread() -> Iterator[None]:
+    """Keeps the matrix products inside tiles from starting threads of their own."""
+    with _libraries().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController  # comes with scikit-learn
+
+    return ThreadpoolController()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from truvar.actions import Index
-from truvar.domain import Array
+from truvar.domain import Array, Domain
 from truvar.engines.dense import Dense
+from truvar.engines.lazy import Lazy
+from truvar.errors import TruvarError
 from truvar.posterior import Posterior
+
+DENSE_BYTES = 1 << 30  # the largest matrix that is kept: 11,585 points
 
 
 class Engine(Protocol):
@@ -30,9 +35,30 @@ class Engine(Protocol):
         ...
 
 
-def engine_for(posterior: Posterior) -> Engine:
-    """The engine that suits the size and structure of the domain."""
-    return Dense(posterior)
+EngineLike: TypeAlias = "str | Callable[[Posterior, Domain], Engine] | None"
+ENGINES: dict[str, Callable[[Posterior, Domain], Engine]] = {
+    "dense": lambda posterior, domain: Dense(posterior),
+    "dense32": lambda posterior, domain: Dense(posterior, single=True),
+    "lazy": Lazy,
+}
 
 
-__all__ = ["Dense", "Engine", "engine_for"]
+def engine_for(posterior: Posterior, domain: Domain, engine: EngineLike = None) -> Engine:
+    """The engine that was asked for by name, or by what makes it; None: the one that suits the size of the domain."""
+    if engine is None:
+        engine = "dense" if 8 * posterior.targets * len(posterior.sites) <= DENSE_BYTES else "lazy"
+    return check_engine(engine)(posterior, domain)
+
+
+def check_engine(engine: EngineLike) -> Callable[[Posterior, Domain], Engine]:
+    """What makes the engine, or a message that says which there are."""
+    if callable(engine):
+        return engine
+    if engine not in ENGINES:
+        raise TruvarError(
+            f"engine must be one of {', '.join(ENGINES)}, or None (chosen by size), but it was {engine!r}"
+        )
+    return ENGINES[engine]
+
+
+__all__ = ["ENGINES", "Dense", "Engine", "EngineLike", "Lazy", "check_engine", "engine_for"]

@@ -1,0 +1,334 @@
+"""The matrix-free engine: the best candidate by bounds, from the factor V alone, for domains up to a million points.
+
+| symbol | here | shape |
+|---|---|---|
+| C_jx = k(j, x) - v_j . v_x | formed for a few candidates at a time | (c, a) |
+| S_x = sum over A of min(C_jx^2, e_j d_x) | wanted where S_x worth_x is highest | (m, K) |
+| A, the active targets; e | `rows`; `excess`, zero outside A | (a,); (n,) |
+| square root of an upper bound of S_x | `Lazy._roots` | (m, K) |
+| q_x = sum over B of C_jx^2, for some B | `Norms.upper` | (m,) |
+
+Four bounds, each good where the others are not; the roots keep the least of them.
+
+  norm       S_x <= q_x + d_x (sum of e over A outside B)
+  cap        S_x <= d_x (sum of e)
+  locality   S_x <= the norm's bound less what it gives away on rows near x: truncation is local, so this comes close
+  Lipschitz  a measurement moves sqrt(S_x) by at most |u_x| |u_A|, so that a bound once found stays useful
+
+The candidate with the highest bound is looked at first: on rows near it, on more of them, then in full, until no bound
+reaches the best that is certain. What rounding can do to a bound is part of it (docs/performance.md, "Rounding").
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from truvar._engine.threads import blas_in_one_thread
+from truvar.actions import Index
+from truvar.domain import Array, Domain
+from truvar.engines.norms import Cells, Norms, common_start
+from truvar.engines.products import Product, gamma, product_for
+from truvar.engines.scoring import SUM_ROUNDING, entry_error, losses_of, sums_everywhere, sums_of
+from truvar.errors import TruvarError
+from truvar.kernels import Coregionalized, stationary_form
+from truvar.posterior import Posterior
+
+EXACT_UP_TO = 131_072  # sites; beyond, `TOLERANCE` is accepted where exactness would take more than the budget
+TOLERANCE = 0.02
+BUDGET = 32  # candidates scored in full for a choice, before a tolerance is made use of
+LAST_RESORT = 16  # budgets, after which the best of those looked at is taken, whatever the certificate
+EQUAL = 1e-9  # gains this close, relatively, are one
+TIE = 2e-9  # below the best by more than this, relatively, is no contender
+TIES = 64  # candidates scored in full to find the first of equals, once none can be better
+FIRST, MOST = 16, 64  # candidates scored in full at a time
+NEAR = ((512, 0.0), (2048, 1 / 64))  # rows of the two looks at what is near: at least so many, that share of all
+IN_FULL = len(NEAR)  # the stage of candidates that all looks have been taken at
+DONE = IN_FULL + 1
+OUTSIDE = 0.02  # share of the excess that may lie outside a norm's targets
+FEWER = 0.8  # share of a norm's targets below which a new norm over the active ones may pay
+KERNEL, READ = 80.0, 24.0  # floating-point operations in the time of a kernel value, of a number read from memory
+
+
+class Lazy:
+    """Sums given what was told and is pending. Follows the posterior it is made for.
+
+    tolerance    accepted gap between the choice and the best, as a share of the choice's gain per cost. None: 0 up to
+                 131,072 sites, 0.02 beyond; made use of only once the budget is spent
+    budget       candidates scored in full for one choice, before that; with a tolerance, the search ends at 16 budgets
+    certificate  of the last choice: no candidate is better by more than this share of it
+    rescored     candidates that were scored in full for the last choice
+    """
+
+    name = "lazy"
+
+    def __init__(
+        self, posterior: Posterior, domain: Domain, tolerance: float | None = None, budget: int = BUDGET
+    ) -> None:
+        if tolerance is not None and not 0 <= tolerance < 1:
+            raise TruvarError(f"tolerance must be a share between 0 and 1, but it was {tolerance!r}; give e.g. 0.02")
+        large = len(posterior.sites) > EXACT_UP_TO
+        self.posterior, self.domain = posterior, domain
+        self.tolerance = (TOLERANCE if large else 0.0) if tolerance is None else tolerance
+        self.budget = budget
+        self.certificate, self.rescored = 0.0, 0
+        self.top = float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
+        self.roots = np.empty((0, 0))
+        self.seen = np.empty((0, 0))  # sums as last seen: a guess where the best will be
+        self.work = 0.0  # spent on single candidates since the norms were last chosen
+        self._held: tuple[Array, Array] | None = None  # e and d that the roots hold for
+        self._serials: list[int] = []  # of the steps that the roots have seen
+        self._pending: dict[int, Array] = {}  # u of those that were pending then
+        self._norms: list[Norms] = []  # over the targets that were active first; and over fewer, where that has paid
+        self._parts: tuple[Product, Cells] | None = None
+
+    # -- what is asked of an engine ------------------------------------------------------------------------------------
+
+    def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
+        """Every candidate in full; for inspection, as it takes its time."""
+        with blas_in_one_thread():
+            return sums_everywhere(self.posterior, rows, excess, predictive)
+
+    def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
+        e = np.zeros(self.posterior.targets)
+        e[rows] = excess
+        with blas_in_one_thread():
+            self._follow(e, predictive)
+            norms = self._norms_for(len(rows), e)
+            self._narrow(norms, e, predictive)
+            return _Search(self, norms, rows, e, predictive, worth).run()
+
+    def covariance(self, rows: Index, sites: slice) -> Array:
+        v, where = self.posterior.v, self.posterior.sites
+        return np.asarray(self.posterior.k(where[rows], where[sites]) - v[:, rows].T @ v[:, sites])
+
+    # -- bounds --------------------------------------------------------------------------------------------------------
+
+    @property
+    def product(self) -> Product:
+        return self._structure[0]
+
+    @property
+    def cells(self) -> Cells:
+        return self._structure[1]
+
+    @property
+    def _structure(self) -> tuple[Product, Cells]:
+        """Made when it is first needed."""
+        if self._parts is None:
+            kernel = self.posterior.kernel
+            form = stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
+            scales = self.domain.extent if form is None else form.lengthscales
+            self._parts = product_for(self.posterior, self.domain), Cells(self.domain.points / scales)
+        return self._parts
+
+    def _follow(self, e: Array, predictive: Array) -> None:
+        """The Lipschitz bound: carries the roots over to the steps, e and d of now.
+
+        With min(|C|, sqrt(e d)) for every row as a vector f of norm sqrt(S): a step changes each |C_jx| by at most
+        |u_j u_x|, hence |f| by |u_A| |u_x|; S grows by at most d (e' - e) per row where e has grown, and at most in
+        proportion to d where d has.
+        """
+        posterior, n = self.posterior, len(e)
+        now, kept = posterior.serials, common_start(self._serials, posterior.serials)
+        if self._held is None or self._held[1].shape != predictive.shape:
+            self.roots, self.seen = np.full(predictive.shape, np.inf), np.zeros(predictive.shape)
+        else:
+            old_e, old_d = self._held
+            moves = [self._pending[serial] for serial in self._serials[kept:]] + list(posterior.v[kept:])
+            for u in moves:
+                reach = float(np.linalg.norm(np.where(old_e > 0, u[:n], 0.0))) * (1 + SUM_ROUNDING)
+                self.roots += (reach * np.abs(u))[:, None]
+            grown = float(np.maximum(e - old_e, 0.0).sum()) * (1 + SUM_ROUNDING)
+            if grown > 0 or (predictive > old_d).any():
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ratio = np.where(predictive > old_d, predictive / old_d, 1.0)
+                    squares = np.where(np.isfinite(ratio), self.roots**2 * ratio, np.inf)
+                self.roots = np.sqrt(squares + np.maximum(predictive, old_d) * grown) * (1 + gamma(8))
+        self._held = e, predictive
+        self._serials = list(now)
+        self._pending = {
+            serial: self._pending[serial] if serial in self._pending else posterior.v[i].copy()
+            for i, serial in enumerate(now)
+            if i >= posterior.told
+        }
+
+    def _norms_for(self, active: int, e: Array) -> Norms | None:
+        """Norms over the active targets and not many more; None where scoring every candidate in full is cheaper."""
+        t, m = self.posterior.rows, len(self.posterior.sites)
+        pass_cost = 2 * t * m * READ
+        limit, total = active * m * (2 * t + KERNEL), e.sum()
+        for norms in reversed(self._norms):
+            if e[~norms.chosen].sum() <= OUTSIDE * total:
+                if norms.behind * (self.product.cost + pass_cost) > limit:
+                    return None
+                norms.follow()
+                return norms
+            if norms is not self._norms[0]:
+                self._norms.remove(norms)  # an epoch has begun
+        return None if (t + 1) * self.product.cost > limit else self.make_norms(e)
+
+    def make_norms(self, e: Array) -> Norms:
+        """New norms over the active targets, beside those made first if these cover more."""
+        new = Norms(self.posterior, self.product, e > 0)
+        new.follow()
+        self._norms = [*[norms for norms in self._norms[:1] if not (new.chosen & ~norms.chosen).any()], new]
+        self.work = 0.0
+        return new
+
+    def _narrow(self, norms: Norms | None, e: Array, predictive: Array) -> None:
+        """The norm's and the cap's bounds."""
+        upper = predictive * (float(e.sum()) * (1 + SUM_ROUNDING))
+        if norms is not None:
+            np.minimum(upper, norm_bound(norms, e, predictive), out=upper)
+            if self.posterior.rows == 0:  # C is K itself: min(k^2, e d) can be summed like k^2
+                for k in range(predictive.shape[1]):
+                    cap = float(e.max() * predictive[:, k].max())
+                    np.minimum(upper[:, k], self.product.squares(e > 0, cap), out=upper[:, k])
+        np.minimum(self.roots, np.sqrt(upper) * (1 + gamma(8)), out=self.roots)
+
+
+def norm_bound(norms: Norms, e: Array, predictive: Array, sites: Index | slice = slice(None)) -> Array:
+    """q_x + d_x (sum of e outside B), at some sites with d (c, K). (c, K)"""
+    outside = float(e[~norms.chosen].sum()) * (1 + SUM_ROUNDING)
+    return np.asarray((norms.upper[sites][:, None] + outside * predictive) * (1 + gamma(4)))
+
+
+class _Search:
+    """One choice: bounds are sharpened, the highest first, until none reaches the best that is certain."""
+
+    def __init__(
+        self, engine: Lazy, norms: Norms | None, rows: Index, e: Array, predictive: Array, worth: Array
+    ) -> None:
+        self.engine, self.norms = engine, norms
+        self.rows, self.e, self.predictive, self.worth = rows, e, predictive, worth
+        self.sums = engine.roots**2 * (1 + gamma(4))  # upper bounds, exact where `stage` is DONE
+        self.scores = (self.sums * worth).max(axis=1)  # (m,)
+        self.stage = np.zeros(len(worth), np.int8)
+        self.best, self.rescored, self.reach, self.batch = 0.0, 0, FIRST, FIRST
+
+    def run(self) -> Array:
+        guesses = (self.engine.seen * self.worth).max(axis=1)
+        first = _highest(guesses, FIRST // 2)
+        self._score(first[guesses[first] > 0])
+        live, ties = self._contenders(), 0
+        while True:
+            live = live[(self.stage[live] < DONE) & (self.scores[live] >= self.best * (1 - TIE))]
+            gap = max(float(self.scores[live].max(initial=0.0)) / self.best - 1, 0.0) if self.best > 0 else np.inf
+            if len(live) == 0 or self._good_enough(gap, ties):
+                break
+            if gap <= EQUAL:
+                ties += self._score(live[: self.batch])
+            else:
+                self._sharpen(live)
+            if self._norms_pay():
+                live = self._contenders()
+        engine = self.engine
+        engine.certificate, engine.rescored = gap if len(live) else 0.0, self.rescored
+        if len(live):  # what could at most be as good, or better within the tolerance, must not be taken unseen
+            below = np.divide(self.best * (1 - TIE), self.worth[live], where=self.worth[live] > 0, out=self.sums[live])
+            self.sums[live] = np.minimum(self.sums[live], below)
+        return self.sums
+
+    def _good_enough(self, gap: float, ties: int) -> bool:
+        if gap <= EQUAL:
+            return ties >= TIES
+        engine = self.engine
+        within = self.rescored >= engine.budget and gap <= engine.tolerance
+        return within or (engine.tolerance > 0 and self.rescored >= LAST_RESORT * engine.budget)
+
+    def _contenders(self) -> Index:
+        least = self.best * (1 - TIE)
+        return np.flatnonzero((self.scores >= least) & (self.scores > 0) & (self.stage < DONE))
+
+    def _sharpen(self, live: Index) -> None:
+        """The leaders, on the cheapest rows that they have not been looked at on."""
+        if self.norms is None and len(live) > len(self.stage) // 8:
+            self._score_all()
+            return
+        lead = live[_highest(self.scores[live], self.batch)]
+        stage = int(self.stage[lead].min()) if self.norms is not None else IN_FULL
+        if stage < IN_FULL and 4 * self._near(stage) < len(self.rows):
+            lead = live[_highest(self.scores[live], self.reach)]
+            self._look(live, lead[self.stage[lead] == stage], stage)
+            self.reach = min(2 * self.reach, 4096)
+        else:
+            self._score(lead)
+            self.batch = min(2 * self.batch, MOST if self.norms is not None else 16 * MOST)
+
+    def _near(self, stage: int) -> int:
+        least, share = NEAR[stage]
+        return max(least, int(share * len(self.e)))
+
+    def _look(self, live: Index, lead: Index, stage: int) -> None:
+        """Locality: all contenders in the cells of the leaders, on the rows nearest to each cell."""
+        engine, norms, n = self.engine, self.norms, len(self.e)
+        if norms is None:
+            return
+        of = engine.cells.of
+        wanted = np.zeros(int(of.max()) + 1, bool)
+        wanted[of[lead % n]] = True
+        these = live[wanted[of[live % n]] & (self.stage[live] == stage)]
+        these = these[np.argsort(of[these % n], kind="stable")]
+        sign = np.where(norms.chosen, 1.0, -1.0)
+        error = entry_error(engine.posterior, engine.top)
+        for sites in np.split(these, np.flatnonzero(np.diff(of[these % n])) + 1):
+            near = engine.cells.near(int(of[sites[0] % n]), self._near(stage))
+            d = self.predictive[sites]
+            loss, squares = losses_of(engine.posterior, near, self.e, sign, sites, d)
+            reach = sqrt(len(near)) * error
+            slack = (2 * np.sqrt(squares) * reach + reach * reach + SUM_ROUNDING * squares)[:, None]
+            self._note(sites, np.maximum(norm_bound(norms, self.e, d, sites) - loss + slack, 0.0))
+            self.stage[sites] = stage + 1
+            t = engine.posterior.rows
+            engine.work += len(near) * (t * READ + len(sites) * (2 * t + KERNEL))
+
+    def _score(self, sites: Index) -> int:
+        """In full; how many."""
+        if len(sites):
+            engine = self.engine
+            sums = sums_of(engine.posterior, self.rows, self.e, sites, self.predictive[sites])
+            self._settle(sites, sums)
+            t = engine.posterior.rows
+            engine.work += len(self.rows) * (t * READ + len(sites) * (2 * t + KERNEL))
+        return len(sites)
+
+    def _score_all(self) -> None:
+        sums = sums_everywhere(self.engine.posterior, self.rows, self.e[self.rows], self.predictive)
+        self._settle(np.arange(len(sums)), sums)
+
+    def _settle(self, sites: Index, sums: Array) -> None:
+        engine = self.engine
+        self.sums[sites], self.stage[sites], engine.seen[sites] = sums, DONE, sums
+        self.scores[sites] = (sums * self.worth[sites]).max(axis=1)
+        self.best = max(self.best, float(self.scores[sites].max()))
+        self.rescored += len(sites)
+        reach = sqrt(len(self.rows)) * entry_error(engine.posterior, engine.top)
+        engine.roots[sites] = np.sqrt(sums) * (1 + SUM_ROUNDING) + reach
+
+    def _note(self, sites: Index, bound: Array) -> None:
+        """A bound that may be less than what was known."""
+        engine = self.engine
+        self.sums[sites] = np.minimum(self.sums[sites], bound)
+        self.scores[sites] = (self.sums[sites] * self.worth[sites]).max(axis=1)
+        engine.roots[sites] = np.minimum(engine.roots[sites], np.sqrt(self.sums[sites]) * (1 + gamma(4)))
+        engine.seen[sites] = self.sums[sites]
+
+    def _norms_pay(self) -> bool:
+        """New norms over the active targets alone, once looking at candidates has taken as long as making them."""
+        engine, norms = self.engine, self.norms
+        if norms is None or engine.work < norms.rebuilding or len(self.rows) > FEWER * norms.count:
+            return False
+        self.norms = engine.make_norms(self.e)
+        rest = np.flatnonzero(self.stage < DONE)
+        self.stage[rest] = 0
+        self._note(rest, norm_bound(self.norms, self.e, self.predictive[rest], rest))
+        return True
+
+
+def _highest(values: Array, count: int) -> Index:
+    """Where the highest values are, in no order."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    return np.argpartition(values, len(values) - count)[len(values) - count :]
