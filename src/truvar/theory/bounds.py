@@ -23,8 +23,8 @@ epsilon is in the user's units throughout.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, inf, log, log2, sqrt
 
 import numpy as np
@@ -189,19 +189,31 @@ def improved(
     return _improved(setting, epsilon, delta, constants, noise, cost, gain or InformationGain(setting), 0)
 
 
-def choose_noise(setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED) -> list[Horizon]:
+def level_gains(setting: Setting) -> list[InformationGain]:
+    """gamma_T with each noise level alone."""
+    return [
+        InformationGain(replace(setting, noise=setting.noise[:, k : k + 1], cost=setting.cost[:, k : k + 1]))
+        for k in range(setting.noise.shape[1])
+    ]
+
+
+def choose_noise(
+    setting: Setting,
+    epsilon: float,
+    delta: float,
+    constants: Constants = DERIVED,
+    gains: Sequence[InformationGain] | None = None,
+) -> list[Horizon]:
     """Corollary 3.2: c(k) T*(k) of every noise level, cheapest first. The first is the best level and the bound."""
     levels = setting.levels
     if not levels:
         raise TruvarError(
             "Corollary 3.2 is about noise levels that are the same everywhere, but noise or cost differ between points"
         )
-    found = []
-    for k, (noise, cost) in enumerate(levels):
-        alone = Setting(
-            setting.column, setting.prior, setting.noise[:, k : k + 1], setting.cost[:, k : k + 1], setting.points
-        )
-        found.append(_improved(setting, epsilon, delta, constants, noise, cost, InformationGain(alone), k))
+    found = [
+        _improved(setting, epsilon, delta, constants, noise, cost, gain, k)
+        for k, ((noise, cost), gain) in enumerate(zip(levels, gains or level_gains(setting), strict=True))
+    ]
     return sorted(found, key=lambda horizon: horizon.cost)
 
 

@@ -55,6 +55,7 @@ class Certificate:
     beta_needed: float  # by the lemma at this t and |D|; with `delta`, or 0.1 where there is none
     shortfall: float  # the largest beta_needed / beta after any measurement so far; at most 1: enough
     epoch_ends_by: float | None  # Theorem 3.1: the cumulative cost by which the present epoch is over
+    cost_void: tuple[str, ...]  # what puts the cost outside of Theorem 3.1, whatever beta is
     assumes: tuple[str, ...]
     caveats: tuple[str, ...]
 
@@ -66,7 +67,7 @@ class Certificate:
         said = {
             key: value if not isinstance(value, float) or isfinite(value) else None for key, value in vars(self).items()
         }
-        return {**said, "assumes": list(self.assumes), "caveats": list(self.caveats)}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in said.items()}
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def certify(grounds: Grounds) -> Certificate:
         beta_needed=needed,
         shortfall=shortfall,
         epoch_ends_by=budget,
+        cost_void=tuple(_outside(grounds)),
         assumes=_assumptions(grounds, regime),
         caveats=_caveats(grounds, regime, void),
     )

@@ -33,7 +33,7 @@ GREEDY = 1 - exp(-1)
 LONGEST = 1000  # steps of the greedy sequence
 SMALL, LARGEST = 1000, 3000  # sites up to which the relaxation is solved where greedy has a bound too, and elsewhere
 WORK = 1e10  # m^3 x iterations spent on one relaxation, but never less than two
-CLOSE = 5e-3  # of the value: a relaxation is solved when its bound is this near
+CLOSE = 1e-2  # of the value: a relaxation is solved when its bound is this near
 MULTISETS = 200_000  # looked at, at most, for an exact value
 
 
