@@ -175,6 +175,14 @@ class Actions:
 
     def candidates(self, last: Array | None) -> Candidates:
         """The table over all sites, seen from the last position (d,)."""
+        return self._seen_from(last) if self.travels or callable(self._noise) else self._at_rest
+
+    @cached_property
+    def _at_rest(self) -> Candidates:
+        """The table where it is the same for every choice."""
+        return self._seen_from(None)
+
+    def _seen_from(self, last: Array | None) -> Candidates:
         table = self._table(self.domain.points, np.arange(len(self.domain)), last)
         return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)))
 

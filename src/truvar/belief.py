@@ -128,7 +128,7 @@ class Belief:
 
     def choose(self, last: Array | None, pending: Sequence[Action], asks: int) -> tuple[Candidates, loop.Choice | None]:
         """Algorithm 1, line 3: the table of candidates, and the choice from it."""
-        table, scene = self.actions.candidates(last), self.scene(asks, pending)
+        table, scene = self.actions.candidates(last), self.scene(asks)
         pick = loop.choose_ahead if pending else loop.choose
         if self.domain.continuous and isinstance(self.policy, Proposes):
             table = self.actions.at(self.policy.propose(scene), last)
@@ -148,12 +148,11 @@ class Belief:
         there = self.actions.at(point[None, :], last)
         return there, pick(scene, self.policy, there)
 
-    def scene(self, asks: int, pending: Sequence[Action] = ()) -> Scene:
+    def scene(self, asks: int) -> Scene:
         """What a policy sees."""
         state = self.state
         values = [y for action, y in self.told if action.task == 0]
-        best = max(values, key=lambda y: self.goal.sign * y) if values else None
-        visited = [action.point for action, _ in self.told] + [action.point for action in pending]
+        best = None if not values else max(values) if self.goal.sign > 0 else min(values)
         return Scene(
             engine=self.engine,
             goal=self.goal,
@@ -165,7 +164,7 @@ class Belief:
             best_y=best,
             rng=np.random.default_rng([self.seed, asks]),
             domain=self.domain,
-            visited=np.array(visited).reshape(-1, self.actions.sites.shape[1]),
+            visited=self.posterior.points,
         )
 
     @property

@@ -107,6 +107,11 @@ class Posterior:
         return self.k(self.sites, self.sites[site][None, :])[:, 0]
 
     @property
+    def points(self) -> Array:
+        """Where was measured, then where a measurement is pending: (rows, d')."""
+        return self._points[: self.rows]
+
+    @property
     def v(self) -> Array:
         """L^-1 k_t(x) for every site x: (rows, m). The first `told` rows never change."""
         return self._v[: self.rows]

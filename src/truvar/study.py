@@ -141,7 +141,7 @@ class Study:
 
     def gains(self) -> Array:
         """The gain of every candidate, in the order of the table's flat rows (place-major, level-minor)."""
-        scene = self._belief.scene(self._next_id, list(self._pending.values()))
+        scene = self._belief.scene(self._next_id)
         return self.policy.score(scene, self.candidates()).ravel()
 
     # -- telling -------------------------------------------------------------------------------------------------------

@@ -154,10 +154,10 @@ class Dense:
     def _follow(self) -> None:
         """Takes back the steps that the posterior has dropped, and notes the new ones."""
         posterior, now = self.posterior, self.posterior.serials
-        kept = next(
-            (i for i, pair in enumerate(zip(self._serials, now, strict=False)) if pair[0] != pair[1]),
-            min(len(self._serials), len(now)),
-        )
+        kept = len(self._serials)
+        if now[:kept] != self._serials:
+            pairs = enumerate(zip(self._serials, now, strict=False))
+            kept = next((i for i, (old, new) in pairs if old != new), min(kept, len(now)))
         dropped = self._serials[kept:]
         for applied in np.unique(self._applied[self._applied > kept]):
             rows = np.flatnonzero(self._applied == applied)
@@ -168,6 +168,5 @@ class Dense:
         self._serials = list(now)
         self._pending = {
             serial: self._pending[serial] if serial in self._pending else posterior.v[i].copy()
-            for i, serial in enumerate(now)
-            if i >= posterior.told
+            for i, serial in enumerate(now[posterior.told :], start=posterior.told)
         }
