@@ -21,7 +21,8 @@ import pandas as pd
 import pytest
 
 from truvar import __version__, load_problem
-from truvar.cli import INTERRUPTED, _answers, main
+from truvar.backtest import Replay
+from truvar.cli import INTERRUPTED, main
 
 LAKE = Path(__file__).parents[1] / "examples" / "lake.toml"
 
@@ -121,7 +122,8 @@ def test_the_noise_of_the_answers_is_that_of_the_problem(hill):
     """200 residuals of standard deviation 0.1: their own is off by 0.02 less than once in 10,000 seeds."""
     problem = load_problem(hill())
     study = problem.study()
-    study.run(_answers(study, problem.domain.column("height"), noisy=True), steps=200)
+    table = Replay(problem.domain.column("height"), noisy=True, seed=(0,))
+    study.run(lambda _: table.measure(study.pending[-1], study.steps), steps=200)
     measured = study.measurements
     assert len(measured) == 200
     assert (measured["value"] - np.sin(measured["x_m"])).std() == pytest.approx(0.1, abs=0.02)
@@ -312,3 +314,31 @@ def test_the_lake_is_mapped_within_a_minute(tmp_path: Path):
     said = json.loads(done.stdout)
     assert said["truth"]["f1"] >= 0.95
     assert said["result"]["spent"] <= 12_000
+
+
+# -- truvar backtest -------------------------------------------------------------------------------------------
+
+
+def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path) -> None:
+    problem = tmp_path / "sine.toml"
+    xs = np.linspace(0, 6, 25)
+    pd.DataFrame({"x_m": xs, "truth": np.sin(xs)}).to_csv(tmp_path / "sine.csv", index=False)
+    problem.write_text(
+        'name = "sine"\n[domain]\ntable = "sine.csv"\ncolumns = ["x_m"]\n[goal]\nlevel_set = 0.5\n'
+        '[model]\nkernel = "rbf"\nlengthscales = [1.0]\nmean = 0.0\n[noise]\nvariance = 0.01\n'
+    )
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "truvar", "backtest", str(problem), "--truth", "truth", "--out", str(out)]
+    command += ["--replicates", "3", "--budget", "8"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "F1 at 100%" in done.stdout
+    assert "3 of 3 runs" in done.stderr
+    assert {path.name for path in out.iterdir()} == {"curves.png", "curves.csv", "summary.csv", "summary.json", "runs"}
+    assert len(pd.read_csv(out / "curves.csv")) == 3 * 8
+    again = subprocess.run([*command, "--json", "--quiet"], capture_output=True, text=True, check=False)
+    assert json.loads(again.stdout) == json.loads((out / "summary.json").read_text())
+    assert again.stderr == ""
+    wrong = subprocess.run([*command, "--policies", "nonsense"], capture_output=True, text=True, check=False)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
+    assert "nonsense" in wrong.stderr

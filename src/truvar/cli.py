@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from truvar.errors import TruvarError
 
 if TYPE_CHECKING:
-    from truvar.domain import Array, Domain
+    from truvar.domain import Array
     from truvar.result import Result
     from truvar.study import Study
 
@@ -110,6 +110,7 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Replay a problem whose true values stand in its table, and report on it."""
+    from truvar.backtest import Replay, is_noisy, truth_column
     from truvar.problem import load_problem
     from truvar.report import Progress, summary, write_report
     from truvar.report.style import matplotlib
@@ -118,9 +119,8 @@ def _run(arguments: argparse.Namespace) -> int:
     problem = load_problem(arguments.problem)
     given = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
     study = problem.study(**given)
-    truth = _truth(problem.domain, arguments.truth)
-    spec = problem.to_dict()
-    noisy = "noise" in spec and not spec.get("model", {}).get("learn_noise")  # else the table's own is all there is
+    truth = truth_column(problem.domain, arguments.truth)
+    table = Replay(truth, is_noisy(problem), (study.seed,))
     limits = {name: getattr(arguments, name) or problem.run.get(name) for name in ("budget", "steps", "epsilon")}
     folder = arguments.report or Path(f"{problem.name}-report")
     matplotlib("figure")  # what the report will need is asked for now, not after the run
@@ -136,8 +136,11 @@ def _run(arguments: argparse.Namespace) -> int:
             if interrupted():
                 raise _Stop
 
+        def answer(*_: Any) -> float:
+            return table.measure(study.pending[-1], study.steps)
+
         with suppress(_Stop):
-            study.run(_answers(study, truth, noisy), **limits, progress=after_each)
+            study.run(answer, **limits, progress=after_each)
     paths = write_report(study, folder, truth)
     if arguments.json:
         print(to_json({**summary(study, truth), "report": {kind: str(path) for kind, path in paths.items()}}))
@@ -149,33 +152,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 class _Stop(Exception):
     """Ctrl-C, between two measurements."""
-
-
-def _truth(domain: Domain, column: str) -> Array:
-    """The column that answers."""
-    import numpy as np
-
-    values = domain.column(column)
-    if column in domain.columns:
-        raise TruvarError(f"--truth {column} is a coordinate of the domain; name the column of the measured quantity")
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise TruvarError(f"column {column!r} must hold a number in every row, but row {row} has none; fill it in")
-    return values
-
-
-def _answers(study: Study, truth: Array, noisy: bool) -> Callable[..., float]:
-    """The table in the place of the instrument: the true value, with noise of the suggestion's variance."""
-    import numpy as np
-
-    def measure(*_: Any) -> float:
-        suggestion = study.pending[-1]
-        assert suggestion.index is not None  # a table has no points between its rows
-        sd = float(np.sqrt(suggestion.noise)) if noisy else 0.0
-        draw = np.random.default_rng([study.seed, study.steps]).standard_normal()
-        return float(truth[suggestion.index] + sd * draw)
-
-    return measure
 
 
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
@@ -215,6 +191,59 @@ def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
 
     positive.__name__ = "number" if kind is float else "whole number"  # argparse: "invalid number value: 'x'"
     return positive
+
+
+# -- truvar backtest -------------------------------------------------------------------------------------------
+
+
+def _backtest_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("problem", metavar="PROBLEM.toml", help="the problem file")
+    sub.add_argument("--truth", metavar="COLUMN", required=True, help="the column of its table that answers")
+    sub.add_argument(
+        "--policies", metavar="A,B,...", default="truvar", help='rules by name; "/cost" divides by the cost'
+    )
+    sub.add_argument("--replicates", type=_positive(int), default=20, metavar="N", help="random starts (default: 20)")
+    sub.add_argument("--budget", type=_positive(float), metavar="COST", help="what each run may spend")
+    sub.add_argument("--seed", type=int, default=0, help="of the starts and of the noise")
+    sub.add_argument("--jobs", type=_positive(int), default=1, metavar="N", help="processes that share the work")
+    sub.add_argument("--out", metavar="DIR", type=Path, help="folder of the results (default: NAME-backtest)")
+    sub.add_argument("--json", action="store_true", help="print the summary as JSON")
+    sub.add_argument("--quiet", action="store_true", help="no progress display")
+
+
+def _backtest(arguments: argparse.Namespace) -> int:
+    """Compare policies on a problem whose true values stand in its table."""
+    from truvar.backtest import backtest
+    from truvar.problem import load_problem
+    from truvar.report.curves import plot_backtest
+    from truvar.report.progress import Remaining
+    from truvar.report.tables import to_json
+
+    problem = load_problem(arguments.problem)
+    folder = arguments.out or Path(f"{problem.name}-backtest")
+    result = backtest(
+        problem,
+        arguments.truth,
+        [name.strip() for name in arguments.policies.split(",") if name.strip()],
+        replicates=arguments.replicates,
+        budget=arguments.budget,
+        seed=arguments.seed,
+        jobs=arguments.jobs,
+        folder=folder,
+        progress=None if arguments.quiet else Remaining("runs"),
+    )
+    summary = result.summary
+    plot_backtest(result, problem.name).savefig(folder / "curves.png")
+    result.curves.to_csv(folder / "curves.csv", index=False)
+    summary.to_csv(folder / "summary.csv")
+    said = {"measure": result.measure, "budget": result.budget, "policies": summary.reset_index().to_dict("records")}
+    (folder / "summary.json").write_text(to_json(said) + "\n", encoding="utf-8")
+    if arguments.json:
+        print(to_json(said))
+    else:
+        print(summary.T.to_string(float_format=lambda value: f"{value:.4g}", na_rep="-"))
+        print(f"results: {folder}/ (curves.png, curves.csv, summary.csv, summary.json)")
+    return 0
 
 
 # -- truvar bounds ---------------------------------------------------------------------------------------------
@@ -279,6 +308,13 @@ COMMANDS: tuple[Command, ...] = (
         "truvar run examples/lake.toml --truth chlorophyll",
         _run_arguments,
         _run,
+    ),
+    Command(
+        "backtest",
+        "compare policies on a table of known values, at equal cost",
+        "truvar backtest examples/lake.toml --truth chlorophyll --policies truvar,gchk,straddle --budget 6000",
+        _backtest_arguments,
+        _backtest,
     ),
     Command(
         "bounds",

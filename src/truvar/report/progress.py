@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
@@ -162,3 +163,28 @@ def _can_encode(stream: TextIO, text: str) -> bool:
     except (UnicodeError, LookupError):
         return False
     return True
+
+
+class Remaining:
+    """How many of a known number of runs are done, and how long the rest will take. Call it with (done, all)."""
+
+    def __init__(self, what: str, stream: TextIO | None = None) -> None:
+        self._what, self._stream = what, sys.stderr if stream is None else stream
+        self._live = _is_terminal(self._stream)
+        self._begun: tuple[float, int] | None = None  # when, and how many were done already
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        begun, before = self._begun = self._begun or (now, done)
+        left = "" if done in (before, total) else f", {_span((now - begun) / (done - before) * (total - done))} left"
+        line = f"{done} of {total} {self._what}{left}"
+        with suppress(OSError, ValueError):  # a display that cannot be written must not end the work
+            self._stream.write(f"{CLEAR}{line}" if self._live else f"{line}\n")
+            if self._live and done == total:
+                self._stream.write("\n")
+            self._stream.flush()
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
