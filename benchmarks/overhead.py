@@ -19,7 +19,7 @@ def rows(quick: bool) -> list[Row]:
     case = level_set(12 if quick else 50, 12 if quick else 150)
     study, measure = case.study(), case.measurer()
     posterior = Posterior(case.kernel, case.domain.points, case.mean)
-    engine, table = engine_for(posterior), study.candidates()
+    engine, table = engine_for(posterior, case.domain), study.candidates()
     whole, bare, choices = [], [], []
     with no_collection():
         while study.steps < case.steps:

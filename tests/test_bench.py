@@ -7,7 +7,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.accuracy import reference
 from benchmarks.cases import level_set, noise_levels, optimum, state_of
-from benchmarks.recipe import Recipe, Tuned
+from benchmarks.recipe import Fixed, Recipe, Tuned
 
 import truvar as tv
 from truvar.kernels import named_kernel
@@ -21,7 +21,7 @@ ROWS = {
             *("optimum-2500", "level-set-2500", "three-noise-levels-2500"),
             *("optimum-10k", "level-set-10k"),
         )
-        for variant in ("", "-tuned")
+        for variant in ("", "-fixed", "-tuned")
     ),
     *("peer-scikit-learn", "peer-gpytorch", "peer-botorch", "peer-jax"),
     *(f"{of}-{noise}" for of in ("variance", "mean") for noise in ("1e-06", "1e-10", "1e-10-long")),
@@ -51,7 +51,7 @@ def test_only_the_rows_asked_for_are_measured(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("case", [optimum(12, 6), level_set(12, 6), noise_levels(12, 4)], ids=lambda case: case.name)
-@pytest.mark.parametrize("recipe", [Recipe, Tuned])
+@pytest.mark.parametrize("recipe", [Recipe, Fixed, Tuned])
 def test_the_recipe_gives_the_gains_and_the_mean_of_truvar(case, recipe):
     study, measure = case.study(), case.measurer()
     other = recipe(case.recipe().prior)
