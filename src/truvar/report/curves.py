@@ -38,6 +38,8 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
     axes.set_xlim(0, result.budget)
     if result.measure == "regret":
         axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, 1.02)
     axes.legend(frameon=False)
     axes.set_title(title, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
