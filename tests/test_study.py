@@ -769,3 +769,14 @@ def test_a_point_ruled_out_comes_back_when_m_need_not_be_monotone() -> None:
 
     assert ruled_out_then_contradicted(monotone=True).tolist() == [False, True]
     assert ruled_out_then_contradicted(monotone=False).tolist() == [True, True]
+
+
+def test_simple_regret_is_that_of_the_best_point_measured() -> None:
+    truth = np.array([0.0, 3.0, 1.0, 5.0, 2.0])
+    study = tv.Study(tv.Domain.grid(x=np.arange(5.0)), tv.Maximize(), kernel=RBF(1.0), mean=0.0, noise=0.01)
+    with pytest.raises(tv.TruvarError, match="none yet"):
+        study.result().simple_regret(truth)
+    study.tell({"x": 4.0}, 2.0)
+    assert study.result().simple_regret(truth) == 3.0
+    study.tell({"x": 1.0}, 3.0)
+    assert study.result().simple_regret(truth) == 2.0
