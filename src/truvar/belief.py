@@ -129,12 +129,14 @@ class Belief:
     def choose(self, last: Array | None, pending: Sequence[Action], asks: int) -> tuple[Candidates, loop.Choice | None]:
         """Algorithm 1, line 3: the table of candidates, and the choice from it."""
         table, scene = self.actions.candidates(last), self.scene(asks)
-        pick = loop.choose_ahead if pending else loop.choose
         if self.domain.continuous and isinstance(self.policy, Proposes):
             table = self.actions.at(self.policy.propose(scene), last)
-            return table, pick(scene, self.policy, table)
-        choice = pick(scene, self.policy, table)
-        if choice is None or not self.domain.continuous or self.policy.places(scene, table) is not None:
+        choice = loop.choose(scene, self.policy, table)
+        if choice is None and pending:
+            scene, choice = loop.choose_ahead(scene, self.policy, table)
+        if choice is None or not self.domain.continuous or table.where is None:
+            return table, choice
+        if self.policy.places(scene, table) is not None:
             return table, choice
 
         def score(points: Array) -> Array:
@@ -146,7 +148,7 @@ class Belief:
         start = table.points[choice.place, : len(self.domain.columns)]
         point = best_in_box(score, self.domain.bounds, start)
         there = self.actions.at(point[None, :], last)
-        return there, pick(scene, self.policy, there)
+        return there, loop.choose(scene, self.policy, there)
 
     def scene(self, asks: int) -> Scene:
         """What a policy sees."""

@@ -63,14 +63,14 @@ def choose(scene: Scene, policy: Policy, candidates: Candidates) -> Choice | Non
     return Choice(place if places is None else int(places[place]), level, float(gains[place, level]))
 
 
-def choose_ahead(scene: Scene, policy: Policy, candidates: Candidates) -> Choice | None:
-    """Line 3 once more before the pending measurements are told: where they leave nothing to gain in this epoch, the
-    next one's eta is looked at, so that a batch is filled and no worker idles."""
-    while True:
-        choice = choose(scene, policy, candidates)
-        if choice is not None or scene.epoch.tau <= RESOLUTION:
-            return choice
+def choose_ahead(scene: Scene, policy: Policy, candidates: Candidates) -> tuple[Scene, Choice | None]:
+    """Line 3 where the pending measurements leave nothing to gain in this epoch: the next one's eta is looked at, so
+    that a batch is filled and no worker idles. Also the scene with that eta."""
+    choice = None
+    while choice is None and scene.epoch.tau > RESOLUTION:
         scene = replace(scene, epoch=replace(scene.epoch, eta=policy.confidence.r * scene.epoch.eta))
+        choice = choose(scene, policy, candidates)
+    return scene, choice
 
 
 def update(
