@@ -14,6 +14,7 @@ import pandas as pd
 from sklearn.gaussian_process.kernels import Kernel
 
 from truvar import loop
+from truvar._engine.threads import blas_in_one_thread
 from truvar.actions import Actions, Candidates, CostLike, NoiseLike, Tasks
 from truvar.confidence import RESOLUTION, EpochStart
 from truvar.cover import cover_cost, information_bound
@@ -146,7 +147,8 @@ class Belief:
             return np.asarray(worth.reshape(-1, len(points), there.levels).max(axis=(0, 2)))
 
         start = table.points[choice.place, : len(self.domain.columns)]
-        point = best_in_box(score, self.domain.bounds, start)
+        with blas_in_one_thread():  # one small solution after another: threads would only wait for each other
+            point = best_in_box(score, self.domain.bounds, start)
         there = self.actions.at(point[None, :], last)
         return there, loop.choose(scene, self.policy, there)
 
@@ -198,8 +200,9 @@ class Belief:
         def believed(points: Array) -> Array:
             return sign * self.posterior.predict(there(points))[0]
 
-        leader = places[int(np.argmax(believed(places[:, :d]))), :d]
-        point = polish(believed, self.domain.bounds, leader)
+        with blas_in_one_thread():
+            leader = places[int(np.argmax(believed(places[:, :d]))), :d]
+            point = polish(believed, self.domain.bounds, leader)
         means, variances = self.posterior.predict(there(point[None, :]))
         return None, point, float(means[0]), float(np.sqrt(variances[0]))
 
