@@ -16,7 +16,8 @@ are mended (docs/theory.md has the derivation, tests/test_theory.py the countere
   sigma^-2);
 - for the same reason 2 sigma^2 becomes 2 sigma^2 / log 2, with alpha <= log(1 + alpha) / log 2 on [0, 1];
 - the last epoch's eta can be r epsilon / (4 (1 + slack)), so the logarithm has 16 / r^2 = 64 where 16 is printed;
-- an epoch can exceed its cost by c_max, not by the cost of the level that the bound is taken for (Corollary 3.2).
+- an epoch can exceed its cost by the least of c_max and C*, not by the cost of the level that the bound is taken for
+  (Corollary 3.2).
 
 epsilon is in the user's units throughout.
 """
@@ -145,7 +146,7 @@ class Constants:
     sums: float  # sum of log(1 + sigma_t^2 / sigma^2) over the information
     late: float  # alpha <= late log(1 + alpha) on [0, 1]
     inside: float  # in the logarithm, with (1 + slack)^2 |D| beta / (slack^2 epsilon^2)
-    overshoot: bool  # each epoch may exceed its cost by c_max
+    overshoot: bool  # each epoch may exceed its cost by the least of c_max and C*
 
     def first(self, noise: float) -> float:
         """C_1: k max sigma^2 <= C_1 gamma_k after k greedy points."""
@@ -254,7 +255,7 @@ def _least(
         factor = max(1.0, log(constants.inside * points * beta / (setting.slack * accuracy) ** 2))
         base = needed(gamma, beta, accuracy)
         if constants.overshoot:
-            least = (base + epochs) * factor + epochs * dearest / cost
+            least = (base + epochs) * factor + min(epochs * dearest / cost, base + epochs)
         else:
             least = (base + 2 * epochs) * factor
         if least <= steps:

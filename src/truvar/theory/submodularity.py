@@ -36,9 +36,7 @@ class Submodularity:
     mean: float  # over the violations
     sets: int
     ratio: float  # the least of sum over s of g({s}), over g(S)
-    excess: (
-        float  # g_{1,max}, eq. (24): the excess variance over the targets at the start, for the truncation asked about
-    )
+    excess: float  # g_{1,max}, eq. (24): the excess variance over all targets at the start, with the truncation given
 
     @property
     def share(self) -> float:
