@@ -329,7 +329,7 @@ def test_independent_points_are_submodular():
 
 
 def test_a_suppressor_is_found_and_measured():
-    # x has covariance 0.4 with a and b, they have -0.6 with each other: a alone removes 0.16 of x, after b 0.64^2 / 0.64.
+    # x has covariance 0.4 with a and with b, which have -0.6: a alone removes 0.16 of x, but after b 0.64^2 / 0.64.
     matrix = np.array([[1, 0.4, 0.4], [0.4, 1, -0.6], [0.4, -0.6, 1]])
     found = submodularity(Setting.from_covariance(matrix, 0.0), triples=2000, sets=0, given=0)
     assert found.worst == pytest.approx(0.64 - 0.16, abs=1e-12)
@@ -568,7 +568,8 @@ def test_imagined_values_have_the_law_of_a_draw_from_the_prior():
     """The densities of the draws, each given those before it, multiply to the density of noisy values of one f."""
     domain = tv.Domain.grid(x=[0.0, 0.3, 0.8])
     kernel = ConstantKernel(1.5) * Matern(0.5, nu=2.5)
-    study = tv.Study(domain, tv.Maximize(), kernel=kernel, mean=1.0, noise=0.2)
+    policy = tv.TruVaR(beta=tv.ConstantBeta(1e4))  # so wide that nothing is ruled out
+    study = tv.Study(domain, tv.Maximize(), kernel=kernel, mean=1.0, noise=0.2, policy=policy)
     rng, where = Noted(), []
     for _ in range(6):
         suggestion = study.ask()
