@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, exp, inf, log, log2, pi, sqrt
@@ -477,6 +478,14 @@ def test_theorem_beta_that_is_outrun_is_no_longer_a_theorem():
         regimes.append(study.result().certificate.regime)
     # |D| of the lemma is that of the theorem here: three points, one level. So beta is enough up to that very cost.
     assert regimes == ["theorem"] * int(allowed) + ["heuristic"] * (len(regimes) - int(allowed))
+
+
+def test_theorem_beta_works_without_noise():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study = tv.Study(GRID, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.0, policy=THEOREM)
+        result = study.run(lambda point: float(np.sin(5 * point["x"])), steps=30)
+    assert result.certificate.regime == "theorem"
 
 
 def test_the_epoch_ends_by_what_beta_was_solved_for():

@@ -22,7 +22,7 @@ from truvar.actions import Candidates, Index
 from truvar.domain import Array
 from truvar.engines import Engine
 from truvar.errors import TruvarError
-from truvar.posterior import Posterior
+from truvar.posterior import EXACT, Posterior
 from truvar.regions import Mask
 
 TILE = 512  # places looked at at a time
@@ -106,7 +106,9 @@ def _greedy(posterior: Posterior, sites: Index, xi: float, noise: Array, cost: A
         if variance[widest] <= xi * xi:
             return spent
         across = posterior.prior_covariance(widest) - v[:row, widest] @ v[:row]
-        pays = np.minimum(across**2 / (variance + noise), variance[widest]) / cost
+        d = variance + noise
+        known = d <= EXACT * posterior.scale**2  # without noise: nothing is left to learn there
+        pays = np.minimum(np.divide(across**2, d, out=np.zeros_like(d), where=~known), variance[widest]) / cost
         x = int(np.argmax(pays))
         spent += float(cost[x])
         if spent >= limit:

@@ -16,6 +16,7 @@ import numpy as np
 
 from truvar.actions import Index
 from truvar.errors import TruvarError
+from truvar.posterior import EXACT
 from truvar.regions import Mask
 from truvar.theory.setting import Conditioned, Setting
 
@@ -80,7 +81,7 @@ class _Attempt:
         variance = self._given.variance
         widest = self.sites[np.argmax(variance[self.sites])]
         d = variance + self._noise
-        pays = np.divide(self._given.covariance(widest) ** 2, d, out=np.zeros_like(d), where=d > 0)
+        pays = np.divide(self._given.covariance(widest) ** 2, d, out=np.zeros_like(d), where=d > EXACT)
         x = int(np.argmax(np.minimum(pays, variance[widest]) / self._cost))
         self._given.measure(x, float(self._noise[x]))
         self.widest.append(float(self._given.variance[self.sites].max()))
@@ -101,7 +102,7 @@ def exact_cover(setting: Setting, xi: float, among: Mask | None = None) -> float
         for action in range(first, len(noise)):  # the order of measurements does not matter: never an earlier one
             x = action // levels
             d = variance[x] + noise[action]
-            if variance[x] > 0 and d > 0:
+            if variance[x] > EXACT and d > EXACT:
                 after = covariance - np.outer(covariance[:, x], covariance[x]) / d
                 heappush(waiting, (spent + float(cost[action]), next(number), action, after))
         if not waiting:

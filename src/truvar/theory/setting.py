@@ -24,7 +24,7 @@ from truvar.actions import Candidates
 from truvar.confidence import Confidence
 from truvar.domain import Array
 from truvar.errors import TruvarError
-from truvar.posterior import Posterior
+from truvar.posterior import EXACT, Posterior
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Conditioned:
     def measure(self, x: int, noise: float) -> None:
         """One measurement more; at a point that is known exactly it changes nothing."""
         d = self.variance[x] + noise
-        if d <= 0:
+        if d <= EXACT:
             return
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
