@@ -5,7 +5,24 @@ from truvar.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.domain import Domain
 from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned
-from truvar.policies import Top, TruVaR
+from truvar.policies import (
+    EI,
+    ES,
+    GCHK,
+    MES,
+    MRS,
+    PES,
+    PI,
+    SUR,
+    UCB,
+    UCBPE,
+    BaMSOO,
+    Random,
+    Straddle,
+    Top,
+    TruVaR,
+    Variance,
+)
 from truvar.problem import Problem, load_problem
 from truvar.regions import LevelSet, Maximize, Minimize
 from truvar.result import Result, Suggestion
@@ -15,6 +32,17 @@ from truvar.theory import Certificate
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "EI",
+    "ES",
+    "GCHK",
+    "MES",
+    "MRS",
+    "PES",
+    "PI",
+    "SUR",
+    "UCB",
+    "UCBPE",
+    "BaMSOO",
     "Certificate",
     "ConstantBeta",
     "Cost",
@@ -28,7 +56,9 @@ __all__ = [
     "NoiseLevels",
     "Problem",
     "RKHSBeta",
+    "Random",
     "Result",
+    "Straddle",
     "Study",
     "Suggestion",
     "Tasks",
@@ -36,6 +66,7 @@ __all__ = [
     "Top",
     "TruVaR",
     "TruvarError",
+    "Variance",
     "__version__",
     "load_problem",
 ]

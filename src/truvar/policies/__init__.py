@@ -1,10 +1,19 @@
 """Decision rules: each is a score over the table of candidates."""
 
 from truvar.errors import TruvarError
+from truvar.policies.bamsoo import BaMSOO
+from truvar.policies.information import ES, MES, MRS, PES, SUR
+from truvar.policies.myopic import EI, GCHK, PI, UCB, UCBPE, Random, Straddle, Variance
 from truvar.policies.seam import Policy, Proposes, Scene, Top
 from truvar.policies.truvar import TruVaR
 
-POLICIES: dict[str, type[Policy]] = {"truvar": TruVaR}
+POLICIES: dict[str, type[Policy]] = {
+    rule.__name__.lower(): rule
+    for rule in (
+        *(TruVaR, EI, PI, UCB, UCBPE, ES, PES, MRS, MES, BaMSOO),
+        *(GCHK, Straddle, SUR, Variance, Random),
+    )
+}
 
 
 def policy_named(policy: Policy | str) -> Policy:
@@ -18,4 +27,26 @@ def policy_named(policy: Policy | str) -> Policy:
     return policy
 
 
-__all__ = ["POLICIES", "Policy", "Proposes", "Scene", "Top", "TruVaR", "policy_named"]
+__all__ = [
+    "EI",
+    "ES",
+    "GCHK",
+    "MES",
+    "MRS",
+    "PES",
+    "PI",
+    "POLICIES",
+    "SUR",
+    "UCB",
+    "UCBPE",
+    "BaMSOO",
+    "Policy",
+    "Proposes",
+    "Random",
+    "Scene",
+    "Straddle",
+    "Top",
+    "TruVaR",
+    "Variance",
+    "policy_named",
+]
