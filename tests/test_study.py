@@ -78,6 +78,15 @@ def test_a_study_is_finished_when_all_that_is_open_is_known_exactly() -> None:
     assert_finished(study, "known exactly")
 
 
+def test_two_points_known_to_share_the_maximum_both_stay_in_m() -> None:
+    policy = tv.TruVaR(beta=tv.ConstantBeta(9.0))
+    study = a_study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), noise=0.0, kernel=RBF(0.01), policy=policy)
+    result = study.run(lambda point: 1.0 if point["x"] < 0.8 else 0.0)
+    assert result.potential.tolist() == [True, True, False]
+    assert result.epsilon == 0.0
+    assert_finished(study, "known exactly")
+
+
 def all_gains_zero() -> tv.Study:
     """M is not empty, but the only candidate that the prefilter leaves is classified and tells nothing of M."""
     policy = tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.Top(1, by="ucb"))
