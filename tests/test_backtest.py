@@ -15,6 +15,7 @@ from sklearn.metrics import f1_score
 
 import truvar as tv
 from truvar.backtest import Backtest, Replay, backtest, replay
+from truvar.policies import policy_named
 from truvar.problem import problem_from_dict
 from truvar.report.curves import plot_backtest
 
@@ -194,3 +195,14 @@ def test_the_papers_own_table_of_svm_errors_can_be_replayed(real_data: Path) -> 
     result = backtest(problem_from_dict(spec), "validation_error", ["truvar"], replicates=1, budget=12)
     assert len(result.curves) == 12
     assert result.curves["score"].iloc[-1] < 0.5 - 0.2411
+
+
+def test_a_name_with_cost_behind_it_divides_by_the_cost() -> None:
+    assert policy_named("gchk/cost") == tv.GCHK(per_cost=True)
+    assert policy_named("gchk") == tv.GCHK()
+    with pytest.raises(tv.TruvarError, match="can be negative"):
+        policy_named("ucb/cost")
+    with pytest.raises(tv.TruvarError, match="leave out /cost"):
+        policy_named("truvar/cost")
+    with pytest.raises(tv.TruvarError, match="'gchk/time'"):
+        policy_named("gchk/time")

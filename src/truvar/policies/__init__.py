@@ -17,11 +17,19 @@ POLICIES: dict[str, type[Policy]] = {
 
 
 def policy_named(policy: Policy | str) -> Policy:
-    """The rule of that name with its default options, or the rule itself."""
+    """The rule of that name with its default options, or the rule itself; "ei/cost" is `EI(per_cost=True)`."""
     if isinstance(policy, str):
-        if policy not in POLICIES:
-            raise TruvarError(f"the policy must be one of {', '.join(POLICIES)}, but it was {policy!r}")
-        return POLICIES[policy]()
+        name, _, divided = policy.partition("/")
+        if name not in POLICIES or divided not in ("", "cost"):
+            known = ", ".join(POLICIES)
+            raise TruvarError(
+                f'the policy must be one of {known}, with "/cost" behind it or not, but it was {policy!r}'
+            )
+        if not divided:
+            return POLICIES[name]()
+        if name == "truvar":
+            raise TruvarError("truvar divides by the cost as it is; leave out /cost")
+        return POLICIES[name](per_cost=True)
     if not hasattr(policy, "score"):
         raise TruvarError(f"policy must be a rule such as TruVaR() or its name, but it was {policy!r}")
     return policy
