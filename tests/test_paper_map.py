@@ -76,7 +76,22 @@ COMPUTATION = (
     ("eq:cov_eq", "eq. (20) covariance with the candidate"),
     ("unlabelled", "supp. B selection by DIRECT"),
 )
-ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *COMPUTATION)
+THEORY = (
+    ("eq:Mbar_opt", "eq. (9) points still open after an epoch"),
+    ("eq:C*", "eq. (11) least cost of covering"),
+    ("unlabelled", "eq. (12) submodularity of the variance reduction"),
+    ("eq:Ci_bound", "eq. (13) cost of an epoch"),
+    ("eq:C_eps", "eq. (15) cost of epsilon-accuracy"),
+    ("eq:gamma_def", "eq. (16) information gain"),
+    ("eq:improved", "eq. (17) improved noise dependence"),
+    ("thm:choose_noise", "cor. 3.2 choosing the noise"),
+    ("lem:conf_bounds", "supp. C lemma of Srinivas et al."),
+    ("eq:g_t", "eq. (22) truncated reduction of a set"),
+    ("eq:gtmax2", "eq. (24) excess variance"),
+    ("eq:greedy_bound", "eq. (25) greedy gain per cost"),
+    ("eq:simplified", "eq. (37) simplified corollary"),
+)
+ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *COMPUTATION, *THEORY)
 
 
 RULE = re.compile(r"\|[\s:|]*-[\s:|-]*\|")  # the line under the head of a table

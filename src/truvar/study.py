@@ -316,6 +316,7 @@ class Study:
                 learned=belief.is_learned,
                 betas=self._betas,
                 information=lambda steps: information_bound(posterior, steps, belief.actions.candidates(None)),
+                tolerance=float(getattr(belief.engine, "tolerance", 0.0)),
                 epsilon=belief.epsilon,
             )
         )

@@ -83,6 +83,7 @@ class Grounds:
     learned: bool  # part of the model was fitted to the very measurements it judges
     betas: Sequence[float]  # with which the bounds after each measurement were drawn
     information: Callable[[int], float]  # T -> an upper bound on gamma_T, for the RKHS setting
+    tolerance: float  # by how much a choice may be worse than the best, as a share
     epsilon: float  # from the bounds; infinite as long as there were too few measurements to learn the model from
 
 
@@ -198,6 +199,8 @@ def _outside(grounds: Grounds) -> list[str]:
         reasons.append("the choices are made by a variation of eq. (3)")
     if grounds.domain.continuous:
         reasons.append("the box is continuous")
+    if grounds.tolerance > 0:
+        reasons.append(f"a choice may gain up to {grounds.tolerance:.2g} less than the best, relatively")
     return reasons
 
 
