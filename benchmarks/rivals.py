@@ -13,7 +13,7 @@ RIVALS = {"es": "entropy search", "pes": "predictive entropy search", "mrs": "mi
 
 
 def rows(quick: bool) -> list[Row]:
-    case = optimum(8, 3) if quick else optimum(50, 20)
+    case = optimum(8, 3) if quick else optimum(50, 36)
     leader, measure = case.study(), case.measurer()
     followers = {name: case.study(name) for name in RIVALS if name in POLICIES}
     taken: dict[str, list[float]] = {name: [] for name in ("truvar", *followers)}
@@ -31,14 +31,15 @@ def rows(quick: bool) -> list[Row]:
                     study.withdraw(other)
                 study.tell(suggestion.point, y)
             leader.tell(suggestion, y)
-    own = median(taken["truvar"][1:])
     found = []
     for name, title in RIVALS.items():
         what = f"{title} / TruVaR, a suggestion, N={len(case.domain)}"
-        if name in followers:
-            theirs = median(taken[name][1:])
-            note = f"{1e3 * theirs:.1f} against {1e3 * own:.2f} ms"
-            found.append(Row(f"rival-{name}", what, theirs / own, "x", at_most(50), note))
-        else:
+        if name not in followers:
             found.append(Row(f"rival-{name}", what, None, "x", at_most(50), "there is no such policy"))
+            continue
+        pairs = list(zip(taken[name], taken["truvar"], strict=False))[1:]
+        ratios = [a / b for a, b in pairs]
+        theirs, own = (1e3 * median(column) for column in zip(*pairs, strict=True))
+        note = f"{theirs:.1f} against {own:.2f} ms; {len(pairs)} steps, at most {max(ratios):.0f} x in one of them"
+        found.append(Row(f"rival-{name}", what, median(ratios), "x", at_most(50), note))
     return found
