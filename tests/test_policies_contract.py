@@ -78,6 +78,11 @@ def test_a_score_that_can_be_negative_is_not_divided_by_the_cost(rule):
         rule(per_cost=True)
 
 
+def test_a_rule_that_names_one_point_is_not_divided_by_the_cost():
+    with pytest.raises(tv.TruvarError, match="names one point"):
+        tv.BaMSOO(per_cost=True)
+
+
 @pytest.mark.parametrize("rule", [tv.EI, tv.PI, tv.UCB, tv.UCBPE, tv.MES, tv.BaMSOO], ids=lambda rule: rule.__name__)
 def test_noise_levels_need_the_one_to_use(rule):
     levels = tv.NoiseLevels(variance=[1e-3, 0.1], cost=[3, 1])

@@ -55,9 +55,9 @@ def check_finite_domain(policy: Policy) -> None:
         for domain in (_line(), Domain.table(table)):
             study = _study(policy, goal, domain)
             for _ in range(4):
-                gains, table = _gains(study), study.candidates()
-                worth = gains / table.cost.ravel() if policy.per_cost else gains
-                among = policy.places(study._belief.scene(0), table)
+                gains, rows = _gains(study), study.candidates()
+                worth = gains / rows.cost.ravel() if policy.per_cost else gains
+                among = policy.places(study._belief.scene(0), rows)
                 best = worth.max() if among is None else worth[among].max()
                 suggestion = _ask(study)
                 if suggestion is None:

@@ -47,11 +47,13 @@ class BaMSOO:
 
     eta: float = 0.05
     level: int | None = None
+    per_cost: bool = False
     beta: Schedule | None = None
-    per_cost = False
     signed = False
 
     def __post_init__(self) -> None:
+        if self.per_cost:
+            raise TruvarError("BaMSOO names one point and weighs it against no other; leave out per_cost")
         if not 0 < self.eta < 1:
             raise TruvarError(f"eta must lie between 0 and 1, but it was {self.eta}")
 
