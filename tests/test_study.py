@@ -789,3 +789,66 @@ def test_simple_regret_is_that_of_the_best_point_measured() -> None:
     assert study.result().simple_regret(truth) == 3.0
     study.tell({"x": 1.0}, 3.0)
     assert study.result().simple_regret(truth) == 2.0
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+def test_a_learned_kernel_takes_values_without_noise_that_no_smooth_kernel_fits(kernel: str) -> None:
+    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 100)), tv.Maximize(), kernel=kernel, mean=0.0, noise=0.0)
+    for i in range(0, 100, 7):
+        x = study.domain.point(i)["x"]
+        study.tell({"x": x}, np.sin(3 * x) + 1e-3 * np.sin(40 * x))
+    assert study.steps == 15
+    assert np.isfinite(study.result().mean).all()
+
+
+def test_a_value_that_a_too_smooth_kernel_contradicts_is_refused_with_both_remedies() -> None:
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 100))
+    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.5), mean=0.0, noise=0.0)
+
+    def tell_all() -> None:
+        for i in range(0, 100, 7):
+            x = domain.point(i)["x"]
+            study.tell({"x": x}, np.sin(3 * x) + 0.1 * np.sin(40 * x))
+
+    with pytest.raises(tv.TruvarError, match=r"so smooth a kernel .*noise=.* rougher kernel"):
+        tell_all()
+
+
+def test_noise_that_was_told_with_a_value_is_kept_when_the_noise_is_learned() -> None:
+    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 20)), tv.Maximize(), kernel="rbf")
+    study.tell({"x": 0.0}, 1.0, noise=0.25)
+    for i in range(1, 7):
+        study.tell(study.domain.point(3 * i), float(i % 3))
+    assert study.measurements["noise"].iloc[0] == 0.25
+    assert (study.measurements["noise"].iloc[1:] != 0.25).all()
+
+
+def test_values_that_came_in_beside_a_failure_are_told() -> None:
+    both = threading.Barrier(2)
+
+    def f(point: dict[str, float]) -> float:
+        both.wait(timeout=10)
+        if point["x"] > first.point["x"]:
+            raise RuntimeError("the probe broke")
+        return 1.0
+
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 20))
+    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.2), mean=0.0, noise=0.01)
+    pair = study.ask(2)
+    first = min(pair, key=lambda s: s.point["x"])
+    for suggestion in pair:
+        study.withdraw(suggestion)
+
+    class Both(ThreadPoolExecutor):
+        """Lets both finish before either is looked at."""
+
+        def submit(self, *args: Any, **kwargs: Any) -> Any:
+            future = super().submit(*args, **kwargs)
+            if both.n_waiting or self._work_queue.qsize() == 0:
+                threading.Event().wait(0.2)
+            return future
+
+    with Both(2) as pool, pytest.raises(RuntimeError, match="probe"):
+        study.run(f, steps=2, executor=pool)
+    assert study.steps == 1
+    assert study.pending == []

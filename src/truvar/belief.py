@@ -21,7 +21,7 @@ from truvar.cover import cover_cost, information_bound
 from truvar.domain import Array, Domain, number
 from truvar.engines import EngineLike, check_engine, engine_for
 from truvar.errors import TruvarError
-from truvar.fit import Learned, Model, fit, fit_kernel, training_data, unfitted
+from truvar.fit import JITTER, Learned, Model, fit, fit_kernel, training_data, unfitted
 from truvar.kernels import Coregionalized, check_kernel
 from truvar.policies import Policy, Proposes, Scene
 from truvar.policies.continuous import best_in_box, polish
@@ -41,6 +41,7 @@ class Action:
     noise: float
     cost: float
     gain: float = float("nan")
+    noise_told: bool = False  # the noise came with the value: learning leaves it alone
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,9 @@ class Belief:
             self.add(action)
 
     def add(self, action: Action) -> None:
-        """One more is pending."""
-        self.posterior.add(action.point, action.noise, action.site)
+        """One more is pending. A kernel that was learned was fitted with a little noise, and is used with it."""
+        least = 0.0 if self.learned is None else JITTER * self.posterior.scale**2
+        self.posterior.add(action.point, max(action.noise, least), action.site)
 
     def fit(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Learns kernel and mean (and noise, if it is to be learned) from another data set, and takes them as known."""
@@ -250,7 +252,8 @@ class Belief:
             self.kernel = model.kernel
             if self.learned.noise:
                 self._set_noise(model)
-                self.told = [(replace(action, noise=float(model.noise or 0.0)), y) for action, y in self.told]
+                noise = float(model.noise or 0.0)
+                self.told = [(a if a.noise_told else replace(a, noise=noise), y) for a, y in self.told]
         self._fold(pending)
 
     def _fold(self, pending: Sequence[Action]) -> None:

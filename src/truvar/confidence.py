@@ -39,14 +39,14 @@ def intersection(before: tuple[Array, Array], now: tuple[Array, Array]) -> tuple
 
 
 def lemma_beta(points: int, t: float, delta: float) -> float:
-    """2 log(|D| t^2 pi^2 / (6 delta)), Lemma 5.1 of Srinivas et al. (2012): with at least this beta after every number t
-    of measurements, all bounds on |D| points hold at all times with probability 1 - delta."""
+    """2 log(|D| t^2 pi^2 / (6 delta)), Lemma 5.1 of Srinivas et al. (2012): with at least this beta after every number
+    t of measurements, all bounds on |D| points hold at all times with probability 1 - delta."""
     return 2 * log(points * max(t, 1) ** 2 * pi**2 / (6 * delta))
 
 
 def rkhs_beta(norm: float, information: float, t: float, delta: float) -> float:
-    """2 norm^2 + 300 gamma_t log^3(t / delta), Theorem 3 of Srinivas et al. (2012): the bounds before the t-th measurement
-    of an f whose RKHS norm is at most `norm`, under noise that stays within its standard deviation."""
+    """2 norm^2 + 300 gamma_t log^3(t / delta), Theorem 3 of Srinivas et al. (2012): the bounds before measurement t of
+    an f whose RKHS norm is at most `norm`, under noise that stays within its standard deviation."""
     return 2 * norm**2 + 300 * information * log(t / delta) ** 3
 
 
@@ -138,9 +138,9 @@ class TheoremBeta:
 
 @dataclass(frozen=True)
 class RKHSBeta:
-    """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has an RKHS norm of at most `norm`, in units of the
-    prior standard deviation. beta is what the theorem asks for at t = `horizon`, and so covers every measurement up to
-    it; an epoch that starts later takes twice the horizon, or four times, ..."""
+    """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has an RKHS norm of at most `norm`, in units of
+    the prior standard deviation. beta is what the theorem asks for at t = `horizon`, and so covers every measurement
+    up to it; an epoch that starts later takes twice the horizon, or four times, ..."""
 
     norm: float
     delta: float

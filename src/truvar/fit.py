@@ -23,7 +23,7 @@ from truvar.domain import Array, number_column, whole_number
 from truvar.errors import TruvarError
 from truvar.kernels import SMOOTHNESS, named_kernel
 
-JITTER = 1e-10  # of the values' variance, within the fit alone
+JITTER = 1e-10  # of the values' variance: the least noise that a kernel is learned with
 LENGTH_PRIOR = (np.log(0.3), 1.0)
 SIGNAL_PRIOR = (0.0, 1.0)
 NOISE_PRIOR = (np.log(1e-3), 2.0)

@@ -150,7 +150,7 @@ class Posterior:
         innovation = y - offset - float(row @ self._whitened[:t])
         hold = 1.0 - float(row @ self._ones[:t])
         if not np.isfinite(root):
-            self._check_consistent(y, innovation - self._shift * hold)
+            self._check_consistent(t, y, innovation - self._shift * hold)
         self._whitened[t], self._ones[t] = innovation / root, hold / root
         self._pull += self._whitened[t] * self._v[t]
         self._hold += self._ones[t] * self._v[t]
@@ -196,12 +196,20 @@ class Posterior:
         self._solved = points, key, solved
         return solved
 
-    def _check_consistent(self, y: float, innovation: float) -> None:
-        if abs(innovation) > CONTRADICTION * self.scale:
+    def _check_consistent(self, row: int, y: float, innovation: float) -> None:
+        """Refuses a value that contradicts what is known exactly: it was measured, or the kernel leaves no room."""
+        if abs(innovation) <= CONTRADICTION * self.scale:
+            return
+        known, came = f"{y - innovation:.10g}", f"{y:.10g}"
+        if (self._points[:row] == self._points[row]).all(axis=1).any():
             raise TruvarError(
-                f"with noise 0 this value is already known to be {y - innovation:.10g}, but {y:.10g} came; if "
+                f"with noise 0 the value here is already known to be {known}, but {came} came; if "
                 "measurements of one point can differ, give the noise variance (noise=...)"
             )
+        raise TruvarError(
+            f"with noise 0 and so smooth a kernel the value here must be {known}, but {came} came; give the noise "
+            "variance (noise=...) or a rougher kernel, such as Matern with nu=2.5"
+        )
 
     def _grow(self) -> None:
         size = 2 * len(self._noise)

@@ -62,10 +62,17 @@ def run(
                 running[pool.submit(f, *_arguments(suggestion))] = suggestion
             if not running:
                 return reason or "nothing is left to do"
+            failure: BaseException | None = None
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                study.tell(running[future], future.result())
+                try:
+                    study.tell(running[future], future.result())
+                except Exception as error:  # the others that are done are told all the same
+                    failure = failure or error
+                    continue
                 del running[future]
                 progress(study)
+            if failure is not None:
+                raise failure
     finally:
         for suggestion in running.values():
             if suggestion in study.pending:

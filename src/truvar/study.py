@@ -163,7 +163,7 @@ class Study:
         value = number(y, "the measured value y")
         action = self._resolve(what, level, task)
         if noise is not None:
-            action = replace(action, noise=not_negative(noise, "noise"))
+            action = replace(action, noise=not_negative(noise, "noise"), noise_told=True)
         if cost is not None:
             action = replace(action, cost=not_negative(cost, "cost"))
         beta = self.epoch.beta

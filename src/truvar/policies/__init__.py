@@ -1,5 +1,7 @@
 """Decision rules: each is a score over the table of candidates."""
 
+from collections.abc import Callable
+
 from truvar.errors import TruvarError
 from truvar.policies.bamsoo import BaMSOO
 from truvar.policies.information import ES, MES, MRS, PES, SUR
@@ -7,7 +9,7 @@ from truvar.policies.myopic import EI, GCHK, PI, UCB, UCBPE, Random, Straddle, V
 from truvar.policies.seam import Policy, Proposes, Scene, Top
 from truvar.policies.truvar import TruVaR
 
-POLICIES: dict[str, type[Policy]] = {
+POLICIES: dict[str, Callable[..., Policy]] = {
     rule.__name__.lower(): rule
     for rule in (
         *(TruVaR, EI, PI, UCB, UCBPE, ES, PES, MRS, MES, BaMSOO),
@@ -30,7 +32,7 @@ def policy_named(policy: Policy | str) -> Policy:
         if name == "truvar":
             raise TruvarError("truvar divides by the cost as it is; leave out /cost")
         return POLICIES[name](per_cost=True)
-    if not hasattr(policy, "score"):
+    if isinstance(policy, type) or not hasattr(policy, "score"):
         raise TruvarError(f"policy must be a rule such as TruVaR() or its name, but it was {policy!r}")
     return policy
 

@@ -98,7 +98,7 @@ class Top:
     by: Literal["ucb", "ei"] = "ucb"
 
     def __post_init__(self) -> None:
-        if self.k < 1 or self.by not in ("ucb", "ei"):
+        if type(self.k) is not int or self.k < 1 or self.by not in ("ucb", "ei"):
             raise TruvarError(f"Top needs k >= 1 and by 'ucb' or 'ei', but it was k={self.k!r}, by={self.by!r}")
 
     def points(self, scene: Scene) -> Mask:
