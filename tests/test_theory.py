@@ -18,6 +18,7 @@ import truvar as tv
 from truvar.cli import main
 from truvar.confidence import Epoch, lemma_beta, rkhs_beta
 from truvar.loop import State
+from truvar.problem import _schedule
 from truvar.regions import Regions
 from truvar.report import summary
 from truvar.report.planner import bounds_summary, bounds_text, plot_plan
@@ -457,6 +458,14 @@ def test_what_else_lies_outside_of_the_theorem_is_named(goal, policy, reason):
     assert any(reason in void for void in said.cost_void)
 
 
+def test_an_engine_that_may_miss_the_best_choice_lies_outside_of_the_theorem(monkeypatch):
+    study = study_of(tv.Maximize(), policy=THEOREM)
+    monkeypatch.setattr(study._belief.engine, "tolerance", 0.02, raising=False)
+    said = study.result().certificate
+    assert said.regime == "outside"
+    assert said.cost_void == ("a choice may gain up to 0.02 less than the best, relatively",)
+
+
 def test_in_a_box_the_statement_speaks_of_representer_points():
     box = tv.Domain.box(x=(0, 1), y=(0, 1), representers=36)
     said = certificate_of(tv.Maximize(), steps=4, domain=box, policy=THEOREM)
@@ -506,6 +515,7 @@ def test_rkhs_beta_is_a_theorem_up_to_its_horizon():
     assert late.regime == "heuristic"
     assert late.shortfall > 1
     assert rkhs_beta(2.0, 5.0, 10, 0.1) == pytest.approx(8 + 1500 * log(100) ** 3)
+    assert _schedule({"rkhs": 3.0, "delta": 0.1, "horizon": 8}) == policy.beta
 
 
 def test_epsilon_is_about_one_point_and_accuracy_about_all_of_m():

@@ -157,6 +157,7 @@ class _Stop(Exception):
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
     print(f"{name}: {result.steps} measurements, cost {result.spent:.6g}; {result.reason or 'interrupted'}")
     print(f"  {result.certificate}")
+    print(f"  {result.certificate.regime}: {result.certificate.because}")
     if result.goal.level_set:
         print(f"  F1 against {column}: {result.f1(truth):.3f}")
     else:

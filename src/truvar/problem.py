@@ -235,7 +235,7 @@ def _policy(spec: Mapping[str, Any]) -> Policy:
 
 
 def _schedule(spec: Any) -> Schedule:
-    """beta = 9.0, or {log = 1.0}, {theorem = 0.1}, {rkhs = 5.0, delta = 0.1}."""
+    """beta = 9.0, or {log = 1.0}, {theorem = 0.1}, {rkhs = 5.0, delta = 0.1}, the last with a horizon if need be."""
     if isinstance(spec, (int, float)):
         return ConstantBeta(number(spec, "[policy] beta"))
     if isinstance(spec, Mapping):
@@ -243,8 +243,8 @@ def _schedule(spec: Any) -> Schedule:
             return LogBeta(spec["log"])
         if set(spec) == {"theorem"}:
             return TheoremBeta(spec["theorem"])
-        if set(spec) == {"rkhs", "delta"}:
-            return RKHSBeta(spec["rkhs"], spec["delta"])
+        if {"rkhs", "delta"} <= set(spec) <= {"rkhs", "delta", "horizon"}:
+            return RKHSBeta(spec["rkhs"], spec["delta"], spec.get("horizon", 1000))
     raise TruvarError(
         "[policy] beta must be a number, {log = 1.0}, {theorem = 0.1} or {rkhs = 5.0, delta = 0.1}, "
         f"but it was {spec!r}; give one of them"
