@@ -19,7 +19,7 @@ from truvar.actions import Candidates, Index
 from truvar.confidence import Confidence, LogBeta, Schedule
 from truvar.domain import Array
 from truvar.errors import TruvarError
-from truvar.policies.seam import Scene
+from truvar.policies.seam import Scene, incumbent
 from truvar.regions import LevelSet, Mask
 
 Serves = Literal["an optimum", "a level set", "any goal"]
@@ -42,6 +42,21 @@ def moments(scene: Scene, candidates: Candidates) -> tuple[Array, Array]:
     if candidates.where is None:
         return scene.goal.sign * posterior.predict(candidates.points)[0], sd
     return scene.goal.sign * posterior.mean[candidates.where], sd
+
+
+def to_beat(scene: Scene) -> float:
+    """The best value observed, in the goal's sense, with the posterior mean for those pending; before that, the prior
+    mean."""
+    return scene.once("to beat", lambda: _to_beat(scene))
+
+
+def _to_beat(scene: Scene) -> float:
+    pending = scene.visited[scene.posterior.told :]
+    pending = pending[of_target(scene, pending)]
+    if len(pending) == 0:
+        return incumbent(scene)
+    lies = scene.goal.sign * scene.posterior.predict(pending)[0]
+    return float(lies.max()) if scene.best_y is None else max(incumbent(scene), float(lies.max()))
 
 
 def of_target(scene: Scene, points: Array) -> Mask:

@@ -31,8 +31,8 @@ from truvar._engine.lookahead import Single
 from truvar.actions import Candidates, Index
 from truvar.confidence import RESOLUTION, Confidence, Schedule
 from truvar.domain import Array
-from truvar.policies.common import at_least, at_level, bookkeeping, moments, of_target, refuse, threshold
-from truvar.policies.seam import Scene, expected_improvement, incumbent
+from truvar.policies.common import at_least, at_level, bookkeeping, moments, of_target, refuse, threshold, to_beat
+from truvar.policies.seam import Scene, expected_improvement
 
 TILE = 8192  # candidates at a time
 EDGES = ndtri(np.arange(1, 8) / 8).astype(np.float32)  # between equally likely values of the surprise
@@ -101,7 +101,7 @@ def _representers(scene: Scene, count: int) -> Index:
     mean, sd = scene.moments
     if len(mean) <= count:
         return np.arange(len(mean))
-    improvement = expected_improvement(mean, sd, incumbent(scene))
+    improvement = expected_improvement(mean, sd, to_beat(scene))
     merit = np.log(improvement + np.finfo(float).tiny) + scene.rng.gumbel(size=len(mean))  # drawn without replacement
     merit[np.argmax(mean)] = np.inf
     return np.sort(np.argpartition(-merit, count)[:count])

@@ -3,7 +3,7 @@
 | papers | here | shape |
 |---|---|---|
 | mu_{t-1}(x), sigma_{t-1}(x) | `mean`, `sd`: in the goal's sense, so that high is good | (c,) |
-| xi_t, best value observed | `incumbent(scene)` | |
+| xi_t, best value observed | `to_beat(scene)` | |
 | beta_t of GP-UCB | `exploration(...)` | |
 | C_t(x) of Gotovos et al. | [`lower`, `upper`] | (c,) |
 | a_t(x), w_t(x) of Gotovos et al. | ambiguity and width of C_t(x) | (c,) |
@@ -34,8 +34,10 @@ from truvar.policies.common import (
     refuse,
     refuse_per_cost,
     threshold,
+    to_beat,
 )
-from truvar.policies.seam import Scene, expected_improvement, incumbent
+from truvar.policies.seam import Scene, expected_improvement
+from truvar.regions import Mask
 
 Exploration = float | Callable[[int, int], float] | None
 
@@ -80,7 +82,7 @@ class EI:
 
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         mean, sd = moments(scene, candidates)
-        return at_level(scene, candidates, self.level, expected_improvement(mean, sd, incumbent(scene) + self.margin))
+        return at_level(scene, candidates, self.level, expected_improvement(mean, sd, to_beat(scene) + self.margin))
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class PI:
 
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         mean, sd = moments(scene, candidates)
-        gap = mean - incumbent(scene) - self.margin
+        gap = mean - to_beat(scene) - self.margin
         with np.errstate(divide="ignore", invalid="ignore"):
             probability = np.where(sd > 0, ndtr(gap / sd), gap > 0)
         return at_level(scene, candidates, self.level, probability)
@@ -244,12 +246,19 @@ class GCHK:
             lower, upper = intersection((scene.lower[at], scene.upper[at]), (lower, upper))  # C_t
         goal = level_set(scene)
         least, greatest = goal.thresholds(scene.lower, scene.upper)
-        unclassified = (lower + self.epsilon <= greatest) & (upper - self.epsilon > least)
+
+        def unclassified(lower: Array, upper: Array) -> Mask:
+            return np.asarray((lower + self.epsilon <= greatest) & (upper - self.epsilon > least))
+
+        among = unclassified(lower, upper)
         if goal.threshold is not None:
-            gain = np.where(unclassified, np.minimum(upper - goal.threshold, goal.threshold - lower), 0.0)
+            gain = np.minimum(upper - goal.threshold, goal.threshold - lower)  # a_t
         else:
-            gain = np.where(unclassified | (upper >= scene.lower.max()), upper - lower, 0.0)
-        return at_level(scene, candidates, self.level, np.maximum(gain, 0.0))
+            gain = upper - lower  # w_t
+            among |= upper >= scene.lower.max()
+        if not unclassified(scene.lower, scene.upper).any():
+            among[:] = False
+        return at_level(scene, candidates, self.level, np.where(among, np.maximum(gain, 0.0), 0.0))
 
 
 @dataclass(frozen=True)
