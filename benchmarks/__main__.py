@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from benchmarks import accuracy, overhead, peers, rivals, runs, startup, step
+from benchmarks import accuracy, overhead, peers, rivals, runs, scaling, startup, step
 from benchmarks.measure import Row, machine, one_thread
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "step": step.rows,
     "runs": runs.rows,
     "peers": peers.rows,
+    "scaling": scaling.rows,
     "accuracy": accuracy.rows,
     "overhead": overhead.rows,
     "rivals": rivals.rows,

@@ -24,6 +24,12 @@ ROWS = {
         for variant in ("", "-fixed", "-tuned")
     ),
     *("peer-scikit-learn", "peer-gpytorch", "peer-botorch", "peer-jax"),
+    *(
+        f"{row}-{layout}-{goal}"
+        for row in (*(f"suggestion-{size}" for size in ("2.5k", "10k", "100k", "1M")), "memory-1M", "growth")
+        for layout in ("grid", "scattered")
+        for goal in ("optimum", "level-set")
+    ),
     *(f"{of}-{noise}" for of in ("variance", "mean") for noise in ("1e-06", "1e-10", "1e-10-long")),
     "study-overhead",
     *("rival-es", "rival-pes", "rival-mrs"),

@@ -1,0 +1,162 @@
+"""Time and memory per suggestion from 2,500 to 1,000,000 points, on grids and scattered, and how they grow.
+
+Every run has a process of its own, so that its peak of memory is its own:
+
+    python -m benchmarks.scaling 100000 scattered level-set 100
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from math import isqrt
+
+import numpy as np
+
+import truvar as tv
+from benchmarks.cases import LENGTHSCALE, Array
+from benchmarks.measure import Row, Stopwatch, Target, at_most, median, one_thread
+from truvar.kernels import covariance_function, named_kernel
+
+SIZES = {2_500: "2.5k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}
+LAYOUTS = ("grid", "scattered")
+GOALS = ("optimum", "level-set")
+STEPS = 100
+NOISE = 1e-6
+THRESHOLD = 1.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run took. Seconds are of processor time, per suggestion, told and all; `wall` is the wall clock's."""
+
+    points: int
+    steps: int
+    first: float
+    median: float
+    slowest: float
+    wall: float
+    memory_gb: float  # the peak of the process
+    engine: str
+    certificate: float  # the worst over the run: no candidate was better by more than this share
+
+
+def rows(quick: bool) -> list[Row]:
+    sizes = {100: "2.5k", 144: "10k", 196: "100k", 256: "1M"} if quick else SIZES
+    found = []
+    for layout in LAYOUTS:
+        for goal in GOALS:
+            runs = [measured(n, layout, goal, 4 if quick else STEPS, quick) for n in sizes]
+            for run, size in zip(runs, sizes.values(), strict=True):
+                found += _rows(run, size, layout, goal)
+            seconds = np.log([run.median for run in runs])
+            exponent = np.polyfit(np.log([run.points for run in runs]), seconds, 1)[0]
+            what = f"growth of the time per suggestion, {layout}, {goal}: exponent of N"
+            found.append(Row(f"growth-{layout}-{goal}", what, float(exponent), "", None, "fitted to the four sizes"))
+    return found
+
+
+def _rows(run: Run, size: str, layout: str, goal: str) -> list[Row]:
+    limits: dict[str, Target] = {"100k": at_most(1.0), "1M": at_most(1.0)}
+    exact = "exact" if run.certificate <= 1e-9 else f"within {100 * run.certificate:.2g} % of the best"
+    note = (
+        f"{run.engine} engine, {exact}; {run.steps} steps, first {run.first:.2g} s, slowest {run.slowest:.2g} s, "
+        f"median by the wall clock {run.wall:.2g} s; {run.memory_gb:.2g} GB at most"
+    )
+    what = f"suggestion, N={run.points}, {layout}, {goal}"
+    found = [Row(f"suggestion-{size}-{layout}-{goal}", what, run.median, "s", limits.get(size), note)]
+    if size == "1M":
+        what = f"memory, N={run.points}, {layout}, {goal}, t = {run.steps}"
+        found.append(
+            Row(f"memory-{size}-{layout}-{goal}", what, run.memory_gb, "GB", at_most(8.0), "peak of the process")
+        )
+    return found
+
+
+def measured(n: int, layout: str, goal: str, steps: int, here: bool) -> Run:
+    """A run in a process of its own, or `here`."""
+    if here:
+        return run(n, layout, goal, steps)
+    command = [sys.executable, "-m", "benchmarks.scaling", str(n), layout, goal, str(steps)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[1:])} failed:\n{done.stderr}")
+    return Run(**json.loads(done.stdout))
+
+
+def run(n: int, layout: str, goal: str, steps: int) -> Run:
+    """Asks and tells `steps` times, or until the study is finished."""
+    domain = _domain(n, layout)
+    truth = _function(domain.points)
+    study = tv.Study(
+        domain,
+        tv.Maximize() if goal == "optimum" else tv.LevelSet(THRESHOLD),
+        kernel=named_kernel("rbf", [LENGTHSCALE, LENGTHSCALE]),
+        mean=0.0,
+        noise=NOISE,
+    )
+    rng = np.random.default_rng(0)
+    taken, wall, worst = [], [], 0.0
+    while study.steps < steps and study.finished is None:
+        start = time.perf_counter()
+        try:
+            with Stopwatch() as asking:
+                suggestion = study.ask()
+        except tv.Finished:
+            break
+        y = float(truth[suggestion.index or 0] + np.sqrt(NOISE) * rng.standard_normal())
+        with Stopwatch() as telling:
+            study.tell(suggestion, y)
+        wall.append(time.perf_counter() - start)
+        taken.append(asking.seconds + telling.seconds)
+        worst = max(worst, getattr(study._belief.engine, "certificate", 0.0))
+    return Run(
+        points=len(domain),
+        steps=study.steps,
+        first=taken[0],
+        median=median(taken),
+        slowest=max(taken[1:]),
+        wall=median(wall),
+        memory_gb=_peak_gb(),
+        engine=study._belief.engine.name,
+        certificate=worst,
+    )
+
+
+def _domain(n: int, layout: str) -> tv.Domain:
+    if layout == "grid":
+        rows = max(divisor for divisor in range(1, isqrt(n) + 1) if n % divisor == 0)
+        return tv.Domain.grid(x=np.linspace(0, 1, rows), y=np.linspace(0, 1, n // rows))
+    import pandas as pd
+
+    points = np.random.default_rng(1).random((n, 2))
+    return tv.Domain.table(pd.DataFrame(points, columns=["x", "y"]))
+
+
+def _function(points: Array) -> Array:
+    """The paper's synthetic function, as in `cases.optimum`, a part of the points at a time."""
+    rng = np.random.default_rng(0)
+    k = covariance_function(named_kernel("rbf", [LENGTHSCALE, LENGTHSCALE]))
+    knots = rng.random((200, 2))
+    gram = k(knots, knots) + 1e-8 * np.eye(len(knots))
+    weights = np.linalg.solve(gram, np.linalg.cholesky(gram) @ rng.standard_normal(len(knots)))
+    parts = np.array_split(points, max(1, len(points) // 10_000))
+    return np.concatenate([k(part, knots) @ weights for part in parts])
+
+
+def _peak_gb() -> float:
+    """The most memory that this process has had; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0.0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+if __name__ == "__main__":
+    with one_thread():
+        print(json.dumps(asdict(run(int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))))
