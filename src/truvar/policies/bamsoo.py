@@ -28,7 +28,7 @@ from truvar.actions import Candidates, Index
 from truvar.confidence import Confidence, Schedule, bounds
 from truvar.domain import SAME_POINT, Array
 from truvar.errors import TruvarError
-from truvar.policies.common import at_level, bookkeeping, of_target, refuse
+from truvar.policies.common import at_level, bookkeeping, moments, of_target, refuse
 from truvar.policies.seam import Scene
 from truvar.regions import Mask
 
@@ -97,6 +97,7 @@ class Tree:
     best: float = -np.inf  # f^+
     cells: int = 0  # N
     expansions: int = 0  # n
+    known: dict[bytes, tuple[Array, Array, bool]] = field(default_factory=dict)  # of points: mean, variance, visited
 
 
 def next_point(scene: Scene, eta: float) -> Array | None:
@@ -124,34 +125,34 @@ def next_point(scene: Scene, eta: float) -> Array | None:
 
 def _enter(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
     """Puts cells into the tree, each with its value; returns the point of the first that must be measured instead."""
-    if not cells:
-        return None
     if len(tree.leaves) <= depth:
         tree.leaves.append([])
-    scene = tree.scene
-    points = np.stack([cell.point for cell in cells])
-    mean, variance = _moments(scene, points)
-    visited = _visited(scene, points)
-    for i, cell in enumerate(cells):
+    for cell in cells:
         tree.cells += 1
-        lower, upper = bounds(mean[i], variance[i], 2 * log(pi**2 * tree.cells**2 / (6 * tree.eta)))
-        if not visited[i] and upper >= tree.best:
+        if cell.point.tobytes() not in tree.known:
+            _look_up(tree, cells)
+        mean, variance, visited = tree.known[cell.point.tobytes()]
+        lower, upper = bounds(mean, variance, 2 * log(pi**2 * tree.cells**2 / (6 * tree.eta)))  # L_N, U_N
+        if not visited and upper >= tree.best:
             return cell.point
-        value = float(mean[i] if visited[i] else lower)
+        value = float(mean if visited else lower)
         tree.best = max(tree.best, value)
         tree.leaves[depth].append((value, cell))
     return None
 
 
-def _moments(scene: Scene, points: Array) -> tuple[Array, Array]:
-    """Mean, in the goal's sense, and variance at points (q, d) of the target."""
-    sites = np.zeros((len(points), scene.posterior.sites.shape[1]))
-    sites[:, : points.shape[1]] = points
-    mean, variance = scene.posterior.predict(sites)
-    if scene.posterior.rows > scene.posterior.told:
-        ones = np.ones((len(points), 1))
-        variance = scene.posterior.candidate_variance(Candidates(sites, ones, ones, None))
-    return scene.goal.sign * mean, variance
+def _look_up(tree: Tree, cells: list[Cell]) -> None:
+    """What is known at the points of cells, of their children and of those children: many at once are cheaper."""
+    scene = tree.scene
+    children = [child for cell in cells for child in _split(scene, cell)]
+    brood = [*cells, *children, *(grandchild for child in children for grandchild in _split(scene, child))]
+    points = np.stack([cell.point for cell in brood])
+    sites, ones = np.zeros((len(points), scene.posterior.sites.shape[1])), np.ones((len(points), 1))
+    sites[:, : points.shape[1]] = points  # of the target
+    mean, sd = moments(scene, Candidates(sites, ones, ones, None))
+    visited = _visited(scene, points)
+    for i, cell in enumerate(brood):
+        tree.known[cell.point.tobytes()] = mean[i, ...], sd[i, ...] ** 2, bool(visited[i])
 
 
 def _visited(scene: Scene, points: Array) -> Mask:

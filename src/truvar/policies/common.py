@@ -38,10 +38,13 @@ def bookkeeping(beta: Schedule | None) -> Confidence:
 def moments(scene: Scene, candidates: Candidates) -> tuple[Array, Array]:
     """Mean (c,), in the goal's sense, and standard deviation (c,) of f at the candidates, given what is pending too."""
     posterior = scene.posterior
-    sd = np.sqrt(posterior.candidate_variance(candidates))
-    if candidates.where is None:
-        return scene.goal.sign * posterior.predict(candidates.points)[0], sd
-    return scene.goal.sign * posterior.mean[candidates.where], sd
+    if candidates.where is not None:
+        mean, variance = posterior.mean[candidates.where], posterior.pending_variance[candidates.where]
+    else:
+        mean, variance = posterior.predict(candidates.points)
+        if posterior.rows > posterior.told:  # some are pending
+            variance = posterior.candidate_variance(candidates)
+    return scene.goal.sign * mean, np.sqrt(variance)
 
 
 def to_beat(scene: Scene) -> float:
