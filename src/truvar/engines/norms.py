@@ -124,18 +124,24 @@ class Cells:
         """`points` (n, d), in length-scales."""
         axes = np.argsort(-np.ptp(points, axis=0), kind="stable")[:3]
         self._members = _tiled(points, np.arange(len(points)), axes)
-        self._sizes = np.array([len(cell) for cell in self._members])
         self._centres = np.stack([points[cell].mean(axis=0) for cell in self._members])
         self.of = np.empty(len(points), np.intp)  # the cell of every target
         for cell, members in enumerate(self._members):
             self.of[members] = cell
 
-    def near(self, cell: int, count: int) -> Index:
-        """The members of the cells nearest to a cell, at least `count` in all, in ascending order."""
+    def near(self, cell: int, count: int, wanted: Mask, sizes: Index) -> Index:
+        """The wanted targets in the cells nearest to a cell, about `count` of them; `sizes` says how many each has."""
         distance = ((self._centres - self._centres[cell]) ** 2).sum(axis=1)
-        order = np.argsort(distance)
-        enough = int(np.searchsorted(np.cumsum(self._sizes[order]), count)) + 1
-        return np.sort(np.concatenate([self._members[i] for i in order[:enough]]))
+        few = min(4 * count // CELL + 1, len(distance) - 1)
+        order = np.argpartition(distance, few)[: few + 1]
+        order = order[np.argsort(distance[order])]
+        enough = int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1
+        near = np.concatenate([self._members[i] for i in order[:enough]])
+        return np.asarray(near[wanted[near]])
+
+    def sizes(self, wanted: Mask) -> Index:
+        """How many of the wanted targets each cell has."""
+        return np.bincount(self.of[wanted], minlength=len(self._members))
 
 
 def _tiled(points: Array, members: Index, axes: Index) -> list[Index]:

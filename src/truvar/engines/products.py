@@ -40,7 +40,7 @@ EVEN = 1e-12  # an axis is evenly spaced if no value is off by more than this sh
 TAPS = 6  # nodes per axis that a point is interpolated from
 LEBESGUE = 356 / 256  # the largest sum of their weights' magnitudes
 REMAINDER = (15 / 8) ** 2 / 720  # of interpolation, times the sixth derivative: max |(s+2)(s+1)s(s-1)(s-2)(s-3)| / 6!
-INTERPOLATED = 1e-4  # the worst error, as a share of the prior variance, that interpolation is used with
+INTERPOLATED, FINE = 1e-4, 1e-11  # the worst error, as a share of the prior variance, that is used; and the best
 PIVOTS = 32  # of a low-rank factor, found at a time
 FACTOR_BYTES = 2 << 30
 FACTOR_RANK = 1024
@@ -121,10 +121,11 @@ class Convolution:
         """Padding is added, and cut away, axis by axis: half of it is never transformed."""
         last = len(self.shape) - 1
         waves = fft.rfft(weights, n=self._padded[last], axis=last)
-        for axis in reversed(range(last)):
+        others = [axis for axis in range(last) if self._padded[axis] > 1]
+        for axis in reversed(others):
             waves = fft.fft(waves, n=self._padded[axis], axis=axis, overwrite_x=True)
         waves *= self._spectrum
-        for axis in range(last):
+        for axis in others:
             waves = fft.ifft(waves, axis=axis, overwrite_x=True)
             waves = waves[(slice(None),) * axis + (slice(self.shape[axis]),)]
         out = fft.irfft(waves, n=self._padded[last], axis=last, overwrite_x=True)
@@ -188,6 +189,8 @@ class Interpolated:
         self._between, self._variance = between, form.variance
         self._smoothness, self._ratio, self._dims = form.smoothness, ratio, points.shape[1]
         position = (points - points.min(axis=0)) / ratio
+        self._order = np.lexsort(np.floor(position).T[::-1])  # neighbours in memory are neighbours on the grid
+        position = position[self._order]
         corner = np.floor(position).astype(np.intp)
         self._shape = (1,) * (3 - self._dims) + tuple(corner.max(axis=0) + TAPS)
         taps = [_weights(position[:, k] - corner[:, k]) for k in range(self._dims)]
@@ -224,9 +227,10 @@ class Interpolated:
 
     def _product(self, convolution: Convolution, weights: Array) -> tuple[Array, float]:
         grid = np.zeros(self._shape)
-        compiled.spread(weights, self._corner, self._slow, self._middle, self._fast, grid)
-        out = np.empty(len(weights))
-        compiled.gather(convolution(grid), self._corner, self._slow, self._middle, self._fast, out)
+        compiled.spread(weights[self._order], self._corner, self._slow, self._middle, self._fast, grid)
+        sorted_out, out = np.empty(len(weights)), np.empty(len(weights))
+        compiled.gather(convolution(grid), self._corner, self._slow, self._middle, self._fast, sorted_out)
+        out[self._order] = sorted_out
         return out, float(np.linalg.norm(grid))
 
 
@@ -257,7 +261,7 @@ def _spacing(smoothness: int, extents: Array, count: int) -> float | None:
     most = min(max(4 * count, 1 << 18), 1 << 23)
     ratio = 0.5
     while (
-        interpolation_error(smoothness, ratio, dims) > EXHAUSTED
+        interpolation_error(smoothness, ratio, dims) > FINE
         and float(np.prod(2 * (1.25 * extents / ratio + TAPS))) <= most
     ):
         ratio /= 1.25
