@@ -70,6 +70,17 @@ VARIATIONS = (
     ("sec:variations", "supp. A continuous domains"),
     ("sec:variations", "supp. A batch setting"),
 )
+RIVALS = (
+    ("unlabelled", "supp. B GCHK"),
+    ("sec:numerical", "sec. 4 beta^(1/2) = 3 of GCHK"),
+    ("unlabelled", "supp. B straddle heuristic"),
+    ("unlabelled", "supp. B maximum variance"),
+    ("unlabelled", "supp. B expected improvement"),
+    ("unlabelled", "supp. B GP-UCB"),
+    ("sec:numerical", "sec. 4 beta of GP-UCB divided by five"),
+    ("unlabelled", "supp. B entropy search"),
+    ("unlabelled", "supp. B minimum regret search"),
+)
 COMPUTATION = (
     ("unlabelled", "eq. (18) reduction of the variance"),
     ("eq:var_eq", "eq. (19) variance of the candidate"),
@@ -91,7 +102,7 @@ THEORY = (
     ("eq:greedy_bound", "eq. (25) greedy gain per cost"),
     ("eq:simplified", "eq. (37) simplified corollary"),
 )
-ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *COMPUTATION, *THEORY)
+ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *RIVALS, *COMPUTATION, *THEORY)
 
 
 RULE = re.compile(r"\|[\s:|]*-[\s:|-]*\|")  # the line under the head of a table

@@ -83,8 +83,9 @@ class Cell:
 
     corner: Array  # (d,)
     size: Array  # (d,)
-    inside: Index | None  # the points of a finite domain in it
     point: Array  # (d,), in the user's units
+    inside: Index | None = None  # the points of a finite domain in it
+    site: int | None = None  # and which of them `point` is
 
 
 @dataclass
@@ -142,14 +143,18 @@ def _enter(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
 
 
 def _look_up(tree: Tree, cells: list[Cell]) -> None:
-    """What is known at the points of cells, of their children and of those children: many at once are cheaper."""
-    scene = tree.scene
-    children = [child for cell in cells for child in _split(scene, cell)]
-    brood = [*cells, *children, *(grandchild for child in children for grandchild in _split(scene, child))]
+    """What is known at the points of cells; in a box also of their children and of those children, since many at once
+    are cheaper."""
+    scene, brood, where = tree.scene, list(cells), None
+    if scene.domain.continuous:
+        children = [child for cell in cells for child in _split(scene, cell)]
+        brood += children + [grandchild for child in children for grandchild in _split(scene, child)]
+    else:
+        where = np.array([cell.site for cell in cells])
     points = np.stack([cell.point for cell in brood])
     sites, ones = np.zeros((len(points), scene.posterior.sites.shape[1])), np.ones((len(points), 1))
     sites[:, : points.shape[1]] = points  # of the target
-    mean, sd = moments(scene, Candidates(sites, ones, ones, None))
+    mean, sd = moments(scene, Candidates(sites, ones, ones, where))
     visited = _visited(scene, points)
     for i, cell in enumerate(brood):
         tree.known[cell.point.tobytes()] = mean[i, ...], sd[i, ...] ** 2, bool(visited[i])
@@ -190,8 +195,8 @@ def _cell(scene: Scene, corner: Array, size: Array, inside: Index | None) -> Ite
     """The cell with its point; none if it holds no point of a finite domain."""
     centre = scene.domain.bounds[:, 0] + (corner + size / 2) * scene.domain.extent
     if inside is None:
-        yield Cell(corner, size, None, centre)
+        yield Cell(corner, size, centre)
     elif len(inside):
         points = scene.domain.points[inside]
-        nearest = np.argmin((((points - centre) / scene.domain.extent) ** 2).sum(axis=1))
-        yield Cell(corner, size, inside, points[nearest])
+        nearest = int(np.argmin((((points - centre) / scene.domain.extent) ** 2).sum(axis=1)))
+        yield Cell(corner, size, points[nearest], inside, int(inside[nearest]))
