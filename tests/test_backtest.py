@@ -206,3 +206,23 @@ def test_a_name_with_cost_behind_it_divides_by_the_cost() -> None:
         policy_named("truvar/cost")
     with pytest.raises(tv.TruvarError, match="'gchk/time'"):
         policy_named("gchk/time")
+
+
+def test_kept_runs_are_not_used_for_a_table_with_other_costs(folder: Path) -> None:
+    frame = pd.read_csv(folder / "hill.csv").assign(price=1.0)
+    spec = {**SPEC, "cost": {"column": "price"}}
+    for price in (1.0, 4.0):
+        frame.assign(price=price).to_csv(folder / "hill.csv", index=False)
+        problem = problem_from_dict(spec, folder)
+        result = backtest(problem, "height", ["truvar"], replicates=1, budget=8, folder=folder / "kept")
+        assert len(result.curves) == 8 / price
+
+
+def test_a_rule_that_does_not_suit_the_goal_is_refused_before_anything_runs(folder: Path) -> None:
+    seen: list[int] = []
+    with pytest.raises(tv.TruvarError, match="EI is for an optimum"):
+        backtest(
+            problem_from_dict(SPEC, folder), "height", ["truvar", "ei"], replicates=1, budget=8,
+            progress=lambda done, total: seen.append(done),
+        )  # fmt: skip
+    assert seen == []

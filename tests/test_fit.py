@@ -326,7 +326,7 @@ def test_what_is_learned_online_is_the_fit_to_what_was_told() -> None:
 def test_with_a_learned_model_m_is_recomputed_from_the_whole_domain(goal: Any) -> None:
     """Three values that hardly differ make a narrow model, which rules points out; three that do make it wide again."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 30))
-    study = tv.Study(domain, goal, kernel=tv.Learned("rbf", every=3, restarts=1), noise=1e-6)
+    study = tv.Study(domain, goal, kernel=tv.Learned("rbf", every=3, least=0, restarts=1), noise=1e-6)
     sizes = []
     for x, y in ((0.0, 0.0), (0.5, 0.02), (1.0, 0.1), (0.25, 3.0), (0.75, -3.0), (0.6, 1.0)):
         study.tell({"x": x}, y)
@@ -381,3 +381,18 @@ def test_the_same_seed_learns_the_same() -> None:
         return hyper_of(study)
 
     assert learned(2) == learned(2)
+
+
+def test_training_data_of_unknown_noise_do_not_give_tiny_length_scales() -> None:
+    rng = np.random.default_rng(3)
+    points = rng.uniform(size=(60, 1))
+    truth = RBF(0.3)(points) + 1e-10 * np.eye(60)
+    values = np.linalg.cholesky(truth) @ rng.standard_normal(60) + 0.5 * rng.standard_normal(60)
+    frame = pd.DataFrame({"x": points[:, 0], "value": values})
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 20))
+    scales = []
+    for noise in (0.25, np.float32(0.25), np.full(20, 0.25), lambda x: np.full(len(x), 0.25)):
+        study = tv.Study(domain, tv.Maximize(), kernel=ConstantKernel(1.0) * RBF(0.5), mean=0.0, noise=noise)
+        scales.append(float(study.fit(frame).kernel.k2.length_scale))
+    assert min(scales) > 0.1
+    assert max(scales) < 1.0

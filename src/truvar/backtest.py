@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,9 @@ def backtest(
     if replicates < 1 or jobs < 1:
         raise TruvarError(f"replicates and jobs must be at least 1, but they were {replicates!r} and {jobs!r}")
     values = truth_column(problem.domain, truth)
+    for rule in rules.values():
+        study = problem.study(policy=rule)
+        rule.places(study.scene(), study.candidates())  # a rule that does not suit the problem is refused now
     runs = [
         _Run(problem, name, rule, values, float(spend), (seed, r))
         for r in range(replicates)
@@ -190,7 +194,11 @@ class _Run:
         """What the result depends on, as a name for it."""
         facts = [self.problem.to_dict(), self.name, repr(self.rule), self.budget, self.seed]
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
-        digest.update(np.ascontiguousarray(self.problem.domain.points).tobytes() + self.truth.tobytes())
+        study = self.problem.study()
+        table = study.candidates()
+        for array in (table.points, table.noise, table.cost, self.truth):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(f"{study.kernel!r} {version('truvar')}".encode())  # the kernel may come from a file of its own
         return digest.hexdigest()[:24]
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -113,13 +115,13 @@ class Belief:
     def fit(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Learns kernel and mean (and noise, if it is to be learned) from another data set, and takes them as known."""
         points, values = training_data(frame, self.domain.columns, value)
-        constant = isinstance(self.noise, int | float)
-        noise = float(self.noise) if isinstance(self.noise, int | float) else 0.0
+        given: Any = self.noise
+        noise = float(given) if isinstance(given, Real) else None  # a column or function says nothing of other data
         if self.learned is None:
             model = fit_kernel(self.kernel, points, values, noise, self.mean, self.seed)
         else:
-            family = replace(self.learned, noise=self.learned.noise or not constant)
-            model = fit(family, points, values, noise, self.domain.extent, self.mean, self.seed)
+            family = replace(self.learned, noise=self.learned.noise or noise is None)
+            model = fit(family, points, values, noise or 0.0, self.domain.extent, self.mean, self.seed)
             if self.learned.noise:
                 self._set_noise(model)
         self.kernel, self.mean, self.learned = model.kernel, model.mean, None
@@ -242,7 +244,9 @@ class Belief:
         if self._fitted:
             nested = self.policy.confidence.intersect and goal.monotone and not self.is_learned
             self.state = loop.update(self.posterior, goal, self.policy, self.state, self._epoch_start, nested)
-        else:
+        if self.learned is not None and len(self.told) < self.learned.least and self.end is not None:
+            self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
+        if not self._fitted:
             self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
 
     def _rebuild(self, pending: Sequence[Action]) -> None:

@@ -52,7 +52,7 @@ def truncated_reduction(
         for tile, covariance in covariance_tiles(engine, active, candidates):
             compiled.truncated_sums(covariance, e[active], d[tile], sums[tile])
     elif only_best:
-        worth = np.divide(1.0, d * candidates.cost, out=np.zeros_like(d), where=d > 0)
+        worth = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0) / candidates.cost
         sums = engine.best_sums(active, e[active], d, worth)
     else:
         sums = engine.sums(active, e[active], d)

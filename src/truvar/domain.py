@@ -52,7 +52,7 @@ class Domain:
     # -- ways to make one ------------------------------------------------------------------------------------------
 
     @classmethod
-    def grid(cls, **axes: ArrayLike) -> Domain:
+    def grid(cls, /, **axes: ArrayLike) -> Domain:
         """Every combination of the values of the named axes: `Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3])`."""
         if not axes:
             raise TruvarError("a grid needs at least one axis, for example Domain.grid(x=np.linspace(0, 1, 50))")
@@ -82,7 +82,7 @@ class Domain:
         return domain
 
     @classmethod
-    def box(cls, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float]) -> Domain:
+    def box(cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float]) -> Domain:
         """A continuous box: `Domain.box(x=(0, 1), y=(0, 1))`. Sums over it run over `representers` points:
         a grid in one and two dimensions, scrambled Sobol points above."""
         if not intervals:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from truvar._engine.threads import blas_in_one_thread
 from truvar.domain import Array, number_column, whole_number
@@ -34,10 +34,17 @@ NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
 
 @dataclass(frozen=True)
 class Learned:
-    """A kernel family whose hyperparameters are learned from the measurements, every `every` of them."""
+    """A kernel family whose hyperparameters are learned from the measurements.
+
+    every     how many values are told between two fits
+    least     values before which no study is called finished, however sure a fit to fewer may be
+    noise     the noise variance is learned too (as it always is where none is given)
+    restarts  starts of the search for the best hyperparameters
+    """
 
     kernel: str = "matern52"
     every: int = 3
+    least: int = 10
     noise: bool = False
     restarts: int = 4
 
@@ -47,6 +54,7 @@ class Learned:
                 f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {self.kernel!r}; take one of them"
             )
         whole_number(self.every, "every", least=1)
+        whole_number(self.least, "least", least=0)
         whole_number(self.restarts, "restarts", least=1)
 
 
@@ -153,17 +161,25 @@ class _Likelihood:
 
 
 def fit_kernel(
-    kernel: Kernel, points: Array, values: Array, noise: Array | float, mean: float | None, seed: int
+    kernel: Kernel, points: Array, values: Array, noise: float | None, mean: float | None, seed: int
 ) -> Model:
-    """The same for a kernel of the user's own, within its bounds, by scikit-learn's maximum likelihood."""
+    """The same for a kernel of the user's own, within its bounds, by scikit-learn's maximum likelihood. `noise` None:
+    that of the values is learned along with the kernel."""
     from sklearn.gaussian_process import GaussianProcessRegressor
 
+    variance = max(float(np.var(values)), 1e-300)
     centre = float(np.mean(values)) if mean is None else mean
-    alpha = np.broadcast_to(np.asarray(noise, dtype=float), values.shape) + JITTER * max(float(np.var(values)), 1e-300)
-    regressor = GaussianProcessRegressor(kernel, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
+    whole = kernel if noise is not None else kernel + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
+    alpha = (noise or 0.0) + JITTER * variance
+    regressor = GaussianProcessRegressor(whole, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
     with blas_in_one_thread():
         regressor.fit(points, values - centre)
-    return Model(regressor.kernel_, centre, None, float(regressor.log_marginal_likelihood_value_))
+        fitted = regressor.kernel_ if noise is not None else regressor.kernel_.k1
+        if mean is None:
+            covariance = regressor.kernel_(points) + alpha * np.eye(len(values))
+            ones = cho_solve(cho_factor(covariance, lower=True), np.ones(len(values)))
+            centre = float(ones @ values / ones.sum())
+    return Model(fitted, centre, None, float(regressor.log_marginal_likelihood_value_))
 
 
 def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truvar.actions import Candidates
+from truvar.actions import Candidates, Index
 from truvar.confidence import RESOLUTION, Epoch, EpochStart, bounds, intersection
 from truvar.domain import Array
 from truvar.policies.seam import Policy, Scene
@@ -32,6 +32,10 @@ class State:
     upper: Array  # u_t
     epoch: Epoch  # i, eta_(i), beta_(i), t_(i)
 
+    def __post_init__(self) -> None:
+        for bound in (self.lower, self.upper):
+            bound.setflags(write=False)  # results share them
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -51,8 +55,14 @@ def begin(posterior: Posterior, policy: Policy, n: int, start: StartOfEpoch) -> 
 
 
 def choose(scene: Scene, policy: Policy, candidates: Candidates) -> Choice | None:
-    """Algorithm 1, line 3: the candidate with the highest score, eq. (3); None where nothing is gained."""
+    """Algorithm 1, line 3: the candidate with the highest score, eq. (3); None where nothing is gained. Where the
+    places that a rule keeps to gain nothing, all are looked at."""
     places = policy.places(scene, candidates)
+    choice = _highest(scene, policy, candidates, places)
+    return _highest(scene, policy, candidates, None) if choice is None and places is not None else choice
+
+
+def _highest(scene: Scene, policy: Policy, candidates: Candidates, places: Index | None) -> Choice | None:
     table = candidates if places is None else candidates.take(places)
     gains = policy.score(replace(scene, only_best=True), table)
     scores = (gains / table.cost if policy.per_cost else gains).ravel()

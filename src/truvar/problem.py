@@ -110,6 +110,8 @@ def problem_from_dict(spec: Mapping[str, Any], folder: str | Path = ".", name: s
     problem._unfitted()  # a mistake anywhere shows now
     model = spec.get("model", {})
     if "training" in model:
+        if "value" in model:
+            _kind(model["value"], str, "[model] value", "the name of a column")
         training_data(read_csv(folder / model["training"]), problem.domain.columns, model.get("value"))
     if model.get("learn_noise") is False and not spec.get("noise"):
         raise TruvarError("[model] learn_noise = false needs a known noise, but there is no [noise]; give its variance")
@@ -129,13 +131,16 @@ def _domain(spec: Mapping[str, Any], folder: Path) -> Domain:
     example = "{x = [0, 1]}" if kind == "box" else "{x = [0, 1, 50]}"
     axes = _kind(spec[kind], Mapping, f"[domain] {kind}", f"a table of columns such as {example}")
     if kind == "box":
+        for name in ("representers", "seed"):
+            if name in axes:
+                raise TruvarError(f"a column of a box cannot be called {name!r}, which is an option; rename it")
         return Domain.box(**{key: spec[key] for key in ("representers",) if key in spec}, **axes)
     return Domain.grid(**{name: _axis(name, axis) for name, axis in axes.items()})
 
 
 def _axis(name: str, axis: Any) -> Any:
     """[low, high, count] as in the file."""
-    if not (isinstance(axis, list) and len(axis) == 3 and isinstance(axis[2], int) and axis[2] > 0):
+    if not (isinstance(axis, list) and len(axis) == 3 and type(axis[2]) is int and axis[2] > 0):
         raise TruvarError(
             f"grid axis {name!r} must be [low, high, number of points] such as [0, 1, 50], but it was {axis!r}; mend it"
         )
@@ -171,7 +176,7 @@ def _kernel(spec: Mapping[str, Any], d: int) -> Any:
                 "or neither to learn them"
             )
         return Learned(name, every=spec.get("refit_every", Learned.every), noise=learn_noise)
-    for key in ("refit_every", "learn_noise"):
+    for key in ("refit_every", "learn_noise", "training"):
         if key in spec:
             raise TruvarError(f"[model] {key} is for a model to be learned, but lengthscales came too; leave out one")
     scales = spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]

@@ -32,6 +32,10 @@ class Regions:
     above: Mask  # H
     below: Mask  # L
 
+    def __post_init__(self) -> None:
+        for mask in (self.potential, self.above, self.below):
+            mask.setflags(write=False)  # results share them
+
     @staticmethod
     def unknown(n: int) -> Regions:
         """Before anything is known: M = D."""

@@ -80,7 +80,8 @@ class Result:
 
     @property
     def classification(self) -> Mask | None:
-        """The paper's report for a level set: posterior mean >= h. H and L are the part of it that is certified."""
+        """The paper's report for a level set: posterior mean >= h. H and L were decided by the bounds of the step at
+        which each point was classified and, with monotone M, stay, even where mean or bounds of now say otherwise."""
         return None if self.threshold is None else self.mean >= self.threshold
 
     def f1(self, truth: ArrayLike) -> float:
@@ -131,10 +132,15 @@ class Result:
         return values
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per point: coordinates, mean, sd, lower, upper, and class: above, below or open."""
+        """One row per point: coordinates, mean, sd, lower, upper, and class: above, below or open.
+
+        A name that a coordinate has already gets an underscore behind it.
+        """
         frame = self.domain.to_frame()
-        frame["mean"], frame["sd"], frame["lower"], frame["upper"] = self.mean, self.sd, self.lower, self.upper
-        frame["class"] = np.select([self.above, self.below], ["above", "below"], "open")
+        kind = np.select([self.above, self.below], ["above", "below"], "open")
+        columns = {"mean": self.mean, "sd": self.sd, "lower": self.lower, "upper": self.upper, "class": kind}
+        for name, values in columns.items():
+            frame[f"{name}_" if name in self.domain.columns else name] = values
         return frame
 
     def to_dict(self) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def limit_reached(study: Study, budget: float | None, steps: int | None, epsilon
         return f"the budget of {budget:g} is spent"
     if steps is not None and study.steps >= steps:
         return f"{steps} measurements are made"
-    if epsilon is not None and study.steps > 0 and study.result().epsilon <= epsilon:
+    if epsilon is not None and study.steps > 0 and study.epsilon <= epsilon:
         return f"epsilon is down to {epsilon:g}"
     return None
 

@@ -21,7 +21,7 @@ from truvar.domain import Array, Domain, as_table, number, whole_number
 from truvar.engines import EngineLike
 from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned, Model
-from truvar.policies import Policy, policy_named
+from truvar.policies import Policy, Scene, policy_named
 from truvar.regions import Goal
 from truvar.result import Best, Result, Suggestion
 from truvar.theory import Grounds, Setting, certify
@@ -139,10 +139,13 @@ class Study:
         """The table of what can be done next: places, noise, cost."""
         return self._belief.actions.candidates(self._last)
 
+    def scene(self) -> Scene:
+        """What the policy sees."""
+        return self._belief.scene(self._next_id)
+
     def gains(self) -> Array:
         """The gain of every candidate, in the order of the table's flat rows (place-major, level-minor)."""
-        scene = self._belief.scene(self._next_id)
-        return self.policy.score(scene, self.candidates()).ravel()
+        return self.policy.score(self.scene(), self.candidates()).ravel()
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
@@ -248,6 +251,11 @@ class Study:
     def pending(self) -> list[Suggestion]:
         """Suggestions that are neither told nor withdrawn."""
         return [self._suggestion(action) for action in self._pending.values()]
+
+    @property
+    def epsilon(self) -> float:
+        """How far from exact the answer can be if the bounds hold; the certificate says of which point."""
+        return self._belief.epsilon
 
     @property
     def epoch(self) -> Epoch:

@@ -59,7 +59,7 @@ class TruVaR:
 
     @property
     def confidence(self) -> Confidence:
-        return Confidence(self.beta or LogBeta(), self.eta, self.r, self.slack)
+        return Confidence(LogBeta() if self.beta is None else self.beta, self.eta, self.r, self.slack)
 
     def places(self, scene: Scene, candidates: Candidates) -> Index | None:
         if self.among is None or candidates.where is None:
