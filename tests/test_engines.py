@@ -1,0 +1,247 @@
+"""Engines: compiled loops are their NumPy twins, all engines choose alike, no bound ever prunes the best candidate, and
+the recursion keeps its digits."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+
+import truvar as tv
+from truvar._engine import compiled, twin
+from truvar._engine.threads import run_tiles, thread_count
+from truvar.engines import Lazy
+from truvar.posterior import Posterior
+
+RNG = np.random.default_rng(20161205)
+A, C, K = 13, 37, 3  # rows, columns, noise levels
+
+
+def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Arguments of a kernel, the array it writes last."""
+    covariance, excess = rng.normal(size=(A, C)), rng.uniform(0, 0.5, A)
+    rows, d = rng.permutation(A)[:9], rng.uniform(0.1, 1.0, C)
+    variance, mean, scale = rng.uniform(0.5, 3, A), rng.normal(size=A), rng.uniform(0, 0.5, C)
+    match name:
+        case "fused_scores":
+            return covariance, rows, rng.normal(size=9), rng.normal(size=C), excess[:9], d, 3, 30, np.zeros(C)
+        case "column_sums":
+            return covariance, rows, np.array([3, 3, 0, 36]), excess[:9], d[:4], np.zeros(4)
+        case "truncated_sums":
+            return covariance, excess, rng.uniform(0.1, 1.0, (C, K)), np.zeros((C, K))
+        case "anticipated_level":
+            return covariance, scale, variance, mean, 1.5, 0.7, 0.2, 0.3, True, np.zeros(C)
+        case "anticipated_bounds":
+            nodes, weights = np.array([-1.0, 0.3, 1.2]), np.array([0.3, 0.4, 0.3])
+            rule = 0.6, rng.random(A) < 0.7
+            return covariance, scale, variance, mean, 1.5, 0.7, 0.2, nodes, weights, rule, np.zeros(C)
+        case _:
+            raise AssertionError(f"give inputs for {name}")
+
+
+@pytest.mark.parametrize(
+    "name", ["fused_scores", "column_sums", "truncated_sums", "anticipated_level", "anticipated_bounds"]
+)
+def test_a_compiled_loop_computes_what_its_twin_says(name: str) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        arguments = inputs(name, rng)
+        copies = [np.copy(value) if isinstance(value, np.ndarray) else value for value in arguments]
+        getattr(compiled, name)(*arguments)
+        getattr(twin, name)(*copies)
+        for fast, plain in zip(arguments, copies, strict=True):
+            if isinstance(fast, np.ndarray):
+                np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
+
+
+def test_the_fused_pass_is_the_sum_of_the_paper_written_as_a_loop() -> None:
+    matrix, rows, step, u, excess, d, start, stop, out = inputs("fused_scores", np.random.default_rng(1))
+    before = matrix.copy()
+    compiled.fused_scores(matrix, rows, step, u, excess, d, start, stop, out)
+    for x in range(C):
+        total = 0.0
+        for j, row in enumerate(rows):
+            moved = before[row, x] - step[j] * u[x] * (start <= x < stop)
+            assert matrix[row, x] == pytest.approx(moved, abs=1e-15)
+            total += min(moved**2, excess[j] * d[x]) if start <= x < stop else 0.0
+        assert out[x] == pytest.approx(total, rel=1e-12, abs=1e-15)
+
+
+def test_every_compiled_loop_has_a_twin_with_the_same_arguments() -> None:
+    loops = {name: loop for name, loop in vars(compiled).items() if hasattr(loop, "py_func") and name[0] != "_"}
+    assert len(loops) >= 6
+    for name, loop in loops.items():
+        assert list(inspect.signature(loop.py_func).parameters) == list(
+            inspect.signature(getattr(twin, name)).parameters
+        )
+
+
+@pytest.mark.parametrize(
+    ("smoothness", "kernel"), [(0, RBF()), (1, Matern(nu=0.5)), (3, Matern(nu=1.5)), (5, Matern())]
+)
+def test_stationary_kernels_are_scikit_learns(smoothness: int, kernel: Any) -> None:
+    if smoothness == 5:
+        kernel = Matern(nu=2.5)
+    points, others = RNG.normal(size=(40, 3)), RNG.normal(size=(23, 3))
+    for module in (compiled, twin):
+        out = np.empty((40, 23))
+        module.stationary(points, others, smoothness, 2.5, out)
+        np.testing.assert_allclose(out, 2.5 * kernel(points, others), rtol=1e-13, atol=1e-15)
+
+
+# -- all engines choose alike ------------------------------------------------------------------------------------------
+
+GRID = tv.Domain.grid(x=np.linspace(0, 1, 17), y=np.linspace(0, 2, 15))
+SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(2).uniform(size=(260, 2)), columns=["x", "y"]))
+LEVELS = tv.NoiseLevels([1e-6, 1e-3, 0.05], [15, 10, 2])
+SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
+    "maximum on a grid": (GRID, tv.Maximize(), {"kernel": RBF(0.3), "noise": 1e-4}),
+    "minimum, scattered": (SCATTER, tv.Minimize(), {"kernel": Matern(0.3, nu=2.5), "noise": 1e-4}),
+    "level set with travel": (
+        GRID,
+        tv.LevelSet(0.4),
+        {"kernel": ConstantKernel(3.0) * Matern([0.3, 0.5], nu=1.5), "noise": 0.01, "cost": tv.Cost(1, {"x": 5.0})},
+    ),
+    "level set, noise levels": (SCATTER, tv.LevelSet(0.4), {"kernel": RBF(0.2), "noise": LEVELS}),
+    "uneven noise": (GRID, tv.LevelSet(0.0), {"kernel": RBF(0.3), "noise": lambda p: 1e-3 + 0.1 * p[:, 0]}),
+    "no compiled form": (SCATTER, tv.Maximize(), {"kernel": RationalQuadratic(0.3, 1.0), "noise": 1e-3}),
+    "implicit threshold": (GRID, tv.LevelSet(fraction_of_max=0.6), {"kernel": RBF(0.3), "noise": 1e-3}),
+    "pure variance reduction": (
+        GRID,
+        tv.LevelSet(0.4),
+        {"kernel": RBF(0.3), "noise": 1e-3, "policy": tv.TruVaR(eta=0)},
+    ),
+}
+
+
+def value(point: dict[str, float]) -> float:
+    return float(np.sin(5 * point["x"]) * np.cos(3 * point["y"]))
+
+
+@pytest.mark.parametrize("engine", ["lazy", "dense32"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_engines_choose_alike_or_within_rounding_of_the_best(name: str, engine: str) -> None:
+    """Batches of three, told out of order: every choice is within 1e-9 of the best of the exact table."""
+    domain, goal, settings = SETTINGS[name]
+    exact = tv.Study(domain, goal, mean=0.0, engine="dense", **settings)
+    other = tv.Study(domain, goal, mean=0.0, engine=engine, **settings)
+    assert (exact.engine, other.engine) == ("dense", engine)
+    for step in range(8):
+        batch = []
+        for _ in range(3):
+            if other.finished is not None:
+                return
+            scores = exact.gains() / exact.candidates().cost.ravel()
+            suggestion = other.ask()
+            if scores.max() > 0:
+                assert suggestion.gain / suggestion.cost >= scores.max() * (1 - 1e-9)
+            twin_of_it = exact.ask()
+            if twin_of_it.point != suggestion.point or twin_of_it.level != suggestion.level:
+                assert twin_of_it.score == pytest.approx(suggestion.score, rel=1e-9)
+                return  # a tie: from here on the paths may part
+            batch.append((twin_of_it, suggestion))
+        for mine, its in batch if step % 2 else reversed(batch):
+            exact.tell(mine, value(mine.point))
+            other.tell(its, value(its.point))
+    assert exact.steps == other.steps == 24
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-10, 1e-6])
+def test_on_an_adversarial_domain_the_true_best_is_never_pruned(noise: float) -> None:
+    """Points that differ by 1e-8 to 1e-12, noise down to none, one point told a thousand times."""
+    rng = np.random.default_rng(5)
+    base = rng.uniform(size=(40, 2))
+    near = np.concatenate([base + gap for gap in (0.0, 1e-8, 1e-7, 1e-6)])
+    frame = pd.DataFrame(np.concatenate([near, rng.uniform(size=(40, 2))]), columns=["x", "y"])
+    study = tv.Study(
+        tv.Domain.table(frame), tv.LevelSet(0.3), kernel=Matern(0.4, nu=2.5), mean=0.0, noise=noise, engine="lazy"
+    )
+    place = study.domain.point(17)
+    for _ in range(1000 if noise > 0 else 3):
+        study.tell(place, value(place))
+    for _ in range(25):
+        if study.finished is not None:
+            break
+        scores = study.gains() / study.candidates().cost.ravel()
+        try:
+            suggestion = study.ask()
+        except tv.Finished:
+            assert scores.max() <= 1e-12
+            break
+        if study.epoch.tau > 1e-9:
+            assert suggestion.score >= scores.max() * (1 - 1e-9) - 1e-13
+        study.tell(suggestion, value(suggestion.point))
+    assert study.steps > 3
+
+
+def test_a_tolerance_is_kept_and_certified() -> None:
+    def engine(posterior: Posterior, domain: tv.Domain) -> Lazy:
+        return Lazy(posterior, domain, tolerance=0.02, budget=1)
+
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 40), y=np.linspace(0, 1, 40))
+    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine)
+    for _ in range(12):
+        best = (study.gains() / study.candidates().cost.ravel()).max()
+        suggestion = study.ask()
+        lazy = study.scene().engine
+        assert isinstance(lazy, Lazy)
+        assert suggestion.score * (1 + lazy.certificate) >= best * (1 - 1e-9)
+        study.tell(suggestion, value(suggestion.point))
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(tv.TruvarError, match="'sparse'"):
+        tv.Study(GRID, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.1, engine="sparse")
+
+
+# -- digits ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-10])
+def test_after_200_steps_mean_and_variance_are_those_of_extended_precision(noise: float) -> None:
+    rng = np.random.default_rng(11)
+    sites = rng.uniform(size=(300, 2))
+    told = rng.integers(300, size=200)
+    values = np.sin(4 * sites[told, 0]) + sites[told, 1]
+    posterior = Posterior(RBF(0.3), sites, mean=0.0)
+    for site, y in zip(told, values, strict=True):
+        posterior.add(sites[site], noise, int(site))
+        posterior.observe(float(y))
+    wide = np.asarray(sites, dtype=np.longdouble) / np.longdouble(0.3)
+    square = ((wide[:, None, :] - wide[None, :, :]) ** 2).sum(axis=2)
+    prior = np.exp(-square / 2)
+    covariance = prior[np.ix_(told, told)] + np.longdouble(noise) * np.eye(200, dtype=np.longdouble)
+    mean, variance = _extended(covariance, prior[told], np.asarray(values, dtype=np.longdouble))
+    assert np.abs(posterior.mean - mean).max() <= 1e-8
+    assert np.abs(posterior.variance - variance).max() <= 1e-8
+
+
+def _extended(covariance: Any, across: Any, values: Any) -> tuple[Any, Any]:
+    """Mean and variance by Gaussian elimination without pivots in 80-bit arithmetic."""
+    a = np.concatenate([covariance, across, values[:, None]], axis=1)
+    t = len(covariance)
+    mean, explained = np.zeros(across.shape[1], np.longdouble), np.zeros(across.shape[1], np.longdouble)
+    for i in range(t):
+        row = a[i, t:] / np.sqrt(a[i, i])
+        explained += row[:-1] ** 2
+        mean += row[:-1] * row[-1]
+        a[i + 1 :] -= np.outer(a[i + 1 :, i] / a[i, i], a[i])
+    return mean, 1 - explained
+
+
+# -- threads -----------------------------------------------------------------------------------------------------------
+
+
+def test_threads_are_as_many_as_asked_for_and_share_the_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUVAR_THREADS", "3")
+    assert thread_count() == 3
+    done: list[slice] = []
+    tiles = [slice(i, i + 1) for i in range(20)]
+    run_tiles(done.append, tiles, entries=10**9)
+    assert sorted(done, key=lambda tile: tile.start) == tiles
+    monkeypatch.setenv("TRUVAR_THREADS", "1")
+    assert thread_count() == 1
