@@ -307,11 +307,6 @@ def sample():
     }
 
 
-def test_product_agrees_with_its_twin(sample):
-    a, b = sample["weights"].astype(float), sample["normal"].astype(float)
-    assert lookahead.product(a, b) == pytest.approx(lookahead.product_twin(a, b))
-
-
 def test_cell_information_agrees_with_its_twin(sample):
     compiled, twin = np.empty(40), np.empty(40)
     given = [sample[name] for name in ("weights", "rest", "normal", "spare", "labels")]

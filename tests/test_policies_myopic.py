@@ -310,3 +310,11 @@ def test_in_a_box_ei_finds_the_best_point_between_the_representers():
         fine.tell({"x": x}, f({"x": x}))
     assert suggestion.gain == pytest.approx(fine.gains().max(), rel=1e-4)
     assert suggestion.point["x"] == pytest.approx(fine.ask().point["x"], abs=1e-3)
+
+
+def test_gchk_goes_on_under_a_kernel_that_is_not_yet_learned():
+    running = tv.Study(tv.Domain.grid(x=X), tv.LevelSet(10.3), kernel="matern52", noise=1e-4, policy="gchk")
+    for _ in range(6):
+        suggestion = running.ask()
+        running.tell(suggestion, 10 + f(suggestion.point))
+    assert running.steps == 6

@@ -173,6 +173,7 @@ class Belief:
             rng=np.random.default_rng([self.seed, asks]),
             domain=self.domain,
             visited=self.posterior.points,
+            known=self._fitted and (self.mean is not None or len(self.told) > 0),
         )
 
     @property

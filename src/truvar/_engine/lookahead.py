@@ -40,20 +40,6 @@ def _project(w, normal, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def product(a, b):  # type: ignore[no-untyped-def]
-    """a @ b, in this thread: for small matrices the threads of a BLAS cost more than they bring."""
-    out = np.zeros((len(a), b.shape[1]), b.dtype)
-    for i in range(len(a)):
-        _project(a[i], b, out[i])
-    return out
-
-
-def product_twin(a: Array, b: Array) -> Array:
-    """a @ b"""
-    return a @ b
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def cell_information(weights, rest, normal, spare, labels, edges, out):  # type: ignore[no-untyped-def]
     """out_x = I(label; cell of z_x) in nats, the plug-in estimate. weights (m, k), rest (m,), normal (k, S)."""
     draws, cells, kinds = len(labels), len(edges) + 1, labels.max() + 1

@@ -24,6 +24,7 @@ from math import log, pi, sqrt
 
 import numpy as np
 
+from truvar._engine.threads import blas_in_one_thread
 from truvar.actions import Candidates, Index
 from truvar.confidence import Confidence, Schedule, bounds
 from truvar.domain import SAME_POINT, Array
@@ -101,6 +102,7 @@ class Tree:
     known: dict[bytes, tuple[Array, Array, bool]] = field(default_factory=dict)  # of points: mean, variance, visited
 
 
+@blas_in_one_thread()
 def next_point(scene: Scene, eta: float) -> Array | None:
     """The first point that BaMSOO needs and that is neither measured nor pending; None if it needs none."""
     tree = Tree(scene, eta)

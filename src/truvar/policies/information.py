@@ -28,6 +28,7 @@ from scipy.stats import qmc
 
 from truvar._engine import lookahead
 from truvar._engine.lookahead import Single
+from truvar._engine.threads import blas_in_one_thread
 from truvar.actions import Candidates, Index
 from truvar.confidence import RESOLUTION, Confidence, Schedule
 from truvar.domain import Array
@@ -61,7 +62,7 @@ class Draw:
 
     def weights(self, step: Array) -> tuple[Single, Single]:
         """How the surprise z follows from `normal` (m, k), and the standard deviation (m,) of what does not."""
-        weights = lookahead.product(self.whitening, step)
+        weights = self.whitening @ step
         rest = np.sqrt(np.maximum(1.0 - (weights**2).sum(axis=0), 0.0))
         return np.ascontiguousarray(weights.T, dtype=np.float32), rest.astype(np.float32)
 
@@ -88,7 +89,7 @@ def _draw(scene: Scene, representers: int, draws: int) -> Draw:
     uniform = (sobol.T + rng.random((rank + 1, 1))) % 1.0  # shifted at random
     normal = ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
     f = np.empty((len(where), normal.shape[1]))
-    f[first] = lookahead.product(root, normal[:-1])
+    f[first] = root @ normal[:-1]
     f += scene.goal.sign * posterior.mean[where, None]
     winner = f.argmax(axis=0)
     order = np.argsort(winner, kind="stable")
@@ -156,6 +157,7 @@ class ES:
     def places(self, scene: Scene, candidates: Candidates) -> Index | None:
         return refuse(self, scene, candidates, "an optimum")
 
+    @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         drawn = draw(scene, self.representers, self.draws)
         gains = np.empty_like(candidates.noise)
@@ -193,6 +195,7 @@ class PES:
     def places(self, scene: Scene, candidates: Candidates) -> Index | None:
         return refuse(self, scene, candidates, "an optimum")
 
+    @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         drawn = draw(scene, self.representers, self.draws)
         mean, sd = moments(scene, candidates)
@@ -236,12 +239,13 @@ class MRS:
     def places(self, scene: Scene, candidates: Candidates) -> Index | None:
         return refuse(self, scene, candidates, "an optimum")
 
+    @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         drawn = draw(scene, self.representers, self.draws)
         winners, form = scene.once(("form", self.representers, self.draws), lambda: _form(drawn))
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in _tiles(scene, drawn.where, candidates):
-            gains[rows, level] = (step[winners] * lookahead.product(form, step)).sum(axis=0)
+            gains[rows, level] = (step[winners] * (form @ step)).sum(axis=0)
         return np.maximum(gains, 0.0)
 
 
@@ -280,6 +284,7 @@ class MES:
     def places(self, scene: Scene, candidates: Candidates) -> Index | None:
         return refuse(self, scene, candidates, "an optimum", self.level)
 
+    @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         maxima = scene.once(("maxima", self.maxima), lambda: self._maxima(scene))
         mean, sd = moments(scene, candidates)
@@ -326,6 +331,7 @@ class SUR:
     def places(self, scene: Scene, candidates: Candidates) -> Index | None:
         return refuse(self, scene, candidates, "a level set")
 
+    @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         where, worth, square, variance = scene.once(("doubt", self.representers), lambda: self._doubt(scene))
         gains = np.empty_like(candidates.noise)

@@ -219,7 +219,8 @@ class GCHK:
 
     An implicit threshold lies between `fraction_of_max` times the largest min C_t and max C_t; then the widest C_t is
     taken, among the points unclassified or possibly the maximum. Pending measurements narrow C_t as in their batch
-    version. Between the points of a box, C_t is the interval of the present step.
+    version. Between the points of a box, C_t is the interval of the present step. As long as there is no model, the
+    widest point is taken.
     """
 
     epsilon: float = 0.0
@@ -239,26 +240,26 @@ class GCHK:
         return refuse(self, scene, candidates, "a level set", self.level)
 
     def score(self, scene: Scene, candidates: Candidates) -> Array:
-        mean, sd = moments(scene, candidates)
-        lower, upper = bounds(mean, sd**2, scene.epoch.beta)
-        if candidates.where is not None:
-            at = candidates.where % len(scene.domain)
-            lower, upper = intersection((scene.lower[at], scene.upper[at]), (lower, upper))  # C_t
-        goal = level_set(scene)
+        goal, (mean, sd) = level_set(scene), moments(scene, candidates)
+        if not scene.known:
+            return at_level(scene, candidates, self.level, sd)
         least, greatest = goal.thresholds(scene.lower, scene.upper)
 
         def unclassified(lower: Array, upper: Array) -> Mask:
             return np.asarray((lower + self.epsilon <= greatest) & (upper - self.epsilon > least))
 
+        lower, upper = bounds(mean, sd**2, scene.epoch.beta)
         among = unclassified(lower, upper)
-        if goal.threshold is not None:
-            gain = np.minimum(upper - goal.threshold, goal.threshold - lower)  # a_t
-        else:
-            gain = upper - lower  # w_t
-            among |= upper >= scene.lower.max()
-        if not unclassified(scene.lower, scene.upper).any():
+        if candidates.where is not None:
+            at = candidates.where % len(scene.domain)
+            lower, upper = intersection((scene.lower[at], scene.upper[at]), (lower, upper))  # C_t
+            among = unclassified(lower, upper) & scene.regions.potential[at]
+        if not (unclassified(scene.lower, scene.upper) & scene.regions.potential).any():
             among[:] = False
-        return at_level(scene, candidates, self.level, np.where(among, np.maximum(gain, 0.0), 0.0))
+        elif goal.threshold is None:
+            among |= upper >= scene.lower.max()  # it may be the maximum
+        ambiguity = upper - lower if goal.threshold is None else np.minimum(upper - greatest, least - lower)
+        return at_level(scene, candidates, self.level, np.where(among, np.maximum(ambiguity, 0.0), 0.0))
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class Scene:
     rng: np.random.Generator
     domain: Domain
     visited: Array  # (rows, d'): where was measured, then where a measurement is pending
+    known: bool = True  # whether `lower` and `upper` mean something yet: not before there is a mean and a kernel
     only_best: bool = False  # just the best candidate is wanted: hopeless ones may keep an upper bound as their score
     kept: dict[Hashable, Any] = field(default_factory=dict)  # what a rule computed once for this choice
 
