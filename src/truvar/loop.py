@@ -83,9 +83,7 @@ def choose_ahead(scene: Scene, policy: Policy, candidates: Candidates) -> tuple[
     return scene, choice
 
 
-def update(
-    posterior: Posterior, goal: Goal, policy: Policy, state: State, start: StartOfEpoch, nested: bool = False
-) -> State:
+def update(posterior: Posterior, goal: Goal, policy: Policy, state: State, start: StartOfEpoch, nested: bool) -> State:
     """Algorithm 2 after an observation, then lines 5-6 of Algorithm 1. `nested`: the bounds never widen."""
     n = len(state.lower)
     lower, upper = bounds(posterior.mean[:n], posterior.variance[:n], state.epoch.beta)  # eq. (4)
