@@ -138,9 +138,7 @@ def violations(tree: Path) -> list[str]:
         open_to_it = {ENGINE} if layer == ENGINE else {ENGINE, *LAYERS[: LAYERS.index(layer) + 1]}
         for found in imports(path.read_text(encoding="utf-8"), ("truvar", *parts[:-1])):
             where = f"{'/'.join(parts)}.py:{found.line}: {layer} imports {found.name}"
-            excused = {
-                upward for name, function, upward in UPWARD if name == layer and function in found.functions
-            }
+            excused = {upward for name, function, upward in UPWARD if name == layer and function in found.functions}
             too_low = layers_reached(found.name, rooms, behind_root) - open_to_it - excused - unplaced
             if too_low:
                 wrong.append(f"{where}: {', '.join(sorted(too_low))} is not above {layer}")

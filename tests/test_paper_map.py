@@ -204,9 +204,7 @@ def test_every_symbol_of_the_map_exists(paper_map):
 
 
 def test_every_test_of_the_map_exists(paper_map):
-    wrong = [
-        f"line {row.line}: {test}" for row in paper_map for test in row.tests if not exists_in_tests(test)
-    ]
+    wrong = [f"line {row.line}: {test}" for row in paper_map for test in row.tests if not exists_in_tests(test)]
     assert not wrong
 
 

@@ -49,9 +49,7 @@ def test_no_file_names_a_machine_or_a_download_host(tracked_files):
         if b"\0" in content:
             continue
         for number, line in enumerate(content.decode("utf-8").splitlines(), start=1):
-            found += [
-                f"{path.relative_to(ROOT)}:{number}: {match.group()}" for match in UNWANTED.finditer(line)
-            ]
+            found += [f"{path.relative_to(ROOT)}:{number}: {match.group()}" for match in UNWANTED.finditer(line)]
     assert not found
 
 
