@@ -260,7 +260,9 @@ def _form(drawn: Draw) -> tuple[Index, Array]:
 class MES:
     """Max-value entropy search: what f(x) would tell of the maximum f*, from draws of it (Wang and Jegelka 2017).
 
-    The mean over f* of g phi(g) / (2 Phi(g)) - log Phi(g), g = (f* - mu(x)) / sigma(x); noise is left out, as there.
+    The mean over f* of g phi(g) / (2 Phi(g)) - log Phi(g), g = (f* - mu(x)) / sigma(x); noise is left out, as there. As
+    in their code, f* is at least five standard deviations of the noise above the best value observed: otherwise the
+    last digits of a maximum already found would pass for news.
 
     maxima  the number of values of f* to average over
     """
@@ -286,20 +288,18 @@ class MES:
 
     @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
-        maxima = scene.once(("maxima", self.maxima), lambda: self._maxima(scene))
+        shares = (np.arange(self.maxima) + 0.5) / self.maxima
+        drawn = draw(scene, self.representers, self.draws).best
+        maxima = scene.once(("maxima", self.maxima), lambda: np.quantile(drawn, shares))
+        noise = candidates.noise[:, self.level or 0]
+        maxima = np.maximum(maxima[:, None], to_beat(scene) + 5 * np.sqrt(noise))  # (maxima, c)
         mean, sd = moments(scene, candidates)
         with np.errstate(divide="ignore", invalid="ignore"):
-            g = (maxima[:, None] - mean) / sd
+            g = (maxima - mean) / sd
             log_share = log_ndtr(g)
             gain = (0.5 * g * np.exp(-0.5 * g**2 - log_share) / np.sqrt(2 * np.pi) - log_share).mean(axis=0)
-        return at_level(scene, candidates, self.level, np.where(sd > 0, np.maximum(gain, 0.0), 0.0))
-
-    def _maxima(self, scene: Scene) -> Array:
-        """Equally likely values of f*: of the draws, and not below a value that is as good as known."""
-        shares = (np.arange(self.maxima) + 0.5) / self.maxima
-        mean, sd = scene.moments
-        drawn = np.quantile(draw(scene, self.representers, self.draws).best, shares)
-        return np.asarray(np.maximum(drawn, (mean - 2 * sd).max()))
+        some = sd**2 > RESOLUTION * scene.posterior.scale**2
+        return at_level(scene, candidates, self.level, np.where(some, np.maximum(gain, 0.0), 0.0))
 
 
 # -- the level set -----------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def check_exploration(explore: Exploration, delta: float, divisor: float) -> Non
 class EI:
     """Expected improvement: E max(f(x) - xi, 0), xi the best value observed (Mockus 1978; Jones, Schonlau, Welch 1998).
 
-    margin  is added to xi: more exploration
+    margin  is added to xi, in prior standard deviations: more exploration
     """
 
     margin: float = 0.0
@@ -82,14 +82,18 @@ class EI:
 
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         mean, sd = moments(scene, candidates)
-        return at_level(scene, candidates, self.level, expected_improvement(mean, sd, to_beat(scene) + self.margin))
+        bar = to_beat(scene) + self.margin * scene.posterior.scale
+        return at_level(scene, candidates, self.level, expected_improvement(mean, sd, bar))
 
 
 @dataclass(frozen=True)
 class PI:
-    """Probability of improvement: P(f(x) > xi + margin), xi the best value observed (Kushner 1964)."""
+    """Probability of improvement: P(f(x) > xi + margin), xi the best value observed (Kushner 1964).
 
-    margin: float = 0.0
+    margin  in prior standard deviations, by default Lizotte's (2008); with none it never leaves the best point found
+    """
+
+    margin: float = 0.01
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
@@ -104,7 +108,7 @@ class PI:
 
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         mean, sd = moments(scene, candidates)
-        gap = mean - to_beat(scene) - self.margin
+        gap = mean - to_beat(scene) - self.margin * scene.posterior.scale
         with np.errstate(divide="ignore", invalid="ignore"):
             probability = np.where(sd > 0, ndtr(gap / sd), gap > 0)
         return at_level(scene, candidates, self.level, probability)
