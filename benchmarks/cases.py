@@ -35,11 +35,11 @@ class Case:
     mean: float = 0.0
     steps: int = 100
     seed: int = 0
+    engine: str | None = None
 
     def study(self, policy: Policy | str | None = None) -> tv.Study:
-        return tv.Study(
-            self.domain, self.goal, kernel=self.kernel, mean=self.mean, noise=self.noise, policy=policy, seed=self.seed
-        )
+        model = {"kernel": self.kernel, "mean": self.mean, "noise": self.noise}
+        return tv.Study(self.domain, self.goal, **model, policy=policy, seed=self.seed, engine=self.engine)
 
     def measurer(self) -> Callable[[tv.Suggestion], float]:
         """What measures: the truth and seeded noise."""

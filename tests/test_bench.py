@@ -23,6 +23,7 @@ ROWS = {
         )
         for variant in ("", "-fixed", "-tuned")
     ),
+    *("optimum-10k-lazy", "level-set-10k-lazy"),
     *("peer-scikit-learn", "peer-gpytorch", "peer-botorch", "peer-jax"),
     *(
         f"{row}-{layout}-{goal}"
