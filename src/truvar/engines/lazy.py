@@ -49,8 +49,8 @@ DONE = len(NEAR) + 1  # the stage of candidates that are scored in full
 OUTSIDE = 0.02  # share of the excess that may lie outside a norm's targets
 FEWER, HALF = 0.8, 0.5  # shares of a norm's targets below which a new norm over the active ones may pay
 # In the time of how many floating-point operations of a matrix product one gets a kernel value; reads a number, in
-# order or not; finds a near row; makes a few calls.
-KERNEL, READ, GATHER, FETCH, CALL = 80.0, 24.0, 60.0, 300.0, 5e6
+# order or not; finds a near row; sifts a contender; makes a few calls.
+KERNEL, READ, GATHER, FETCH, SIFT, CALL = 80.0, 24.0, 60.0, 300.0, 500.0, 5e6
 PAYS = 0.3  # a look pays if it costs no more than this share of scoring in full
 ROUND = 2e9  # operations after which the best is looked at again
 
@@ -229,6 +229,7 @@ class _Search:
         self._score(first[guesses[first] > 0])
         live = self._contenders()
         while True:
+            engine.work += SIFT * len(live)
             live = live[(self.stage[live] < DONE) & (self.scores[live] >= self.best * (1 - TIE))]
             gap = max(float(self.scores[live].max(initial=0.0)) / self.best - 1, 0.0) if self.best > 0 else np.inf
             if len(live) == 0:
@@ -298,11 +299,13 @@ class _Search:
         groups, work = [], 0.0
         for members in np.split(these, np.flatnonzero(np.diff(of[these % n])) + 1):
             sites = members[_highest(self.scores[members], most)]
-            self.stage[sites] = stage + 1
             cost = count * (fetching + len(sites) * self.per_row)
             if cost <= PAYS * len(self.rows) * len(sites) * self.per_row:
                 groups.append(sites)
                 work += cost
+            else:
+                sites = members
+            self.stage[sites] = stage + 1
 
         def look(part: slice) -> None:
             for sites in groups[part]:
