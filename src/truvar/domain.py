@@ -300,11 +300,10 @@ def _bounds(points: Array) -> Array:
 
 
 def _first_duplicate(points: Array) -> tuple[int, int] | None:
-    _, inverse = np.unique(points, axis=0, return_inverse=True)
-    inverse = inverse.ravel()
-    seen = np.full(inverse.max() + 1, -1)
-    for row, group in enumerate(inverse):
-        if seen[group] >= 0:
-            return int(seen[group]), row
-        seen[group] = row
-    return None
+    """The first row that repeats an earlier one, and that one before it."""
+    order = np.lexsort(points.T)  # stable: equal rows stay in their order
+    same = (points[order[1:]] == points[order[:-1]]).all(axis=1)
+    if not same.any():
+        return None
+    later = np.flatnonzero(same)[np.argmin(order[1:][same])]
+    return int(order[later]), int(order[later + 1])
