@@ -25,7 +25,7 @@ from truvar.errors import TruvarError
 from truvar.posterior import EXACT, Posterior
 from truvar.regions import Mask
 
-TILE = 512  # places looked at at a time
+TILE, ENTRIES = 512, 1 << 25  # places looked at at a time, and numbers of a tile, at most
 
 
 def excess(variance: Array, tau: float) -> Array:
@@ -47,7 +47,9 @@ def truncated_reduction(
     d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
     if len(active) == 0:
         return np.zeros_like(d)
-    if candidates.where is None or len(d) < len(posterior.sites):
+    if candidates.where is not None and len(d) < len(posterior.sites):
+        sums = engine.sums_at(active, e[active], candidates.where, d)
+    elif candidates.where is None:
         sums = np.zeros_like(d)
         for tile, covariance in covariance_tiles(engine, active, candidates):
             compiled.truncated_sums(covariance, e[active], d[tile], sums[tile])
@@ -63,12 +65,13 @@ def covariance_tiles(engine: Engine, rows: Index, candidates: Candidates) -> Ite
     """Cov(rows, candidates' places), a tile of places at a time, whatever the candidates are."""
     count = len(candidates.points)
     everywhere = candidates.where is not None and count == len(engine.posterior.sites)
-    for start in range(0, count, TILE):
-        tile = slice(start, min(start + TILE, count))
+    size = min(TILE, max(1, ENTRIES // max(len(rows), 1)))
+    for start in range(0, count, size):
+        tile = slice(start, min(start + size, count))
         if everywhere:
             yield tile, engine.covariance(rows, tile)
         else:
-            part = candidates if count <= TILE else candidates.take(np.arange(tile.start, tile.stop))
+            part = candidates if count <= size else candidates.take(np.arange(tile.start, tile.stop))
             yield tile, engine.posterior.covariance(rows, part)
 
 

@@ -25,6 +25,10 @@ class Engine(Protocol):
         """For every site x and noise level k, with d (m, K). (m, K)"""
         ...
 
+    def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
+        """The same for some sites only, with d (c, K). (c, K)"""
+        ...
+
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
         """The same where only the highest sum x worth is wanted: exact wherever it could be that one, upper bounds that
         stay below it elsewhere. (m, K)"""

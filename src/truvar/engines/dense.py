@@ -20,6 +20,7 @@ from truvar._engine import compiled
 from truvar._engine.threads import run_tiles
 from truvar.actions import Index
 from truvar.domain import Array
+from truvar.engines.scoring import sums_of
 from truvar.posterior import Posterior
 
 TILE = 2500  # columns at a time: their sums, u and d stay in the second-level cache
@@ -49,6 +50,9 @@ class Dense:
 
     def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
         return np.stack([self._pass(rows, excess, d) for d in np.ascontiguousarray(predictive.T)], axis=1)
+
+    def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
+        return sums_of(self.posterior, rows, excess, sites, predictive)
 
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
         """One level in full, the others only where they could win.

@@ -95,6 +95,10 @@ class Lazy:
         with blas_in_one_thread():
             return sums_everywhere(self.posterior, rows, excess, predictive)
 
+    def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
+        with blas_in_one_thread():
+            return sums_of(self.posterior, rows, excess, sites, predictive)
+
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
         e = np.zeros(self.posterior.targets)
         e[rows] = excess
@@ -327,7 +331,7 @@ class _Search:
     def _score(self, sites: Index) -> int:
         """In full; how many."""
         if len(sites):
-            sums = sums_of(self.posterior, self.rows, self.e, sites, self.predictive[sites])
+            sums = sums_of(self.posterior, self.rows, self.e[self.rows], sites, self.predictive[sites])
             self._settle(sites, sums, SUM_ROUNDING)
             self.engine.work += len(self.rows) * (self.posterior.rows * READ + len(sites) * self.per_row)
             self.scored = self.engine.work

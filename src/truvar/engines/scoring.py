@@ -16,26 +16,34 @@ from truvar.posterior import Posterior
 
 TILE = 2048  # rows at a time
 COLUMNS = 4096  # sites at a time, where all of them are scored
+ENTRIES = 1 << 24  # numbers held at a time
 SUM_ROUNDING = gamma(2 * TILE)  # relative error of a sum by tiles, to four million rows
 
 
-def sums_of(posterior: Posterior, rows: Index, e: Array, sites: Index, predictive: Array) -> Array:
-    """Over the rows, whose excess e (n,) is not zero, for candidates at some sites (c,) with d (c, K). (c, K)"""
+def sums_of(posterior: Posterior, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
+    """Over the rows with their excess (a,), for candidates at some sites (c,) with d (c, K). (c, K)"""
+    most = ENTRIES // min(max(len(rows), 1), TILE)
+    if len(sites) > most:
+        parts = [slice(start, start + most) for start in range(0, len(sites), most)]
+        return np.concatenate([sums_of(posterior, rows, excess, sites[part], predictive[part]) for part in parts])
     v, where = posterior.v, posterior.sites
     points, factor = where[sites], np.ascontiguousarray(v[:, sites].T)
-    dense = 2 * len(rows) > len(e)  # then it is quicker to sum over all: where e is zero there is nothing to add
-    count = len(e) if dense else len(rows)
+    dense = 2 * len(rows) > posterior.targets  # it is quicker to sum over all: where e is zero there is nothing to add
+    count, e = len(rows), excess
+    if dense:
+        count, e = posterior.targets, np.zeros(posterior.targets)
+        e[rows] = excess
     tiles = [slice(start, min(start + TILE, count)) for start in range(0, count, TILE)]
-    parts = np.zeros((len(tiles), *predictive.shape))
+    sums = np.zeros((len(tiles), *predictive.shape))
 
     def work(tile: slice) -> None:
         these: slice | Index = tile if dense else rows[tile]
-        prior = posterior.k(points, where[these])
+        prior = np.ascontiguousarray(posterior.k(points, where[these]))
         explained = factor @ v[:, these]
-        compiled.candidate_sums(prior, explained, e[these], predictive, parts[tile.start // TILE])
+        compiled.candidate_sums(prior, explained, e[tile], predictive, sums[tile.start // TILE])
 
     run_tiles(work, tiles, count * len(sites) * (1 + len(v) // 8))
-    return np.asarray(parts.sum(axis=0))
+    return np.asarray(sums.sum(axis=0))
 
 
 def sums_everywhere(posterior: Posterior, rows: Index, excess: Array, predictive: Array) -> Array:
@@ -47,7 +55,7 @@ def sums_everywhere(posterior: Posterior, rows: Index, excess: Array, predictive
         points, factor = where[these], np.ascontiguousarray(v[:, these].T)
 
         def work(tile: slice, points: Array = points, factor: Array = factor, e: Array = e) -> None:
-            covariance = posterior.k(points, where[tile])
+            covariance = np.ascontiguousarray(posterior.k(points, where[tile]))
             covariance -= factor @ v[:, tile]
             compiled.truncated_sums(covariance, e, predictive[tile], out[tile])
 
@@ -62,7 +70,7 @@ def losses_of(
     """What a bound gives away on some rows (`compiled.candidate_losses`), from below: e and sign over the targets (n,),
     candidates at some sites (c,) with d (c, K). (c, K), and the sums of squares (c,)"""
     v, where = posterior.v, posterior.sites
-    prior = posterior.k(where[sites], where[near])
+    prior = np.ascontiguousarray(posterior.k(where[sites], where[near]))
     explained = v[:, sites].T @ v[:, near]
     out, squares = np.empty_like(predictive), np.empty(len(sites))
     compiled.candidate_losses(prior, explained, e[near], sign[near], predictive, out, squares)
