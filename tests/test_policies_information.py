@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm, spearmanr
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import truvar as tv
 from truvar._engine import lookahead
@@ -158,6 +158,19 @@ def test_the_rules_share_one_draw_of_maximisers():
     finally:
         information._draw = original
     assert len(made) == 1
+
+
+def test_in_a_box_the_search_goes_on_between_the_representers_once_one_of_them_wins_all_draws():
+    def hill(point):
+        return -((point["x"] - 0.43) ** 2)
+
+    for name in ("es", "pes", "mrs"):
+        study = tv.Study(
+            tv.Domain.box(x=(0, 1), representers=5), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=1e-8, policy=name
+        )
+        result = study.run(hill, steps=12)
+        assert result.steps == 12
+        assert result.best.point["x"] == pytest.approx(0.43, abs=1e-2)
 
 
 # -- the maximum -------------------------------------------------------------------------------------------------------

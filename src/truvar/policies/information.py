@@ -1,6 +1,7 @@
 """Rules that look ahead: what a measurement would tell of the maximiser, of the maximum, of the level set.
 
 ES, PES, MRS and MES share one Monte-Carlo draw of f on representer points (quasi-random, the same for every candidate).
+In a box, ES, PES and MRS go on as EI once the draws agree on one of them.
 
 | papers | here | shape |
 |---|---|---|
@@ -98,14 +99,22 @@ def _draw(scene: Scene, representers: int, draws: int) -> Draw:
 
 
 def _representers(scene: Scene, count: int) -> Index:
-    """All points of a small domain; of a larger one, the best mean and others drawn by expected improvement."""
+    """All points of a small domain; of a larger one, the best mean and others in proportion to the root of expected
+    improvement: a systematic sample, which spreads, and as many as are missing without replacement."""
     mean, sd = scene.moments
     if len(mean) <= count:
         return np.arange(len(mean))
-    improvement = expected_improvement(mean, sd, to_beat(scene))
-    merit = np.log(improvement + np.finfo(float).tiny) + scene.rng.gumbel(size=len(mean))  # drawn without replacement
+    weight = np.sqrt(expected_improvement(mean, sd, to_beat(scene))) + np.finfo(float).tiny
+    merit = np.log(weight) + scene.rng.gumbel(size=len(mean))
+    merit[_systematic(weight, count - 1, scene.rng.random())] = np.inf
     merit[np.argmax(mean)] = np.inf
     return np.sort(np.argpartition(-merit, count)[:count])
+
+
+def _systematic(weight: Array, count: int, offset: float) -> Index:
+    """`count` rows in proportion to their weights, evenly along the rows; heavy ones several times."""
+    share = np.cumsum(weight) / weight.sum()
+    return np.minimum(np.searchsorted(share, (np.arange(count) + offset) / count), len(weight) - 1)
 
 
 def _tiles(scene: Scene, where: Index, candidates: Candidates) -> Iterator[tuple[slice, int, Array, Array]]:
@@ -121,6 +130,15 @@ def _tiles(scene: Scene, where: Index, candidates: Candidates) -> Iterator[tuple
             yield slice(start, start + TILE), level, step, d
 
 
+def _settled(scene: Scene, drawn: Draw, candidates: Candidates) -> Array | None:
+    """In a box: expected improvement, once all draws are won by one representer and leave nothing to tell apart."""
+    if not scene.domain.continuous or len(drawn.starts) > 1:
+        return None
+    improvement = expected_improvement(*moments(scene, candidates), to_beat(scene))
+    improvement[~of_target(scene, candidates.points)] = 0.0
+    return np.repeat(improvement[:, None], candidates.levels, axis=1)
+
+
 def _check(representers: int, draws: int) -> None:
     at_least(representers, 2, "representers")
     at_least(draws, 2, "draws")
@@ -134,7 +152,7 @@ class ES:
     """Entropy search: by how much a measurement is expected to lower the entropy of p_max, the distribution of the
     maximiser over representer points, averaged over what is measured (Hennig and Schuler 2012).
 
-    representers  points that can be the maximiser: all, or so many drawn by expected improvement
+    representers  points that can be the maximiser: all, or so many of promise
     draws         of f on them; rounded up to a power of two
 
     p_max and its change are counted from joint draws of f and the measurement, as in Metzen's code, which the paper
@@ -160,6 +178,8 @@ class ES:
     @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         drawn = draw(scene, self.representers, self.draws)
+        if (settled := _settled(scene, drawn, candidates)) is not None:
+            return settled
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in _tiles(scene, drawn.where, candidates):
             weights, rest = drawn.weights(step)
@@ -198,6 +218,8 @@ class PES:
     @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         drawn = draw(scene, self.representers, self.draws)
+        if (settled := _settled(scene, drawn, candidates)) is not None:
+            return settled
         mean, sd = moments(scene, candidates)
         rival = of_target(scene, candidates.points)  # what x* must beat
         gains = np.empty_like(candidates.noise)
@@ -242,6 +264,8 @@ class MRS:
     @blas_in_one_thread()
     def score(self, scene: Scene, candidates: Candidates) -> Array:
         drawn = draw(scene, self.representers, self.draws)
+        if (settled := _settled(scene, drawn, candidates)) is not None:
+            return settled
         winners, form = scene.once(("form", self.representers, self.draws), lambda: _form(drawn))
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in _tiles(scene, drawn.where, candidates):
@@ -356,6 +380,5 @@ def _sampled(weight: Array, count: int) -> tuple[Index, Array]:
     some = np.flatnonzero(weight > 0)
     if len(some) <= count:
         return some, np.ones(len(some))
-    share = np.cumsum(weight) / weight.sum()
-    rows, times = np.unique(np.searchsorted(share, (np.arange(count) + 0.5) / count), return_counts=True)
+    rows, times = np.unique(_systematic(weight, count, 0.5), return_counts=True)
     return rows, times * weight.sum() / (count * weight[rows])
