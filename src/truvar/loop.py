@@ -1,7 +1,6 @@
 """Algorithms 1 and 2 of the paper: choose, update, and the epochs between.
 
-`begin` is line 1 of Algorithm 1, `choose` line 3, `update` line 4 (all of Algorithm 2) with lines 5-6.
-"""
+`begin` is line 1 of Algorithm 1, `choose` line 3, `update` line 4 (all of Algorithm 2) with lines 5-6."""
 
 from __future__ import annotations
 
@@ -55,11 +54,10 @@ def begin(posterior: Posterior, policy: Policy, n: int, start: StartOfEpoch) -> 
 
 
 def choose(scene: Scene, policy: Policy, candidates: Candidates) -> Choice | None:
-    """Algorithm 1, line 3: the candidate with the highest score, eq. (3); None where nothing is gained. Where the
-    places that a rule keeps to gain nothing, all are looked at."""
+    """Algorithm 1, line 3: the highest score, eq. (3), among a rule's own places, else among all; None: no gain."""
     places = policy.places(scene, candidates)
     choice = _highest(scene, policy, candidates, places)
-    return _highest(scene, policy, candidates, None) if choice is None and places is not None else choice
+    return choice if choice is not None or places is None else _highest(scene, policy, candidates, None)
 
 
 def _highest(scene: Scene, policy: Policy, candidates: Candidates, places: Index | None) -> Choice | None:
@@ -90,13 +88,12 @@ def update(posterior: Posterior, goal: Goal, policy: Policy, state: State, start
     if nested:
         lower, upper = intersection((state.lower, state.upper), (lower, upper))
     regions = goal.update(state.regions, lower, upper)  # eqs. (5)-(7)
-    targets = goal.targets(regions, lower, upper)
-    return _next_epochs(posterior, policy, State(regions, targets, lower, upper, state.epoch), start)
+    state = State(regions, goal.targets(regions, lower, upper), lower, upper, state.epoch)
+    return _next_epochs(posterior, policy, state, start)
 
 
 def _next_epochs(posterior: Posterior, policy: Policy, state: State, start: StartOfEpoch) -> State:
     """Algorithm 1, lines 5-6. Also before the first choice: where the prior itself is within eta (beta < 1, on a domain
     of a few points), the first epoch would have nothing to choose by."""
     widest = posterior.variance[: len(state.targets)][state.targets].max(initial=0.0) / posterior.scale**2
-    epoch = policy.confidence.advance(state.epoch, widest, lambda eta: start(eta, state.targets))
-    return replace(state, epoch=epoch)
+    return replace(state, epoch=policy.confidence.advance(state.epoch, widest, lambda eta: start(eta, state.targets)))
