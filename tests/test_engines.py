@@ -121,7 +121,7 @@ SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
 @pytest.fixture
 def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a small domain the matrix-free engine scores everything, as that is cheapest; here it goes by its bounds."""
-    monkeypatch.setattr("truvar.engines.lazy.KERNEL", 1e9)
+    monkeypatch.setattr("truvar.engines.lazy.DIRECT", np.inf)
 
 
 def value(point: dict[str, float]) -> float:

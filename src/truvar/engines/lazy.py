@@ -39,13 +39,14 @@ EXACT_UP_TO = 131_072  # sites; beyond, `TOLERANCE` is accepted where exactness 
 TOLERANCE = 0.02
 BUDGET = 24  # work for a choice, in candidates scored in full, before a tolerance is made use of
 LEAST = 5e3  # ... and at least so many operations per site
-LAST_RESORT = 3  # budgets, after which the best of those looked at is taken, whatever the certificate
+LAST_RESORT = 2  # budgets, after which the best of those looked at is taken, whatever the certificate
 EQUAL = 1e-9  # gains this close, relatively, are one
 TIE = 2e-9  # below the best by more than this, relatively, is no contender
 TIES = 64  # candidates scored in full to find the first of equals, once none can be better
 FIRST, MOST = 16, 64  # candidates scored in full at a time
 NEAR = (512, 4096, 32768)  # rows near a candidate, look by look
 DONE = len(NEAR) + 1  # the stage of candidates that are scored in full
+DIRECT = 1.0  # all candidates are scored in full if norms take more than this share of it
 OUTSIDE = 0.02  # share of the excess that may lie outside a norm's targets
 FEWER, HALF = 0.8, 0.5  # shares of a norm's targets below which a new norm over the active ones may pay
 # In the time of how many floating-point operations of a matrix product one gets a kernel value; reads a number, in
@@ -60,7 +61,7 @@ class Lazy:
 
     tolerance    accepted gap between the choice and the best, as a share of the choice's gain per cost. None: 0 up to
                  131,072 sites, 0.02 beyond; made use of only once the budget is spent
-    budget       work for one choice before that, in candidates scored in full; with a tolerance, the search ends at 3
+    budget       work for one choice before that, in candidates scored in full; with a tolerance, the search ends at 2
                  budgets: the best of those it has looked at closest is taken, whatever the certificate says of it
     certificate  of the last choice: no candidate is better by more than this share of it
     rescored     candidates that were scored in full for the last choice
@@ -170,13 +171,13 @@ class Lazy:
         limit, total = active * m * (2 * t + KERNEL), e.sum()
         for norms in reversed(self._norms):
             if e[~norms.chosen].sum() <= OUTSIDE * total:
-                if norms.behind * (self.product.cost + pass_cost) > limit:
+                if norms.behind * (self.product.cost + pass_cost) > DIRECT * limit:
                     return None
                 norms.follow()
                 return norms
             if norms is not self._norms[0]:
                 self._norms.remove(norms)  # an epoch has begun
-        return None if (t + 1) * self.product.cost > limit else self.make_norms(e)
+        return None if (t + 1) * self.product.cost > DIRECT * limit else self.make_norms(e)
 
     def make_norms(self, e: Array) -> Norms:
         """New norms over the active targets, beside those made first if these cover more."""
@@ -227,7 +228,7 @@ class _Search:
         self.begun = self.scored = engine.work
 
     def run(self) -> Array:
-        engine, ties = self.engine, 0
+        engine, ties, last = self.engine, 0, False
         guesses = (engine.seen * self.worth).max(axis=1)
         first = _highest(guesses, FIRST // 2)
         self._score(first[guesses[first] > 0])
@@ -239,9 +240,13 @@ class _Search:
             if len(live) == 0:
                 break
             if self._good_enough(gap, ties):
-                if gap <= engine.tolerance or not self._renew(HALF):
+                if gap <= engine.tolerance or last:
                     break
-                live = self._contenders()
+                if self._renew(HALF):
+                    live = self._contenders()
+                else:
+                    last = True
+                    self._score_seen(live, 0.0)
             elif gap <= EQUAL:
                 ties += self._score(live[: self.batch])
             else:
@@ -259,10 +264,10 @@ class _Search:
         if gap <= EQUAL:
             return ties >= TIES
         budget = max(engine.budget * len(self.rows) * self.per_row, LEAST * len(self.stage))
-        work = (engine.work - self.begun) / budget
+        work = engine.work - self.begun
         if gap <= engine.tolerance:
-            return work >= 1
-        return engine.tolerance > 0 and work >= LAST_RESORT and np.isfinite(gap)
+            return work >= budget
+        return engine.tolerance > 0 and work >= LAST_RESORT * budget and np.isfinite(gap)
 
     def _contenders(self) -> Index:
         least = self.best * (1 - TIE)
@@ -270,7 +275,6 @@ class _Search:
 
     def _sharpen(self, live: Index) -> None:
         """The leaders: on more of the rows near them or, when they have been looked at on all that pays, in full."""
-        engine = self.engine
         if self.norms is None and len(live) > len(self.stage) // 8:
             self._score_all()
             return
@@ -280,12 +284,16 @@ class _Search:
             lead = live[_highest(self.scores[live], self.reach)]
             self._look(live, lead[self.stage[lead] == stage], stage)
             self.reach = min(2 * self.reach, 4096)
-            if engine.work - self.scored > FIRST * len(self.rows) * self.per_row:  # a better best saves looks
-                seen = live[self.stage[live] > 0]
-                self._score(seen[_highest(self.scores[seen], FIRST)])
+            self._score_seen(live, FIRST * len(self.rows) * self.per_row)
         else:
             self._score(lead)
             self.batch = min(2 * self.batch, max(MOST, int(ROUND / (len(self.rows) * self.per_row))))
+
+    def _score_seen(self, live: Index, least: float) -> None:
+        """The best of those looked at, in full, if more work than that was done since: a better best saves looks."""
+        if self.engine.work - self.scored > least:
+            seen = live[self.stage[live] > 0]
+            self._score(seen[_highest(self.scores[seen], FIRST)])
 
     def _look(self, live: Index, lead: Index, stage: int) -> None:
         """Locality: contenders in the cells of the leaders, on the rows nearest to each cell."""

@@ -258,7 +258,7 @@ def _spacing(smoothness: int, extents: Array, count: int) -> float | None:
     dims = len(extents)
     if dims > 3:
         return None
-    most = min(max(4 * count, 1 << 18), 1 << 23)
+    most = min(max(4 * count, 1 << 16), 1 << 23)
     ratio = 0.5
     while (
         interpolation_error(smoothness, ratio, dims) > FINE
