@@ -15,10 +15,10 @@ help:  ## show this list
 run: $(VENV)/.ready-run  ## map the algae bloom of a simulated lake; the report goes to build/lake
 	$(BIN)/truvar run examples/lake.toml --truth chlorophyll --report build/lake
 
-test: $(VENV)/.ready-dev  ## run the tests
+test: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests
 	$(BIN)/python -m pytest
 
-test-slow: $(VENV)/.ready-dev  ## run the tests, the slow ones too
+test-slow: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests, the slow ones too
 	$(BIN)/python -m pytest -m ""
 
 lint: $(VENV)/.ready-dev  ## check style, types and the order of the layers
@@ -43,12 +43,20 @@ clean:  ## remove what was built, but not .venv
 
 # Which extras a stamp stands for.
 $(VENV)/.ready-run: EXTRAS := plot
-$(VENV)/.ready-dev: EXTRAS := test,plot,lint
+$(VENV)/.ready-dev: EXTRAS := test,lint
 $(VENV)/.ready-bench: EXTRAS := bench
 $(VENV)/.ready-docs: EXTRAS := docs,plot
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@
+
+# Programs that some tests need. Without them those tests are skipped, by name.
+$(VENV)/.ready-system: | $(BIN)/python
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || \
+	    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends postgresql chromium; } \
+	    >$(VENV)/system.log 2>&1 || echo "PostgreSQL and Chromium could not be installed (see $(VENV)/system.log)"; fi
 	@touch $@
 
 $(BIN)/python:

@@ -60,7 +60,7 @@ def hill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "truvar.cli", *map(str, arguments)]
+    return [sys.executable, "-m", "truvar", *map(str, arguments)]
 
 
 # -- truvar run --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,95 @@
+"""`truvar run`: a table of known values answers."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from truvar.cli.command import INTERRUPTED, Command, interruptible, positive
+
+if TYPE_CHECKING:
+    from truvar.domain import Array
+    from truvar.result import Result
+    from truvar.study import Study
+
+
+def _run_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("problem", metavar="PROBLEM.toml", help="the problem file")
+    sub.add_argument("--truth", metavar="COLUMN", required=True, help="the column of its table that answers")
+    sub.add_argument("--budget", type=positive(float), metavar="COST", help="stop before more is spent")
+    sub.add_argument("--steps", type=positive(int), metavar="N", help="stop after N measurements")
+    sub.add_argument("--epsilon", type=positive(float), help="stop when the answer is this close to exact")
+    sub.add_argument("--seed", type=int, help="of the noise and of the study's random choices")
+    sub.add_argument("--policy", metavar="NAME", help="decide by another rule than the problem's")
+    sub.add_argument("--report", metavar="DIR", type=Path, help="folder of the report (default: NAME-report)")
+    sub.add_argument("--json", action="store_true", help="print the summary as JSON")
+    sub.add_argument("--quiet", action="store_true", help="no progress display")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Replay a problem whose true values stand in its table, and report on it."""
+    from truvar.backtest import Replay, is_noisy, truth_column
+    from truvar.problem import load_problem
+    from truvar.report import Progress, summary, write_report
+    from truvar.report.style import matplotlib
+    from truvar.report.tables import make_folder, to_json
+
+    problem = load_problem(arguments.problem)
+    given = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
+    study = problem.study(**given)
+    truth = truth_column(problem.domain, arguments.truth)
+    table = Replay(truth, is_noisy(problem), (study.seed,))
+    limits = {name: getattr(arguments, name) or problem.run.get(name) for name in ("budget", "steps", "epsilon")}
+    folder = arguments.report or Path(f"{problem.name}-report")
+    matplotlib("figure")  # what the report will need is asked for now, not after the run
+    make_folder(folder)
+
+    budget, steps = limits["budget"], limits["steps"]
+    shown = nullcontext() if arguments.quiet else Progress(study, truth, budget=budget, steps=steps)
+    with shown as show, interruptible() as interrupted:
+
+        def after_each(study: Study) -> None:
+            if show is not None:
+                show(study)
+            if interrupted():
+                raise _Stop
+
+        def answer(*_: Any) -> float:
+            return table.measure(study.pending[-1], study.steps)
+
+        with suppress(_Stop):
+            study.run(answer, **limits, progress=after_each)
+    paths = write_report(study, folder, truth)
+    if arguments.json:
+        print(to_json({**summary(study, truth), "report": {kind: str(path) for kind, path in paths.items()}}))
+    else:
+        _print_result(study.result(), problem.name, truth, arguments.truth)
+        print(f"report: {paths['map']} (with {', '.join(path.name for path in list(paths.values())[1:])})")
+    return INTERRUPTED if interrupted() else 0
+
+
+class _Stop(Exception):
+    """Ctrl-C, between two measurements."""
+
+
+def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
+    print(f"{name}: {result.steps} measurements, cost {result.spent:.6g}; {result.reason or 'interrupted'}")
+    print(f"  {result.certificate}")
+    print(f"  {result.certificate.regime}: {result.certificate.because}")
+    if result.goal.level_set:
+        print(f"  F1 against {column}: {result.f1(truth):.3f}")
+    else:
+        best = ", ".join(f"{key} = {value:.6g}" for key, value in result.best.point.items())
+        print(f"  best: {best}, value {result.best.mean:.6g} ± {result.best.sd:.2g}")
+        print(f"  regret against {column}: {result.regret(truth):.4g}")
+
+
+RUN = Command(
+    "run",
+    "let a table of known values answer, and report what was found",
+    "truvar run examples/lake.toml --truth chlorophyll",
+    _run_arguments,
+    _run,
+)
