@@ -1,6 +1,9 @@
-"""The two things a study can answer instead of a result: the user's mistake, and the end."""
+"""The two things a study can answer instead of a result, the user's mistake and the end; and what to install."""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
 
 
 class TruvarError(ValueError):
@@ -17,3 +20,12 @@ class Finished(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(f"the study is finished: {reason}")
         self.reason = reason
+
+
+def optional(module: str, purpose: str, extra: str) -> Any:
+    """A module of an optional library, or a message with what to install: "drawing needs matplotlib, ..."."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        needed = f"{purpose} needs {module.partition('.')[0]}"
+        raise TruvarError(f'{needed}, which is missing: pip install "truvar[{extra}]" ({error})') from None

@@ -3,13 +3,12 @@ that asks for matplotlib."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truvar.errors import TruvarError
+from truvar.errors import optional
 
 Array = NDArray[np.float64]
 
@@ -58,7 +57,4 @@ def number(value: float) -> str:
 
 def matplotlib(module: str) -> Any:
     """A module of matplotlib, or what to install."""
-    try:
-        return import_module(f"matplotlib.{module}")
-    except ImportError as error:
-        raise TruvarError(f'drawing needs matplotlib, which is missing: pip install "truvar[plot]" ({error})') from None
+    return optional(f"matplotlib.{module}", "drawing", "plot")

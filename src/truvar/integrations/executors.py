@@ -1,0 +1,19 @@
+"""Dask clusters: how to reach one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truvar.errors import TruvarError, optional
+
+
+def connect(address: str, timeout: float = 10.0) -> Any:
+    """A `dask.distributed.Client` of the scheduler at an address such as "tcp://10.0.0.1:8786", or what is wrong."""
+    distributed = optional("distributed", "a Dask cluster", "dask")
+    try:
+        return distributed.Client(address, timeout=timeout)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise TruvarError(
+            f"no Dask scheduler answers at {address!r} ({type(error).__name__}: {error}); start one with "
+            "`dask scheduler`, and give the address that it prints"
+        ) from None
