@@ -32,6 +32,7 @@ LAYERS = (
     "theory",
     "result",
     "belief",
+    "outlook",
     "study",
     "runner",
     "problem",

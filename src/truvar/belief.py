@@ -108,9 +108,8 @@ class Belief:
             self.add(action)
 
     def add(self, action: Action) -> None:
-        """One more is pending. A kernel that was learned was fitted with a little noise, and is used with it."""
-        least = 0.0 if self.learned is None else JITTER * self.posterior.scale**2
-        self.posterior.add(action.point, max(action.noise, least), action.site)
+        """One more is pending."""
+        self.posterior.add(action.point, max(action.noise, self.least_noise), action.site)
 
     def fit(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Learns kernel and mean (and noise, if it is to be learned) from another data set, and takes them as known."""
@@ -173,7 +172,7 @@ class Belief:
             rng=np.random.default_rng([self.seed, asks]),
             domain=self.domain,
             visited=self.posterior.points,
-            known=self._fitted and (self.mean is not None or len(self.told) > 0),
+            known=self.fitted and (self.mean is not None or len(self.told) > 0),
         )
 
     @property
@@ -214,7 +213,7 @@ class Belief:
     @property
     def epsilon(self) -> float:
         """How far from exact the answer can be if the bounds hold; infinite before there is a model."""
-        if not self._fitted:
+        if not self.fitted:
             return float("inf")
         return self.goal.epsilon(self.state.regions, self.state.lower, self.state.upper)
 
@@ -228,26 +227,35 @@ class Belief:
         """The cost of what was told."""
         return sum(action.cost for action, _ in self.told)
 
-    # -- inside ------------------------------------------------------------------------------------------------------
-
     @property
-    def _fitted(self) -> bool:
+    def fitted(self) -> bool:
         """Whether there is a model to make claims with: for a learned kernel, only after its first fit."""
         return self.learned is None or len(self.told) >= max(self.learned.every, 2)
+
+    @property
+    def nested(self) -> bool:
+        """Whether the bounds never widen."""
+        return self.policy.confidence.intersect and self.goal.monotone and not self.is_learned
+
+    @property
+    def least_noise(self) -> float:
+        """A kernel that was learned was fitted with a little noise, and is used with it."""
+        return 0.0 if self.learned is None else JITTER * self.posterior.scale**2
+
+    # -- inside ------------------------------------------------------------------------------------------------------
 
     def _learn(self, pending: Sequence[Action]) -> None:
         """After a value was told: the hyperparameters, if it is their turn, then Algorithm 2."""
         goal = self.goal
         if self.learned is not None:
             goal = replace(goal, monotone=False)  # type: ignore[type-var]  # goals are dataclasses
-            if not self._fitted or len(self.told) % self.learned.every == 0:
+            if not self.fitted or len(self.told) % self.learned.every == 0:
                 self._rebuild(pending)
-        if self._fitted:
-            nested = self.policy.confidence.intersect and goal.monotone and not self.is_learned
-            self.state = loop.update(self.posterior, goal, self.policy, self.state, self._epoch_start, nested)
+        if self.fitted:
+            self.state = loop.update(self.posterior, goal, self.policy, self.state, self._epoch_start, self.nested)
         if self.learned is not None and len(self.told) < self.learned.least and self.end is not None:
             self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
-        if not self._fitted:
+        if not self.fitted:
             self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
 
     def _rebuild(self, pending: Sequence[Action]) -> None:
@@ -277,7 +285,7 @@ class Belief:
 
     def _model(self, family: Learned) -> Model:
         values = np.array([y for _, y in self.told])
-        if not self._fitted:
+        if not self.fitted:
             return unfitted(family, self.domain.extent, values)
         points = np.stack([action.point for action, _ in self.told])
         noise = np.array([action.noise for action, _ in self.told])

@@ -102,6 +102,13 @@ class Posterior:
         v = self._solve(candidates.points, self.rows)
         return np.asarray(np.maximum(self.kernel.diag(candidates.points) - (v * v).sum(axis=0), 0.0))
 
+    def covariance_told(self, point: Array) -> tuple[Array, float]:
+        """Cov(x, point) at every site x, and the variance at the point (d',), from what was told alone."""
+        x = point[None, :]
+        v = self._solve(x, self.told)[:, 0]
+        across = self.k(self.sites, x)[:, 0] - v @ self._v[: self.told]
+        return across, max(float(self.kernel.diag(x)[0]) - float(v @ v), 0.0)
+
     def prior_covariance(self, site: int) -> Array:
         """k(x, site) at every site x."""
         return self.k(self.sites, self.sites[site][None, :])[:, 0]

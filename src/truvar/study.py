@@ -21,6 +21,7 @@ from truvar.domain import Array, Domain, as_table, number, whole_number
 from truvar.engines import EngineLike
 from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned, Model
+from truvar.outlook import Outlook, outlook
 from truvar.policies import Policy, Scene, policy_named
 from truvar.regions import Goal
 from truvar.result import Best, Result, Suggestion
@@ -359,6 +360,10 @@ class Study:
         action = self._resolve(what, None, None)
         mean, variance = self._belief.posterior.predict(action.point[None, :])
         return float(rng.normal(mean[0], np.sqrt(variance[0] + action.noise)))
+
+    def outlook(self, what: Suggestion | int) -> Outlook | None:
+        """What a pending suggestion would settle by itself; None as long as the model is not learned."""
+        return outlook(self._belief, self._resolve(what, None, None))
 
     def plot(self, truth: Any = None) -> Any:
         """A picture of where the study stands: a matplotlib Figure."""

@@ -66,7 +66,7 @@ def _draw_route(ax: Any, view: View) -> None:
     x, y = view.places.T
     if view.travels:
         ax.plot(x, y, color="white", lw=0.7, alpha=0.7 if len(x) <= 60 else 0.4, zorder=3)
-    edge = INK if _grid(view.domain.points) is None else "white"
+    edge = INK if grid_of(view.domain.points) is None else "white"
     ax.scatter(
         x, y, c=order_shade(view.places), cmap=style.ORDER, vmin=-0.15, vmax=1, s=19, edgecolors=edge,
         linewidths=0.7, zorder=4, clip_on=False,
@@ -112,7 +112,7 @@ def _route_handles(view: View) -> list[Any]:
 
 def _field(ax: Any, points: Array, values: Array, **how: Any) -> Any:
     """Values over the plane: cells where the points form a grid, dots where they do not."""
-    grid = _grid(points)
+    grid = grid_of(points)
     if grid is None:
         size = float(np.clip(9000 / len(points), 4, 90))
         return ax.scatter(points[:, 0], points[:, 1], c=values, s=size, marker="s", lw=0, clip_on=False, **how)
@@ -126,7 +126,7 @@ def _contour(ax: Any, points: Array, values: Array, h: float, **how: Any) -> Non
     """The line where the values cross h, if they do and the points span a plane."""
     if not values.min() < h < values.max():
         return
-    grid = _grid(points)
+    grid = grid_of(points)
     if grid is not None:
         x, y, order = grid
         if min(len(x), len(y)) > 1:
@@ -135,7 +135,7 @@ def _contour(ax: Any, points: Array, values: Array, h: float, **how: Any) -> Non
         ax.tricontour(points[:, 0], points[:, 1], values, [h], **how)
 
 
-def _grid(points: Array) -> tuple[Array, Array, NDArray[np.intp]] | None:
+def grid_of(points: Array) -> tuple[Array, Array, NDArray[np.intp]] | None:
     """The axes of points that fill a grid, and the order that sorts them into it; None if they do not."""
     x, y = np.unique(points[:, 0]), np.unique(points[:, 1])
     if len(x) * len(y) != len(points):
@@ -145,7 +145,7 @@ def _grid(points: Array) -> tuple[Array, Array, NDArray[np.intp]] | None:
 
 def _frame(ax: Any, view: View) -> None:
     """Scales, limits and labels: the domain and half a cell around it, or a little where there are no cells."""
-    grid = _grid(view.domain.points)
+    grid = grid_of(view.domain.points)
     for letter, k in (("x", 0), ("y", 1)):
         geometric = style.is_geometric(view.domain.points[:, k])
         if grid is None:

@@ -8,7 +8,6 @@ A display that cannot be written (a closed pipe) falls silent: it must never end
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from contextlib import suppress
@@ -16,6 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
+
+from truvar.report.terminal import COLOURS, RESET, can_encode, is_terminal, width
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 EVERY = 10  # measurements between two lines where there is no terminal
 REFRESH = 0.05  # seconds between two states of the line on a terminal
 SHORTEST_BAR, LONGEST_BAR = 6, 24  # characters
-COLOURS = {"above": "\x1b[38;5;208m", "open": "\x1b[38;5;250m", "below": "\x1b[38;5;32m"}
-RESET = "\x1b[0m"
 CLEAR = "\r\x1b[K"
 
 
@@ -51,9 +50,9 @@ class Progress:
         self._stream = sys.stderr if stream is None else stream
         self._budget = budget
         self._steps = steps
-        self._live = _is_terminal(self._stream)
+        self._live = is_terminal(self._stream)
         self._colour = self._live and not os.environ.get("NO_COLOR")
-        self._unicode = _can_encode(self._stream, "█ε")
+        self._unicode = can_encode(self._stream, "█ε")
         self._shown = -1  # measurements in the state last written
         self._written_at = 0.0
         self._open = True
@@ -115,7 +114,7 @@ class Progress:
 
     def _line(self, fields: list[str], result: Result) -> str:
         """A line that the terminal does not wrap: as many fields as have room, and a bar if it has too."""
-        room = _width(self._stream) - 1
+        room = width(self._stream) - 1
         while len(line := "  ".join(fields)) > room and len(fields) > 1:
             fields = fields[:-1]
         length = min(LONGEST_BAR, room - len(line) - 2)
@@ -142,35 +141,12 @@ def _of(value: str, limit: float | None) -> str:
     return value if limit is None else f"{value}/{limit:g}"
 
 
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty() and os.environ.get("TERM") != "dumb"
-    except (AttributeError, ValueError):  # no such question, or closed
-        return False
-
-
-def _width(stream: TextIO) -> int:
-    """Columns of the terminal behind the stream, which need not be that of stdout."""
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    except (AttributeError, OSError, ValueError):
-        return shutil.get_terminal_size().columns
-
-
-def _can_encode(stream: TextIO, text: str) -> bool:
-    try:
-        text.encode(getattr(stream, "encoding", None) or "ascii")
-    except (UnicodeError, LookupError):
-        return False
-    return True
-
-
 class Remaining:
     """How many of a known number of runs are done, and how long the rest will take. Call it with (done, all)."""
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
         self._what, self._stream = what, sys.stderr if stream is None else stream
-        self._live = _is_terminal(self._stream)
+        self._live = is_terminal(self._stream)
         self._begun: tuple[float, int] | None = None  # when, and how many were done already
 
     def __call__(self, done: int, total: int) -> None:

@@ -1,0 +1,85 @@
+"""Where a study stands, in words for a terminal and as data: settled, spent and left, pending, the certificate."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from truvar.regions import LevelSet
+from truvar.report import style
+from truvar.report.cards import place
+from truvar.report.sketch import sketch
+from truvar.report.tables import summary
+from truvar.report.terminal import Look
+from truvar.report.view import View
+
+if TYPE_CHECKING:
+    from truvar.policies import Policy
+    from truvar.regions import Goal
+    from truvar.study import Study
+
+
+def question(goal: Goal) -> str:
+    """What is asked, in words."""
+    if isinstance(goal, LevelSet):
+        if goal.threshold is not None:
+            return f"where is the value above {goal.threshold:g}?"
+        return f"where is the value above {100 * (goal.fraction_of_max or 0):g} % of its maximum?"
+    return f"where is the value {'highest' if goal.sign > 0 else 'lowest'}?"
+
+
+def rule(policy: Policy) -> str:
+    """A decision rule by its name, with the options that are not its usual ones."""
+    name = type(policy).__name__
+    if not is_dataclass(policy):
+        return name
+    usual = {field.name: field.default for field in fields(policy) if field.init}
+    options = [f"{key}={getattr(policy, key)}" for key, value in usual.items() if getattr(policy, key) != value]
+    return f"{name} ({', '.join(options)})" if options else name
+
+
+def money(study: Study, budget: float | None) -> str:
+    """What was spent, and what is left of the budget."""
+    spent = f"{style.number(study.spent)} spent"
+    if budget is None:
+        return f"{spent}, no budget given"
+    pending = sum(suggestion.cost for suggestion in study.pending)
+    left = f"{spent} of {style.number(budget)}, {style.number(max(budget - study.spent, 0.0))} left"
+    return f"{left}, of which {style.number(pending)} is suggested" if pending else left
+
+
+def status_text(study: Study, look: Look, budget: float | None = None) -> str:
+    """The whole status."""
+    result = study.result()
+    certificate = result.certificate
+    classes = "; ".join(text for _, _, text in View.of(study).classes())
+    rows = [
+        ("measured", f"{result.steps} time{'s' * (result.steps != 1)}"),
+        ("cost", money(study, budget)),
+        ("settled", classes),
+        ("accuracy", f"ε = {result.epsilon:.4g}" if isfinite(result.epsilon) else "not known yet"),
+        ("certificate", str(certificate)),
+        ("regime", f"{certificate.regime}: {certificate.because}"),
+        ("rule", f"{rule(study.policy)}; engine {study.engine}"),
+    ]
+    if not study.goal.level_set and isfinite(result.epsilon):
+        best = f"{place(result.best.point)}: {result.best.mean:.6g} ± {result.best.sd:.2g}"
+        rows.insert(3, ("best so far", best))
+    rows += [("pending", f"{s.id}: {place(s.point)}, cost {style.number(s.cost)}") for s in study.pending]
+    if result.reason:
+        rows.append(("finished" if study.finished else "stopped", result.reason))
+    head = look.paint(look.plain(study.name or "study"), "strong")
+    return f"{head}: {question(study.goal)}\n{look.rows(rows)}\n\n{sketch(study, look)}"
+
+
+def status_data(study: Study, budget: float | None = None) -> dict[str, Any]:
+    """The same for JSON."""
+    left = None if budget is None else max(budget - study.spent, 0.0)
+    return {
+        **summary(study),
+        "engine": study.engine,
+        "budget": budget,
+        "left": left,
+        "finished": study.finished,
+    }
