@@ -34,6 +34,7 @@ LAYERS = (
     "belief",
     "outlook",
     "study",
+    "pool",
     "runner",
     "problem",
     "store",

@@ -581,8 +581,12 @@ def test_a_function_that_raises_is_withdrawn_and_leaves_the_study_usable(workers
     if workers is None:
         with pytest.raises(error):
             study.run(measure, steps=9)
-    else:
+    elif error is KeyboardInterrupt:
         with ThreadPoolExecutor(workers) as pool, pytest.raises(error):
+            study.run(measure, steps=9, executor=pool)
+    else:
+        gives_up = pytest.raises(tv.TruvarError, match=r"3 measurements in a row failed.*ZeroDivisionError")
+        with ThreadPoolExecutor(workers) as pool, pytest.warns(RuntimeWarning, match="goes on"), gives_up:
             study.run(measure, steps=9, executor=pool)
     assert study.pending == []
     assert study.steps <= 2
@@ -821,37 +825,6 @@ def test_noise_that_was_told_with_a_value_is_kept_when_the_noise_is_learned() ->
         study.tell(study.domain.point(3 * i), float(i % 3))
     assert study.measurements["noise"].iloc[0] == 0.25
     assert (study.measurements["noise"].iloc[1:] != 0.25).all()
-
-
-def test_values_that_came_in_beside_a_failure_are_told() -> None:
-    both = threading.Barrier(2)
-
-    def f(point: dict[str, float]) -> float:
-        both.wait(timeout=10)
-        if point["x"] > first.point["x"]:
-            raise RuntimeError("the probe broke")
-        return 1.0
-
-    domain = tv.Domain.grid(x=np.linspace(0, 1, 20))
-    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.2), mean=0.0, noise=0.01)
-    pair = study.ask(2)
-    first = min(pair, key=lambda s: s.point["x"])
-    for suggestion in pair:
-        study.withdraw(suggestion)
-
-    class Both(ThreadPoolExecutor):
-        """Lets both finish before either is looked at."""
-
-        def submit(self, *args: Any, **kwargs: Any) -> Any:
-            future = super().submit(*args, **kwargs)
-            if both.n_waiting or self._work_queue.qsize() == 0:
-                threading.Event().wait(0.2)
-            return future
-
-    with Both(2) as pool, pytest.raises(RuntimeError, match="probe"):
-        study.run(f, steps=2, executor=pool)
-    assert study.steps == 1
-    assert study.pending == []
 
 
 @pytest.mark.parametrize("goal", [tv.LevelSet(5.0), tv.Maximize()])

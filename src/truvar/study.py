@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -380,24 +379,32 @@ class Study:
         budget: float | None = None,
         steps: int | None = None,
         epsilon: float | None = None,
-        executor: Executor | None = None,
+        executor: Any = None,
+        workers: int | None = None,
+        retries: int | None = None,
         progress: bool | Callable[[Study], object] = False,
     ) -> Result:
         """Asks, measures and tells until the first limit is reached; the result's `reason` says which.
 
         `f(point)` measures (`f(point, level)` with noise levels, `f(point, task)` with tasks). The limits are the cost
-        spent and the number of values told, both counted from the study's beginning, and epsilon. With an `executor`
-        as many measurements run at once as it has workers. `progress` shows them, or is called with the study.
-        """
-        from truvar.runner import run
+        spent and the number of values told, both counted from the study's beginning, and epsilon. `progress` shows
+        them, or is called with the study.
 
+        An `executor` is anything with `submit`: a pool of threads or processes, loky's, a `dask.distributed.Client`, an
+        MPI pool. As many measurements run at once as it has workers, or as `workers` says. One that fails is made again
+        (`retries`, 1 on an executor), then the run goes on without it and warns; without an executor and `retries` it
+        ends the run.
+        """
+        from truvar.runner import Limits, run
+
+        limits, how = Limits(budget, steps, epsilon), (workers, retries)
         if progress is True:
             from truvar.report import Progress
 
-            with Progress(self) as display:
-                self._stopped = run(self, f, budget, steps, epsilon, executor, display)
+            with Progress(self, budget=budget, steps=steps) as display:
+                self._stopped = run(self, f, limits, executor, display, *how)
         else:
-            self._stopped = run(self, f, budget, steps, epsilon, executor, progress or (lambda study: None))
+            self._stopped = run(self, f, limits, executor, progress or (lambda study: None), *how)
         return self.result()
 
     def fit(self, frame: pd.DataFrame | str | Path, value: str | None = None) -> Model:
