@@ -33,6 +33,9 @@ LAYERS = (
     "result",
     "belief",
     "outlook",
+    "spelling",
+    "journal",
+    "ledger",
     "study",
     "pool",
     "runner",
@@ -51,7 +54,14 @@ ENGINE = "_engine"  # arrays in, arrays out: open to all, knows none of them
 NUMERICAL = frozenset({ENGINE, *LAYERS[: LAYERS.index("report")]})
 
 # Imports against the order, each inside one function: (layer, function, imported layer).
-UPWARD = frozenset({("study", "plot", "report"), ("study", "run", "report"), ("study", "run", "runner")})
+UPWARD = frozenset(
+    {
+        ("study", "plot", "report"),
+        ("study", "run", "report"),
+        ("study", "run", "runner"),
+        ("study", "_stored", "store"),
+    }
+)
 
 # The extras of pyproject.toml, by what one imports.
 OPTIONAL = ("matplotlib", "sqlalchemy", "psycopg", "fastapi", "uvicorn", "httpx", "dask", "optuna", "botorch")

@@ -26,6 +26,7 @@ from truvar.policies import (
 from truvar.problem import Problem, load_problem
 from truvar.regions import LevelSet, Maximize, Minimize
 from truvar.result import Result, Suggestion
+from truvar.store import load, studies
 from truvar.study import Study
 from truvar.theory import Certificate
 
@@ -68,5 +69,7 @@ __all__ = [
     "TruvarError",
     "Variance",
     "__version__",
+    "load",
     "load_problem",
+    "studies",
 ]

@@ -73,6 +73,7 @@ class Belief:
         if self.learned is None:
             self.kernel: Kernel = check_kernel(prior.kernel, domain.points, domain.columns)
         self.told: list[tuple[Action, float]] = []
+        self.models: dict[int, Model] = {}  # what was learned, by the number of values told: no fit is made twice
         self._rebuild(())
         self.state = loop.begin(self.posterior, policy, len(domain), self._epoch_start)
 
@@ -91,6 +92,7 @@ class Belief:
             self.pend(pending)
             raise
         before = self.told, self.kernel, self.noise, self.actions
+        models = dict(self.models)
         try:
             self.told = [*self.told, (action, y)]
             if not next_in_turn:
@@ -98,6 +100,7 @@ class Belief:
             self._learn(others)
         except BaseException:
             self.told, self.kernel, self.noise, self.actions = before
+            self.models = models
             self._fold(pending)
             raise
 
@@ -112,21 +115,22 @@ class Belief:
         self.posterior.add(action.point, max(action.noise, self.least_noise), action.site)
 
     def fit(self, frame: pd.DataFrame, value: str | None) -> Model:
-        """Learns kernel and mean (and noise, if it is to be learned) from another data set, and takes them as known."""
+        """Kernel and mean (and noise, if it is to be learned) as another data set has them."""
         points, values = training_data(frame, self.domain.columns, value)
         given: Any = self.noise
         noise = float(given) if isinstance(given, Real) else None  # a column or function says nothing of other data
         if self.learned is None:
-            model = fit_kernel(self.kernel, points, values, noise, self.mean, self.seed)
-        else:
-            family = replace(self.learned, noise=self.learned.noise or noise is None)
-            model = fit(family, points, values, noise or 0.0, self.domain.extent, self.mean, self.seed)
-            if self.learned.noise:
-                self._set_noise(model)
+            return fit_kernel(self.kernel, points, values, noise, self.mean, self.seed)
+        family = replace(self.learned, noise=self.learned.noise or noise is None)
+        return fit(family, points, values, noise or 0.0, self.domain.extent, self.mean, self.seed)
+
+    def adopt(self, model: Model) -> None:
+        """Takes a model that was fitted as known from now on, before the first measurement."""
+        if self.learned is not None and self.learned.noise:
+            self._set_noise(model)
         self.kernel, self.mean, self.learned = model.kernel, model.mean, None
         self._rebuild(())
         self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
-        return model
 
     # -- what follows from it ----------------------------------------------------------------------------------------
 
@@ -287,9 +291,13 @@ class Belief:
         values = np.array([y for _, y in self.told])
         if not self.fitted:
             return unfitted(family, self.domain.extent, values)
-        points = np.stack([action.point for action, _ in self.told])
-        noise = np.array([action.noise for action, _ in self.told])
-        return fit(family, points, values, noise, self.domain.extent, self.mean, self.seed + len(self.told))
+        count = len(self.told)
+        if count not in self.models:
+            points = np.stack([action.point for action, _ in self.told])
+            noise = np.array([action.noise for action, _ in self.told])
+            extent = self.domain.extent
+            self.models[count] = fit(family, points, values, noise, extent, self.mean, self.seed + count)
+        return self.models[count]
 
     def _set_noise(self, model: Model) -> None:
         self.noise = float(model.noise or 0.0)

@@ -57,7 +57,7 @@ class Domain:
         if not axes:
             raise TruvarError("a grid needs at least one axis, for example Domain.grid(x=np.linspace(0, 1, 50))")
         values = tuple(_axis(name, axis) for name, axis in axes.items())
-        return cls(tuple(axes), _mesh(values), _hull(values), axes=values)
+        return cls(tuple(axes), mesh(values), _hull(values), axes=values)
 
     @classmethod
     def table(cls, frame: pd.DataFrame | str | Path, columns: Sequence[str] | None = None) -> Domain:
@@ -99,7 +99,7 @@ class Domain:
             return cls(tuple(intervals), points, bounds, continuous=True)
         side = max(2, round(representers ** (1 / d)))
         axes = tuple(np.linspace(low, high, side) for low, high in bounds)
-        return cls(tuple(intervals), _mesh(axes), bounds, axes=axes, continuous=True)
+        return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True)
 
     # -- points by name --------------------------------------------------------------------------------------------
 
@@ -287,7 +287,7 @@ def _interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def _mesh(axes: Sequence[Array]) -> Array:
+def mesh(axes: Sequence[Array]) -> Array:
     return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -20,10 +23,13 @@ from truvar.domain import Array, Domain, as_table, number, whole_number
 from truvar.engines import EngineLike
 from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned, Model
+from truvar.journal import Event, Journal, Memory, now, whoami
+from truvar.ledger import HISTORY, Ledger, Settings
 from truvar.outlook import Outlook, outlook
 from truvar.policies import Policy, Scene, policy_named
 from truvar.regions import Goal
 from truvar.result import Best, Result, Suggestion
+from truvar.spelling import to_text
 from truvar.theory import Grounds, Setting, certify
 
 
@@ -39,6 +45,11 @@ class Study:
     policy         the decision rule, or its name; default `TruVaR()`
     start          the first suggestion: "random", an index, a point; default: the rule's own choice
     engine         how scores are computed: "dense", "dense32", "lazy", or what makes one; default: by size
+    store, name    where the study is kept: a URL such as "sqlite:///lake.db", and its name there; default: in memory
+    who            who works on it, for the journal; default: the user and the machine
+
+    The study is the fold of its `events`. One that is kept in a store may be worked on by many at once: `ask`, `tell`
+    and all that changes it first catch up with what the others did; what it says in between is of then (`refresh`).
     """
 
     def __init__(
@@ -57,6 +68,7 @@ class Study:
         engine: EngineLike = None,
         store: str | None = None,
         name: str | None = None,
+        who: str | None = None,
     ) -> None:
         if not isinstance(domain, Domain):
             raise TruvarError(f"domain must be a Domain, but it was {domain!r}; give one such as Domain.grid(x=[0, 1])")
@@ -64,76 +76,90 @@ class Study:
             raise TruvarError(
                 f"goal must be Maximize(), Minimize() or LevelSet(h), but it was {goal!r}; give one of them"
             )
-        if store is not None:
-            raise TruvarError(f"this version keeps studies in memory only, but store was {store!r}; leave it out")
         seed = whole_number(seed, "seed", least=0)
-        self.domain, self.goal, self.seed, self.name = domain, goal, seed, name
-        self.policy: Policy = policy_named(policy or "truvar")
-        self._belief = Belief(domain, goal, self.policy, Prior(kernel, mean, noise, cost, tasks), seed, engine)
-        self.policy.places(self._belief.scene(0), self._belief.actions.candidates(None))  # refused now, or never
-        self._start = _start_index(domain, start, seed)
-        self._pending: dict[int, Action] = {}
-        self._trail: list[tuple[int, Array]] = []  # id and place of what was asked, or told unasked, in order
-        self._next_id = 1
-        self._history: list[dict[str, Any]] = []
-        self._betas: list[float] = []  # with which the bounds after each value told were drawn
-        self._exhausted = False
+        prior, rule = Prior(kernel, mean, noise, cost, tasks), policy_named(policy or "truvar")
+        settings = Settings(domain, goal, rule, prior, _start_index(domain, start, seed), seed, engine)
+        self._begin(settings, Memory(), name, who)
+        if store is not None:
+            self._begin(settings.written(), _stored(store, name), name, who)  # as everyone else will have it
+        with self._turn() as write:
+            write("created", **self._ledger.settings.parts())
+
+    def _begin(self, settings: Settings, journal: Journal, name: str | None, who: str | None) -> None:
+        self.domain, self.goal, self.policy = settings.domain, settings.goal, settings.policy
+        self.seed, self.name, self.who = settings.seed, name, who or whoami()
+        self._journal = journal
+        self._ledger = Ledger(settings)
         self._stopped: str | None = None
+        belief = self._belief
+        self.policy.places(belief.scene(0), belief.actions.candidates(None))  # refused now, or never
+
+    @classmethod
+    def resumed(cls, journal: Journal, name: str | None, who: str | None = None) -> Study:
+        """The study whose events are in a journal, where they stand with the whole problem."""
+        events = journal.since(0)
+        study = cls.__new__(cls)
+        study._begin(Settings.of(events[0].details), journal, name, who)
+        study._ledger.fold(events)
+        return study
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self) -> Suggestion: ...
+    def ask(self, n: None = None, *, lease: float | None = None) -> Suggestion: ...
     @overload
-    def ask(self, n: int) -> list[Suggestion]: ...
-    def ask(self, n: int | None = None) -> Suggestion | list[Suggestion]:
+    def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
+    def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
         """Where to measure next. `ask(n)` gives up to n suggestions, chosen as a batch.
 
-        Suggestions stay pending until they are told or withdrawn, and later ones take them into account. Raises
-        `Finished` when there is nothing left to ask for.
+        Suggestions stay pending until they are told or withdrawn, and later ones take them into account; with a `lease`
+        only for so many seconds: the next `ask` after that takes it that they will not be measured. Raises `Finished`
+        when there is nothing left to ask for.
         """
-        if n is None:
-            return self._ask()
-        whole_number(n, "the number of suggestions", least=1)
-        next_id = self._next_id
-        batch = [self._ask()]
-        while len(batch) < n:
-            try:
-                batch.append(self._ask())
-            except Finished:
-                break
-            except Exception:  # all or nothing
-                for suggestion in batch:
-                    self.withdraw(suggestion)
-                self._next_id = next_id
-                raise
-        return batch
+        count = 1 if n is None else whole_number(n, "the number of suggestions", least=1)
+        if lease is not None and not number(lease, "lease") > 0:
+            raise TruvarError(f"lease must be a number of seconds above 0, but it was {lease!r}; give 3600, say")
+        batch: list[Suggestion] = []
+        end: Finished | None = None
+        with self._turn() as write:
+            for id_, until in list(self._ledger.leases.items()):
+                if until <= now() and id_ in self._ledger.pending:
+                    write("expired", id=id_)
+            until_when = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
+            while len(batch) < count and end is None:
+                try:
+                    action = self._choose_action()
+                except Finished as finished:
+                    end = finished
+                    if self.finished is None and not self._ledger.pending:
+                        write("exhausted")
+                        end = Finished(str(self.finished))
+                else:
+                    write("asked", **self._ledger.details(action), until=until_when)
+                    batch.append(self._suggestion(action))
+        if end is not None and not batch:
+            raise end
+        return batch[0] if n is None else batch
 
-    def _ask(self) -> Suggestion:
+    def _choose_action(self) -> Action:
         if self.finished is not None:
             raise Finished(self.finished)
         table, choice = self._choose()
         if choice is None:
-            if self._pending:
-                raise Finished("nothing is left to gain before the pending measurements are told")
-            self._exhausted = True
-            raise Finished(str(self.finished))
+            raise Finished("nothing is left to gain before the pending measurements are told")
         row = choice.place, choice.level
         site = None if table.where is None else int(table.where[choice.place])
         level = None if self._belief.actions.levels is None else choice.level
-        action = self._action(table, row, site, level, choice.gain)
-        self._belief.add(action)
-        self._pending[action.id] = action
-        self._go_to(action)
-        return self._suggestion(action)
+        return self._action(table, row, site, level, choice.gain)
 
     def _choose(self) -> tuple[Candidates, loop.Choice | None]:
-        if self._start is None or self._trail:
-            return self._belief.choose(self._last, list(self._pending.values()), self._next_id)
+        ledger, start = self._ledger, self._ledger.settings.start
+        if start is None or ledger.trail:
+            return self._belief.choose(self._last, list(ledger.pending.values()), ledger.next_id)
         table = self.candidates()
-        gains = self.policy.score(self._belief.scene(0), table.take(np.array([self._start])))[0]
+        gains = self.policy.score(self._belief.scene(0), table.take(np.array([start])))[0]
         level = int(np.argmax(np.isfinite(gains)))  # the first that the rule would use
-        return table, loop.Choice(self._start, level, float(gains[level]))
+        return table, loop.Choice(start, level, float(gains[level]))
 
     def candidates(self) -> Candidates:
         """The table of what can be done next: places, noise, cost."""
@@ -141,7 +167,7 @@ class Study:
 
     def scene(self) -> Scene:
         """What the policy sees."""
-        return self._belief.scene(self._next_id)
+        return self._belief.scene(self._ledger.next_id)
 
     def gains(self) -> Array:
         """The gain of every candidate, in the order of the table's flat rows (place-major, level-minor)."""
@@ -158,36 +184,78 @@ class Study:
         level: int | None = None,
         task: str | None = None,
         cost: float | None = None,
-    ) -> None:
+    ) -> int:
         """The measured value of a suggestion (or its id), or of any other point, which need not have been asked for.
 
-        `noise` and `cost` replace the expected ones; `level` and `task` say how an unasked point was measured.
+        `noise` and `cost` replace the expected ones; `level` and `task` say how an unasked point was measured. Returns
+        the id of the measurement. To tell the same value of a suggestion again changes nothing.
         """
-        value = number(y, "the measured value y")
-        action = self._resolve(what, level, task)
-        if noise is not None:
-            action = replace(action, noise=not_negative(noise, "noise"), noise_told=True)
-        if cost is not None:
-            action = replace(action, cost=not_negative(cost, "cost"))
-        beta = self.epoch.beta
-        self._belief.observe(action, value, list(self._pending.values()))
-        self._betas.append(beta)
-        if self._pending.pop(action.id, None) is None:
-            self._go_to(action)
-        self._exhausted, self._stopped = False, None
-        self._record(action)
+        value, noise, cost = _measured(y, noise, cost)
+        with self._turn() as write:
+            action = self._resolve(what, level, task, told=True)
+            known = self._ledger.told(action.id)
+            told = _as_measured(action if known is None else known[0], noise, cost)
+            if known is None:
+                write("told", **self._ledger.details(told), y=value)
+            elif (known[1], known[0].noise, known[0].cost) != (value, told.noise, told.cost):
+                raise TruvarError(
+                    f"suggestion {action.id} was told already, with {known[1]:g}, but {value:g} came; if it was wrong, "
+                    f"study.correct({action.id}, {value:g}) replaces it; a second measurement of the place is told by "
+                    "its point, for example study.tell(suggestion.point, y)"
+                )
+        self._stopped = None
+        return action.id
+
+    def correct(
+        self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
+    ) -> None:
+        """Replaces a value that was told wrong, by the id of the measurement. All stands as if it had been told right
+        at the time; what was asked for in between stays as it was."""
+        value, noise, cost = _measured(y, noise, cost)
+        with self._turn() as write:
+            known = self._told(what)
+            write("corrected", **self._ledger.details(_as_measured(known, noise, cost)), y=value)
+        self._stopped = None
 
     def withdraw(self, what: Suggestion | int) -> None:
-        """Takes back a suggestion that will not be measured."""
+        """Takes back a suggestion that will not be measured, or a measurement that was a mistake, by its id: all stands
+        as if it had never been made."""
         if isinstance(what, Mapping):
             raise TruvarError(f"withdraw takes a suggestion or its id, but a point came, {dict(what)}; give the id")
-        action = self._resolve(what, None, None)
-        del self._pending[action.id]
-        self._trail = [(id_, place) for id_, place in self._trail if id_ != action.id]
-        self._exhausted = False
-        self._belief.pend(self._pending.values())
+        with self._turn() as write:
+            write("withdrawn", id=self._resolve(what, None, None, told=True).id)
 
-    def _resolve(self, what: Suggestion | int | Mapping[str, float], level: int | None, task: str | None) -> Action:
+    def note(self, text: str) -> None:
+        """A remark for the journal."""
+        with self._turn() as write:
+            write("noted", text=str(text))
+
+    def refresh(self) -> None:
+        """Catches up with what others did to the study in its store."""
+        self._ledger.fold(self._journal.since(self._ledger.number))
+
+    def _told(self, what: Suggestion | int) -> Action:
+        """The measurement with that id."""
+        known = self._ledger.told(self._id(what))
+        if known is None:
+            ids = [action.id for action, _ in self._belief.told]
+            have = f"those told so far are {', '.join(map(str, ids))}" if ids else "none was told so far"
+            raise TruvarError(f"correct takes the id of a value that was told, but {self._id(what)} was not; {have}")
+        return known[0]
+
+    def _id(self, what: Any) -> int:
+        id_: Any = what.id if isinstance(what, Suggestion) else what
+        if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
+            raise TruvarError(
+                f"a suggestion, its id or a point such as {self.domain.point(0)} must come, but it was {what!r}; "
+                "give one of them"
+            )
+        return int(id_)
+
+    def _resolve(
+        self, what: Suggestion | int | Mapping[str, float], level: int | None, task: str | None, told: bool = False
+    ) -> Action:
+        """What is meant: something pending, an unasked point or, where allowed, something told already."""
         if isinstance(what, Mapping):
             return self._unasked(what, level, task)
         if level is not None or task is not None:
@@ -195,30 +263,21 @@ class Study:
                 f"a suggestion has its own level and task, but level={level!r}, task={task!r} came; leave them out, or "
                 "tell the point if it was measured otherwise"
             )
-        id_: Any = what.id if isinstance(what, Suggestion) else what
-        if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
+        id_, ledger = self._id(what), self._ledger
+        known = ledger.told(id_) if told else None
+        found = ledger.pending.get(id_) or (ledger.expired.get(id_) if told else None) or (known[0] if known else None)
+        if found is None:
+            waiting = ", ".join(map(str, ledger.pending)) or "none"
             raise TruvarError(
-                f"a suggestion, its id or a point such as {self.domain.point(0)} must come, but it was {what!r}; "
-                "give one of them"
+                f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is, or the point"
             )
-        id_ = int(id_)
-        if id_ in self._pending:
-            own = self._suggestion(self._pending[id_])
-            if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
-                raise TruvarError(
-                    f"suggestion {id_} of this study is at {own.point}, but the one that came is at {what.point}: "
-                    "it belongs to another study; tell it there"
-                )
-            return self._pending[id_]
-        if any(action.id == id_ for action, _ in self._belief.told):
+        own = self._suggestion(found)
+        if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
             raise TruvarError(
-                f"suggestion {id_} was told already; a second measurement of the place is told by its point, "
-                "for example study.tell(suggestion.point, y)"
+                f"suggestion {id_} of this study is at {own.point}, but the one that came is at {what.point}: "
+                "it belongs to another study; tell it there"
             )
-        waiting = ", ".join(map(str, self._pending)) or "none"
-        raise TruvarError(
-            f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is, or the point"
-        )
+        return found
 
     def _unasked(self, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
         index, x = self.domain.locate(point)
@@ -250,7 +309,7 @@ class Study:
     @property
     def pending(self) -> list[Suggestion]:
         """Suggestions that are neither told nor withdrawn."""
-        return [self._suggestion(action) for action in self._pending.values()]
+        return [self._suggestion(action) for action in self._ledger.pending.values()]
 
     @property
     def epsilon(self) -> float:
@@ -285,7 +344,7 @@ class Study:
     @property
     def finished(self) -> str | None:
         """Why there is nothing left to measure, or None."""
-        return self._belief.end or ("no measurement would gain anything more" if self._exhausted else None)
+        return self._belief.end or ("no measurement would gain anything more" if self._ledger.exhausted else None)
 
     @property
     def measurements(self) -> pd.DataFrame:
@@ -306,7 +365,14 @@ class Study:
     @property
     def history(self) -> pd.DataFrame:
         """One row per value told: how the epoch, the regions and epsilon went."""
-        return pd.DataFrame(self._history, columns=list(HISTORY))
+        return pd.DataFrame(self._ledger.history, columns=list(HISTORY))
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """What happened, in order: number, time, who, kind, details."""
+        rows = [(event.number, event.time, event.who, event.kind, event.details) for event in self._journal.since(0)]
+        frame = pd.DataFrame(rows, columns=["number", "time", "who", "kind", "details"])
+        return frame.assign(time=pd.to_datetime(frame["time"], utc=True))
 
     def result(self) -> Result:
         """Where the study stands now."""
@@ -322,7 +388,7 @@ class Study:
                 actions=belief.actions,
                 scale=posterior.scale,
                 learned=belief.is_learned,
-                betas=self._betas,
+                betas=self._ledger.betas,
                 information=lambda steps: information_bound(posterior, steps, belief.actions.candidates(None)),
                 tolerance=float(getattr(belief.engine, "tolerance", 0.0)),
                 epsilon=belief.epsilon,
@@ -363,6 +429,24 @@ class Study:
     def outlook(self, what: Suggestion | int) -> Outlook | None:
         """What a pending suggestion would settle by itself; None as long as the model is not learned."""
         return outlook(self._belief, self._resolve(what, None, None))
+
+    def to_json(self) -> str:
+        """The whole study, problem and events, as text; `Study.from_json` reads it."""
+        events = [event.spelled() for event in self._journal.since(0)]
+        return to_text({"format": FORMAT, "name": self.name, "events": events})
+
+    @classmethod
+    def from_json(
+        cls, text: str, *, store: str | None = None, name: str | None = None, who: str | None = None
+    ) -> Study:
+        """The study that `to_json` wrote, in memory or in a store, under its own name or another."""
+        name, events = _events_in(text, name)
+        study = cls.resumed(Memory(events), name, who)
+        if store is not None:
+            study._journal = _stored(store, name)
+            with study._journal.turn(0) as turn:
+                turn.written += events
+        return study
 
     def plot(self, truth: Any = None) -> Any:
         """A picture of where the study stands: a matplotlib Figure."""
@@ -413,27 +497,59 @@ class Study:
         `frame`, or the CSV file of that path, has the domain's columns and the `value` column (default: the only
         other one).
         """
-        if self._trail:
-            raise TruvarError("fit comes before the first suggestion, but this study has begun; make a new one")
-        return self._belief.fit(as_table(frame), value)
+        table = as_table(frame)
+        with self._turn() as write:
+            if self._ledger.trail:
+                raise TruvarError("fit comes before the first suggestion, but this study has begun; make a new one")
+            model = self._belief.fit(table, value)
+            write("fitted", model=model)
+        return model
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
     @property
+    def _belief(self) -> Belief:
+        return self._ledger.belief
+
+    @property
     def _last(self) -> Array | None:
         """The last position (d,)."""
-        return self._trail[-1][1][: len(self.domain.columns)] if self._trail else None
+        trail = self._ledger.trail
+        return trail[-1][1][: len(self.domain.columns)] if trail else None
 
-    def _go_to(self, action: Action) -> None:
-        self._trail.append((action.id, action.point))
-        self._next_id += 1
+    @contextmanager
+    def _turn(self) -> Iterator[Callable[..., None]]:
+        """A turn to change the study, up to date with what others did: yields `write(kind, **details)`. What is written
+        counts at once, and is stored when the turn ends; if that fails, it has never counted."""
+        ledger = self._ledger
+        written: list[Event] = []
+        mark = ledger.mark()
+        try:
+            with self._journal.turn(ledger.number) as turn:
+                ledger.fold(turn.news)
+                mark = ledger.mark()
+                written = turn.written
+
+                def write(kind: str, **details: Any) -> None:
+                    event = Event(ledger.number + 1, now(), self.who, kind, details)
+                    models = ledger.fold([event])
+                    if models:
+                        details["models"] = {str(count): model for count, model in models.items()}
+                    written.append(event)
+
+                yield write
+        except BaseException:
+            ledger.return_to(mark, intact=not written)
+            raise
 
     def _action(
         self, table: Candidates, row: tuple[int, int], site: int | None, level: int | None, gain: float = float("nan")
     ) -> Action:
         point = table.points[row[0]]
         task = int(point[-1]) if self._belief.tasks is not None else 0
-        return Action(self._next_id, point, site, level, task, float(table.noise[row]), float(table.cost[row]), gain)
+        return Action(
+            self._ledger.next_id, point, site, level, task, float(table.noise[row]), float(table.cost[row]), gain
+        )
 
     def _suggestion(self, action: Action) -> Suggestion:
         tasks = self._belief.tasks
@@ -448,31 +564,44 @@ class Study:
             gain=action.gain,
         )
 
-    def _record(self, action: Action) -> None:
-        state, mean = self._belief.state, self._belief.posterior.mean[: len(self.domain)]
-        index = int(np.argmax(self.goal.sign * mean))
-        spent = action.cost + (self._history[-1]["spent"] if self._history else 0.0)
-        values = (
-            self.steps,
-            spent,
-            state.epoch.index,
-            state.epoch.eta,
-            state.epoch.beta,
-            int(state.regions.potential.sum()),
-            int(state.regions.above.sum()),
-            int(state.regions.below.sum()),
-            self._belief.epsilon,
-            index,
-            float(mean[index]),
-        )
-        self._history.append(dict(zip(HISTORY, values, strict=True)))
 
-
+FORMAT = "truvar study 1"
 MEASUREMENT = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
-HISTORY = (
-    *("step", "spent", "epoch", "eta", "beta", "n_potential", "n_above", "n_below"),
-    *("epsilon", "best_index", "best_mean"),
-)
+
+
+def _stored(url: str, name: str | None) -> Journal:
+    """A new journal in the store."""
+    from truvar.store import create
+
+    return create(url, name)
+
+
+def _events_in(text: str, name: str | None) -> tuple[str | None, list[Event]]:
+    try:
+        whole = json.loads(text)
+        if whole["format"] != FORMAT:
+            raise TruvarError(
+                f"the format must be {FORMAT!r}, but it was {whole['format']!r}; read it with the truvar that wrote it"
+            )
+        return name or whole["name"], [Event.read(event) for event in whole["events"]]
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise TruvarError(
+            f"the text must be a study as Study.to_json writes it, but it is not ({error!r}); check the file"
+        ) from None
+
+
+def _measured(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float | None]:
+    """Value, noise and cost as they were told, checked."""
+    value = number(y, "the measured value y")
+    noise = None if noise is None else not_negative(noise, "noise")
+    return value, noise, None if cost is None else not_negative(cost, "cost")
+
+
+def _as_measured(action: Action, noise: float | None, cost: float | None) -> Action:
+    """The action with the noise and cost that it turned out to have."""
+    if noise is not None:
+        action = replace(action, noise=noise, noise_told=True)
+    return action if cost is None else replace(action, cost=cost)
 
 
 def _start_index(domain: Domain, start: Any, seed: int) -> int | None:

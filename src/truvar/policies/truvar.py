@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -26,6 +26,8 @@ from truvar.regions import LevelSet
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
+TIE = 2e-9  # below the best by more than this, relatively, is no contender
+CONTENDERS = 64  # scored again: the first of them, as the first of equals is chosen
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,20 @@ class TruVaR:
         return np.flatnonzero(allowed[candidates.where % len(allowed)])
 
     def score(self, scene: Scene, candidates: Candidates) -> Array:
-        """The numerator of eq. (3), on the scale k(x, x) = 1. (c, K)"""
+        """The numerator of eq. (3), on the scale k(x, x) = 1. (c, K)
+
+        An engine rounds according to the way it took, say over suggestions that were withdrawn; so what could be chosen
+        is scored again by itself, from the factor alone: the choice is a function of what was told and is pending.
+        """
+        gains = self._gains(scene, candidates)
+        if scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
+            best = (gains / candidates.cost).max(axis=1)
+            contenders = np.flatnonzero((best >= best.max() * (1 - TIE)) & (best > 0))[:CONTENDERS]
+            for place in contenders:
+                gains[place] = self._gains(replace(scene, only_best=False), candidates.take(np.array([place])))
+        return gains
+
+    def _gains(self, scene: Scene, candidates: Candidates) -> Array:
         if self.anticipate is not None:
             return self._anticipating(scene, candidates)
         variance = scene.posterior.scale**2
