@@ -32,6 +32,7 @@ ROWS = {
         for goal in ("optimum", "level-set")
     ),
     *(f"{of}-{noise}" for of in ("variance", "mean") for noise in ("1e-06", "1e-10", "1e-10-long")),
+    "given-away",
     "study-overhead",
     *("rival-es", "rival-pes", "rival-mrs"),
     *("import", "first-suggestion"),

@@ -45,8 +45,8 @@ DOMAINS = {"grid": GRID, "cube": CUBE, "plane": SCATTER, "line": LINE, "five col
 def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a small domain it would score everything, as that is cheapest; and look at no part of so few rows."""
     monkeypatch.setattr("truvar.engines.lazy.DIRECT", np.inf)
-    monkeypatch.setattr("truvar.engines.lazy.NEAR", (16, 64))
-    monkeypatch.setattr("truvar.engines.lazy.PAYS", np.inf)
+    monkeypatch.setattr("truvar.engines.search.NEAR", (16, 64))
+    monkeypatch.setattr("truvar.engines.search.PAYS", np.inf)
     monkeypatch.setattr("truvar.engines.norms.CELL", 8)
 
 
@@ -250,7 +250,7 @@ def test_a_thousand_repeats_of_one_point_deceive_no_bound(noise: float) -> None:
 def test_what_a_tolerance_gives_away_is_certified(
     tolerance: float, budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truvar.engines.lazy.LEAST", 0.0)
+    monkeypatch.setattr("truvar.engines.search.LEAST", 0.0)
     made: list[Watched] = []
 
     def engine(posterior: Posterior, domain: tv.Domain) -> Watched:

@@ -128,6 +128,8 @@ class Cells:
         self.of = np.empty(len(points), np.intp)  # the cell of every target
         for cell, members in enumerate(self._members):
             self.of[members] = cell
+        self.order = np.concatenate(self._members)  # the targets, cell by cell
+        self.rank = np.argsort(self.order)  # where each stands in that order
 
     def near(self, cell: int, count: int, wanted: Mask, sizes: Index) -> Index:
         """The wanted targets in the cells nearest to a cell, about `count` of them; `sizes` says how many each has."""
