@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from tests.dask_cluster import cluster_of
 
 import truvar as tv
 from truvar.integrations import executors
@@ -288,22 +288,8 @@ def test_ctrl_c_ends_a_run_at_once_and_keeps_what_was_told() -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A scheduler on loopback with four worker processes of two threads each, as `dask worker` starts them."""
-    distributed = pytest.importorskip("distributed")
-    dask = pytest.importorskip("dask")
-    with ExitStack() as stack:
-        settings = {"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "20s"}
-        stack.enter_context(dask.config.set(settings))
-        options = {"n_workers": 0, "dashboard_address": None, "host": "127.0.0.1", "silence_logs": 50}
-        local = stack.enter_context(distributed.LocalCluster(**options))
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", local.scheduler_address]
-        command += ["--no-nanny", "--nthreads", "2", "--no-dashboard", "--memory-limit", "0"]
-        for _ in range(4):
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-        client = stack.enter_context(executors.connect(local.scheduler_address))
-        client.wait_for_workers(4, timeout=60)
+    """Four worker processes of two threads each."""
+    with cluster_of(4, threads=2) as client:
         yield client
 
 

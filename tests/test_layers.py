@@ -21,6 +21,7 @@ LAYERS = (
     "domain",
     "kernels",
     "actions",
+    "factor",
     "posterior",
     "engines",
     "fit",

@@ -23,6 +23,7 @@ from truvar.cover import cover_cost, information_bound
 from truvar.domain import Array, Domain, number
 from truvar.engines import EngineLike, check_engine, engine_for
 from truvar.errors import TruvarError
+from truvar.factor import local_factor
 from truvar.fit import JITTER, Learned, Model, fit, fit_kernel, training_data, unfitted
 from truvar.kernels import Coregionalized, check_kernel
 from truvar.policies import Policy, Proposes, Scene
@@ -280,7 +281,8 @@ class Belief:
             kernel = Coregionalized(self.kernel, self.tasks.covariance)
             if self.tasks.mean is not None:
                 means = np.asarray(self.tasks.mean, dtype=float) - (self.mean or 0.0)
-        self.posterior = Posterior(kernel, self.actions.sites, self.mean, means, domain=len(self.domain))
+        place = getattr(self._engine, "factor", local_factor)  # where the engine wants the factor to be
+        self.posterior = Posterior(kernel, self.actions.sites, self.mean, means, len(self.domain), place)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
         for action, y in self.told:
             self.add(action)

@@ -4,7 +4,7 @@
 |---|---|---|
 | x_1..x_t, Sigma_t | `_points`, `_noise` | (t, d'), (t,) |
 | L with L L^T = K_t + Sigma_t | `_factor` | (t, t) |
-| L^-1 k_t(x) for every site x | `_v` | (t, m) |
+| L^-1 k_t(x) for every site x | `factor` | (t, m) |
 | mu_t(x), sigma_t^2(x) | `mean`, `variance` | (m,) |
 | Cov_t(x', x) | `covariance` | |
 
@@ -14,6 +14,8 @@ Rows 0..told-1 carry an observed value, the rows behind them are *pending*: they
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtrs
@@ -22,6 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from truvar.actions import Candidates, Index
 from truvar.domain import Array
 from truvar.errors import TruvarError
+from truvar.factor import Factor, local_factor
 from truvar.kernels import covariance_function, prior_scale
 
 EXACT = 1e-14  # an action whose predictive variance is below this share of the prior's tells nothing new
@@ -41,6 +44,7 @@ class Posterior:
         mean: float | None = 0.0,
         task_means: Array | None = None,
         domain: int | None = None,
+        factor: Callable[[Kernel, Array, int], Factor] = local_factor,
     ) -> None:
         self.kernel = kernel
         self.k = covariance_function(kernel)
@@ -59,7 +63,7 @@ class Posterior:
         self._points = np.empty((16, sites.shape[1]))
         self._noise = np.empty(16)
         self._factor = np.zeros((16, 16))
-        self._v = np.empty((16, m))
+        self.factor = factor(kernel, sites, self.targets)
         # L^-1 (y - offset), L^-1 1, and their products with V: the mean follows for any constant prior mean.
         self._offset = 0.0 if mean is None else mean
         self._whitened = np.zeros(16)
@@ -83,10 +87,10 @@ class Posterior:
         """Cov(rows, candidates) given all that was told and is pending: (rows, c)."""
         if candidates.where is None:
             across = self.k(self.sites[rows], candidates.points)
-            explained = self._v[: self.rows].T @ self._solve(candidates.points, self.rows)
-            return np.asarray(across - explained[rows])
+            explained = self.factor.combine(self._solve(candidates.points, self.rows).T)
+            return np.asarray(across - explained[:, rows].T)
         across = self.k(self.sites[rows], self.sites[candidates.where])
-        return np.asarray(across - self._v[: self.rows, rows].T @ self._v[: self.rows, candidates.where])
+        return np.asarray(across - self.factor.at(rows).T @ self.factor.at(candidates.where))
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2), from what was told alone."""
@@ -106,7 +110,7 @@ class Posterior:
         """Cov(x, point) at every site x, and the variance at the point (d',), from what was told alone."""
         x = point[None, :]
         v = self._solve(x, self.told)[:, 0]
-        across = self.k(self.sites, x)[:, 0] - v @ self._v[: self.told]
+        across = self.k(self.sites, x)[:, 0] - self.factor.combine(v)
         return across, max(float(self.kernel.diag(x)[0]) - float(v @ v), 0.0)
 
     def prior_covariance(self, site: int) -> Array:
@@ -121,7 +125,7 @@ class Posterior:
     @property
     def v(self) -> Array:
         """L^-1 k_t(x) for every site x: (rows, m). The first `told` rows never change."""
-        return self._v[: self.rows]
+        return self.factor.v
 
     # -- what changes it -------------------------------------------------------------------------------------------
 
@@ -131,18 +135,14 @@ class Posterior:
             self._grow()
         t = self.rows
         x = point[None, :]
-        v = self._solve(x, t)[:, 0] if site is None else self._v[:t, site].copy()
-        across = self.k(self.sites, x)[:, 0] - v @ self._v[:t]
+        v = self._solve(x, t)[:, 0] if site is None else self.factor.at(np.array([site]))[:, 0]
         own = float(self.kernel.diag(x)[0]) - float(v @ v)
         d = own + noise
-        if d <= EXACT * self.scale**2:  # known exactly: the row is kept, and empty
-            self._v[t], root = 0.0, np.inf
-        else:
-            root = float(np.sqrt(d))
-            np.divide(across, root, out=self._v[t])
+        root = np.inf if d <= EXACT * self.scale**2 else float(np.sqrt(d))  # known exactly: the row is kept, and empty
+        row = self.factor.append(point, v, root)
         self._points[t], self._noise[t] = point, noise
         self._factor[t, :t], self._factor[t, t] = v, root
-        self.pending_variance = np.maximum(self.pending_variance - self._v[t] ** 2, 0.0)
+        self.pending_variance = np.maximum(self.pending_variance - row**2, 0.0)
         self.rows += 1
         self._serial += 1
         self.serials.append(self._serial)
@@ -151,6 +151,7 @@ class Posterior:
         """The value of the first pending action."""
         t = self.told
         row, root = self._factor[t, :t], self._factor[t, t]
+        u = self.factor.row(t)
         if self._prior_mean is None and t == 0:
             self._offset = y
         offset = self._offset + (0.0 if self._task_means is None else float(self._task_means[task]))
@@ -159,9 +160,9 @@ class Posterior:
         if not np.isfinite(root):
             self._check_consistent(t, y, innovation - self._shift * hold)
         self._whitened[t], self._ones[t] = innovation / root, hold / root
-        self._pull += self._whitened[t] * self._v[t]
-        self._hold += self._ones[t] * self._v[t]
-        self.variance = np.maximum(self.variance - self._v[t] ** 2, 0.0)
+        self._pull += self._whitened[t] * u
+        self._hold += self._ones[t] * u
+        self.variance = np.maximum(self.variance - u**2, 0.0)
         self.told += 1
         if self.told == self.rows:
             self.pending_variance = self.variance.copy()
@@ -169,6 +170,7 @@ class Posterior:
     def drop_pending(self) -> None:
         """Forgets every pending action."""
         self.rows = self.told
+        self.factor.truncate(self.told)
         del self.serials[self.told :]
         self.pending_variance = self.variance.copy()
 
@@ -229,5 +231,4 @@ class Posterior:
         self._points = grown(self._points, (size, self._points.shape[1]))
         self._noise = grown(self._noise, (size,))
         self._factor = grown(self._factor, (size, size))
-        self._v = grown(self._v, (size, self._v.shape[1]))
         self._whitened, self._ones = grown(self._whitened, (size,)), grown(self._ones, (size,))

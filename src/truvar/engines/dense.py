@@ -20,7 +20,6 @@ from truvar._engine import compiled
 from truvar._engine.threads import run_tiles
 from truvar.actions import Index
 from truvar.domain import Array
-from truvar.engines.scoring import sums_of
 from truvar.posterior import Posterior
 
 TILE = 2500  # columns at a time: their sums, u and d stay in the second-level cache
@@ -52,7 +51,7 @@ class Dense:
         return np.stack([self._pass(rows, excess, d) for d in np.ascontiguousarray(predictive.T)], axis=1)
 
     def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
-        return sums_of(self.posterior, rows, excess, sites, predictive)
+        return self.posterior.factor.sums(over_targets(self.posterior, rows, excess), sites, predictive)
 
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
         """One level in full, the others only where they could win.
@@ -174,3 +173,10 @@ class Dense:
             serial: self._pending[serial] if serial in self._pending else posterior.v[i].copy()
             for i, serial in enumerate(now[posterior.told :], start=posterior.told)
         }
+
+
+def over_targets(posterior: Posterior, rows: Index, excess: Array) -> Array:
+    """The excess of some rows as that of all targets, zero elsewhere. (n,)"""
+    e = np.zeros(posterior.targets)
+    e[rows] = excess
+    return e

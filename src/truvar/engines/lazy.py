@@ -26,9 +26,10 @@ import numpy as np
 from truvar._engine.threads import blas_in_one_thread
 from truvar.actions import Index
 from truvar.domain import Array, Domain
+from truvar.engines.dense import over_targets
 from truvar.engines.norms import Cells, Norms, common_start
 from truvar.engines.products import Product, gamma, product_for
-from truvar.engines.scoring import SUM_ROUNDING, sums_everywhere, sums_of
+from truvar.engines.scoring import SUM_ROUNDING
 from truvar.engines.search import BUDGET, KERNEL, READ, Search, excess_outside, norm_bound
 from truvar.errors import TruvarError
 from truvar.kernels import Coregionalized, stationary_form
@@ -78,15 +79,14 @@ class Lazy:
     def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
         """Every candidate in full; for inspection, as it takes its time."""
         with blas_in_one_thread():
-            return sums_everywhere(self.posterior, rows, excess, predictive)
+            return self.posterior.factor.sums_everywhere(over_targets(self.posterior, rows, excess), predictive)
 
     def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
         with blas_in_one_thread():
-            return sums_of(self.posterior, rows, excess, sites, predictive)
+            return self.posterior.factor.sums(over_targets(self.posterior, rows, excess), sites, predictive)
 
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
-        e = np.zeros(self.posterior.targets)
-        e[rows] = excess
+        e = over_targets(self.posterior, rows, excess)
         with blas_in_one_thread():
             self._follow(e, predictive)
             norms = self._norms_for(len(rows), e)
@@ -94,8 +94,8 @@ class Lazy:
             return Search(self, norms, rows, e, predictive, worth).run()
 
     def covariance(self, rows: Index, sites: slice) -> Array:
-        v, where = self.posterior.v, self.posterior.sites
-        return np.asarray(self.posterior.k(where[rows], where[sites]) - v[:, rows].T @ v[:, sites])
+        factor, where = self.posterior.factor, self.posterior.sites
+        return np.asarray(self.posterior.k(where[rows], where[sites]) - factor.at(rows).T @ factor.at(sites))
 
     # -- bounds --------------------------------------------------------------------------------------------------------
 
@@ -124,16 +124,16 @@ class Lazy:
         |u_j u_x|, hence |f| by |u_A| |u_x|; S grows by at most d (e' - e) per row where e has grown, and at most in
         proportion to d where d has.
         """
-        posterior, n = self.posterior, len(e)
+        posterior = self.posterior
         now, kept = posterior.serials, common_start(self._serials, posterior.serials)
         if self._held is None or self._held[1].shape != predictive.shape:
             self.roots, self.seen = np.full(predictive.shape, np.inf), np.zeros(predictive.shape)
         else:
             old_e, old_d = self._held
-            moves = [self._pending[serial] for serial in self._serials[kept:]] + list(posterior.v[kept:])
-            for u in moves:
-                reach = float(np.linalg.norm(np.where(old_e > 0, u[:n], 0.0))) * (1 + SUM_ROUNDING)
-                self.roots += (reach * np.abs(u))[:, None]
+            for i in range(kept, len(self._serials)):
+                self._move(self._pending[self._serials[i]], old_e)
+            for i in range(kept, posterior.rows):
+                self._move(posterior.factor.row(i), old_e)
             grown = float(np.maximum(e - old_e, 0.0).sum()) * (1 + SUM_ROUNDING)
             if grown > 0 or (predictive > old_d).any():
                 with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,10 +143,15 @@ class Lazy:
         self._held = e, predictive
         self._serials = list(now)
         self._pending = {
-            serial: self._pending[serial] if serial in self._pending else posterior.v[i].copy()
+            serial: self._pending[serial] if serial in self._pending else posterior.factor.row(i).copy()
             for i, serial in enumerate(now)
             if i >= posterior.told
         }
+
+    def _move(self, u: Array, e: Array) -> None:
+        """One step, made or taken back."""
+        reach = float(np.linalg.norm(np.where(e > 0, u[: len(e)], 0.0))) * (1 + SUM_ROUNDING)
+        self.roots += (reach * np.abs(u))[:, None]
 
     def _norms_for(self, active: int, e: Array) -> Norms | None:
         """Norms over the active targets and not many more; None where scoring every candidate in full is cheaper."""

@@ -5,7 +5,7 @@
 | B, a set of targets | `Norms.chosen` | (n,) |
 | q_x = sum over B of C_jx^2 | `Norms.upper`, from above | (m,) |
 | C_jx = k(j, x) - v_j . v_x | never formed | |
-| u, the factor's new row | `posterior.v[i]` | (m,) |
+| u, the factor's new row | `factor.row(i)` | (m,) |
 
 A measurement turns C into C - u u^T, and q_x into q_x - 2 u_x p_x + u_x^2 |u_B|^2 with p_x = sum over B of C_jx u_j =
 (K u_B)_x - v_x . (V_B u_B): one product with the prior covariance and two passes over the factor. What those can be off
@@ -20,7 +20,8 @@ import numpy as np
 
 from truvar.actions import Index
 from truvar.domain import Array
-from truvar.engines.products import BLOCK, Mask, Product, block_error, blocked_product, gamma, quadratic_forms
+from truvar.engines.products import Product, block_error, gamma
+from truvar.factor import Mask
 from truvar.posterior import Posterior
 
 CELL = 128  # targets per cell
@@ -63,15 +64,15 @@ class Norms:
 
     def _after(self, i: int) -> Array:
         """`upper` after step i."""
-        v, u = self.posterior.v[:i], self.posterior.v[i]
-        n = len(self.chosen)
+        factor, n = self.posterior.factor, len(self.chosen)
+        u = factor.row(i)
         weights = np.where(self.chosen, u[:n], 0.0)
         norm = float(np.linalg.norm(weights))
         if norm == 0:
             return self.upper
         p, error = self.product.times(weights)
-        inner = blocked_product(v[:, :n], weights)
-        p -= inner @ v
+        inner = factor.inner(i, self.chosen)
+        p -= factor.combine(inner)
         # |v_x| <= sqrt(k(x, x)), so that the norms of V_B and v_x are known without a look at them
         rounding = gamma(i + 2) * float(np.linalg.norm(inner)) + block_error(n) * norm * sqrt(self._top * self.count)
         error = error + sqrt(self._top) * rounding
@@ -81,26 +82,21 @@ class Norms:
 
     def _built(self) -> Array:
         """From nothing: sum of k^2 - 2 v_x . (V_B K_Bx) + v_x^T (V_B V_B^T) v_x over what was told."""
-        t, n = self.posterior.told, len(self.chosen)
+        t, n, factor = self.posterior.told, len(self.chosen), self.posterior.factor
         q = self.product.squares(self.chosen)
         if t == 0:
             return q
-        v = self.posterior.v[:t]
         magnitude, slack = q.copy(), np.zeros_like(q)
-        for row in v:
+        for i in range(t):
+            row = factor.row(i)
             across, error = self.product.times(np.where(self.chosen, row[:n], 0.0))
             across *= 2 * row
             q -= across
             magnitude += np.abs(across, out=across)
             slack += np.abs(row) * (2 * error)
-        rows = np.flatnonzero(self.chosen)
-        gram = np.zeros((t, t))
-        for start in range(0, len(rows), BLOCK):
-            part = v[:, rows[start : start + BLOCK]]
-            gram += part @ part.T
-        square = quadratic_forms(v, gram)
+        square = factor.forms(factor.gram(t, self.chosen))
         slack += gamma(3 * t + 8) * (magnitude + np.abs(square))
-        slack += (block_error(len(rows)) + gamma(2 * t)) * self.count * self._top**2
+        slack += (block_error(self.count) + gamma(2 * t)) * self.count * self._top**2
         return np.maximum(q + square + slack, 0.0)
 
     @property

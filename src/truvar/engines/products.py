@@ -19,23 +19,19 @@ from math import inf, log2, pi, prod, sqrt
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 from scipy.linalg import cholesky, solve_triangular
 
 from truvar._engine import compiled
 from truvar.actions import Index
 from truvar.domain import Array, Domain
+from truvar.factor import BLOCK, Mask, blocked_product, quadratic_forms
 from truvar.kernels import Coregionalized, Stationary, stationary_form
 from truvar.posterior import Posterior
-
-Mask = NDArray[np.bool_]
 
 UNIT = 2.0**-53
 FFT_ROUNDING = 16 * UNIT  # per binary digit of the length, for factors 2, 3 and 5
 KERNEL_ROUNDING = 16 * UNIT  # of a kernel value, as a share of the prior variance
-BLOCK = 4096  # terms summed at a time: a sum errs by gamma of a block and of their number
-
 EVEN = 1e-12  # an axis is evenly spaced if no value is off by more than this share of its extent
 TAPS = 6  # nodes per axis that a point is interpolated from
 LEBESGUE = 356 / 256  # the largest sum of their weights' magnitudes
@@ -83,16 +79,9 @@ def gamma(terms: float) -> float:
     return terms * UNIT / (1 - terms * UNIT)
 
 
-def blocked_product(matrix: Array, vector: Array) -> Array:
-    """matrix (r, n) @ vector (n,), summed by blocks: off by at most `block_error` of the magnitudes' products."""
-    total = np.zeros(len(matrix))
-    for start in range(0, len(vector), BLOCK):
-        total += matrix[:, start : start + BLOCK] @ vector[start : start + BLOCK]
-    return total
-
-
 def block_error(terms: int) -> float:
-    """The relative error of a sum of that many terms, made by blocks."""
+    """The relative error of a sum of that many terms, made by blocks: `blocked_product` is off by at most this share of
+    the magnitudes' products, also where several parts are summed so and then added, each of them shorter."""
     return gamma(BLOCK + terms / BLOCK + 2)
 
 
@@ -320,15 +309,6 @@ class LowRank:
         value += block_error(len(rows)) * self._top * len(rows) * self._root**2
         rest = self._rest * float(np.linalg.norm(self._rest[: self._targets][chosen]))
         return np.asarray((np.sqrt(np.maximum(value, 0.0)) + rest) ** 2 * (1 + gamma(8)))
-
-
-def quadratic_forms(matrix: Array, middle: Array) -> Array:
-    """x^T middle x for every column x of the matrix."""
-    out = np.empty(matrix.shape[1])
-    for start in range(0, matrix.shape[1], BLOCK):
-        part = matrix[:, start : start + BLOCK]
-        out[start : start + BLOCK] = (part * (middle @ part)).sum(axis=0)
-    return out
 
 
 def _pivoted_factor(posterior: Posterior, diagonal: Array, most: int) -> tuple[Array, Index, Array]:

@@ -18,7 +18,7 @@ from truvar.actions import Index
 from truvar.domain import Array
 from truvar.engines.norms import Cells, Norms
 from truvar.engines.products import gamma
-from truvar.engines.scoring import SUM_ROUNDING, entry_error, losses_of, sums_everywhere, sums_of
+from truvar.engines.scoring import SUM_ROUNDING, entry_error
 
 if TYPE_CHECKING:
     from truvar.engines.lazy import Lazy
@@ -37,6 +37,7 @@ SAMPLE = 2048  # candidates, and rows, of a guess by sampling
 # In the time of how many floating-point operations of a matrix product one gets a kernel value; reads a number, in
 # order or not; finds a near row; sifts a contender; makes a few calls.
 KERNEL, READ, GATHER, FETCH, SIFT, CALL = 80.0, 24.0, 60.0, 300.0, 500.0, 5e6
+LOOKED = 1 << 21  # rows near candidates that are looked at at a time
 PAYS = 0.3  # a look pays if it costs no more than this share of scoring in full
 ROUND = 2e9  # operations after which the best is looked at again
 
@@ -110,7 +111,7 @@ class Search:
         rows = _spread(cells.order[self.e[cells.order] > 0], SAMPLE)
 
         def best_of(sites: Index) -> Index:
-            sums = sums_of(self.posterior, rows, self.e[rows], sites, self.predictive[sites])
+            sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites], rows)
             self.engine.work += len(rows) * len(sites) * self.per_row
             return sites[_highest((sums * self.worth[sites]).max(axis=1), FIRST)]
 
@@ -177,34 +178,41 @@ class Search:
                 sites = members
             self.stage[sites] = stage + 1
 
-        def look(part: slice) -> None:
-            for sites in groups[part]:
-                near = around.near(int(of[sites[0] % n]), count)
-                self._note(sites, self._bound_nearby(around, near, sites))
-
-        run_tiles(look, [slice(i, i + 4) for i in range(0, len(groups), 4)], int(work / 64))
+        most = max(1, LOOKED // count)
+        for start in range(0, len(groups), most):
+            self._bound_nearby(around, groups[start : start + most], count)
         self.engine.work += work
 
-    def _bound_nearby(self, around: _Surroundings, near: Index, sites: Index) -> Array:
-        """The norm's bound less what it gives away on some rows."""
-        d = self.predictive[sites]
-        loss, squares = losses_of(self.posterior, near, self.e, around.sign, sites, d)
-        off = sqrt(len(near)) * entry_error(self.posterior, self.engine.top)
-        slack = (2 * np.sqrt(squares) * off + off * off)[:, None]
-        slack = slack + gamma(len(near) + 8) * (squares[:, None] + around.outside * d)
-        return np.maximum(norm_bound(around.norms, around.outside, d, sites) - loss + slack, 0.0)
+    def _bound_nearby(self, around: _Surroundings, groups: list[Index], count: int) -> None:
+        """The norm's bound less what it gives away on some rows near each group of sites, which share a cell."""
+        looks = [(np.empty(0, np.intp), sites, self.predictive[sites]) for sites in groups]
+
+        def find(part: slice) -> None:
+            for i in range(*part.indices(len(groups))):
+                cell = int(around.cells.of[groups[i][0] % len(self.e)])
+                looks[i] = (around.near(cell, count), *looks[i][1:])
+
+        run_tiles(find, [slice(i, i + 4) for i in range(0, len(groups), 4)], len(groups) * len(around.sizes))
+        found = self.posterior.factor.losses(looks, self.e, around.sign)
+        entry = entry_error(self.posterior, self.engine.top)
+        for (near, sites, d), (loss, squares) in zip(looks, found, strict=True):
+            off = sqrt(len(near)) * entry
+            slack = (2 * np.sqrt(squares) * off + off * off)[:, None]
+            slack = slack + gamma(len(near) + 8) * (squares[:, None] + around.outside * d)
+            bound = norm_bound(around.norms, around.outside, d, sites) - loss + slack
+            self._note(sites, np.maximum(bound, 0.0))
 
     def _score(self, sites: Index) -> int:
         """In full; how many."""
         if len(sites):
-            sums = sums_of(self.posterior, self.rows, self.e[self.rows], sites, self.predictive[sites])
+            sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites])
             self._settle(sites, sums, SUM_ROUNDING)
             self.engine.work += len(self.rows) * (self.posterior.rows * READ + len(sites) * self.per_row)
             self.scored = self.engine.work
         return len(sites)
 
     def _score_all(self) -> None:
-        sums = sums_everywhere(self.posterior, self.rows, self.e[self.rows], self.predictive)
+        sums = self.posterior.factor.sums_everywhere(self.e, self.predictive)
         self._settle(np.arange(len(sums)), sums, gamma(len(self.rows) + 8))
 
     def _settle(self, sites: Index, sums: Array, rounding: float) -> None:
