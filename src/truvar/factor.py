@@ -259,7 +259,7 @@ class Factor:
     # -- sums over the targets, of which e (n,) says how much of each is wanted ----------------------------------------
 
     def sums(self, e: Array, sites: Index, predictive: Array, rows: Index | None = None) -> Array:
-        """For candidates at some sites (c,) with d (c, K); over some rows, a few of those with e > 0, if given. (c, K)"""
+        """For candidates at some sites (c,) with d (c, K); over all rows, or a few of those with e > 0. (c, K)"""
         most = ENTRIES // TILE
         if len(sites) > most:
             parts = [slice(start, start + most) for start in range(0, len(sites), most)]

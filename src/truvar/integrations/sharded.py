@@ -24,7 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from truvar._engine.threads import blas_in_one_thread
 from truvar.domain import Array, Domain, whole_number
 from truvar.engines import Lazy
-from truvar.engines.lazy import BUDGET
+from truvar.engines.search import BUDGET
 from truvar.errors import TruvarError
 from truvar.factor import Columns, Factor, History, Job
 from truvar.posterior import Posterior
