@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from benchmarks import accuracy, overhead, peers, rivals, runs, scaling, startup, step
+from benchmarks import accuracy, cluster, overhead, peers, rivals, runs, scaling, startup, step
 from benchmarks.measure import Row, machine, one_thread
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
@@ -22,6 +22,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "overhead": overhead.rows,
     "rivals": rivals.rows,
     "startup": startup.rows,
+    "cluster": cluster.rows,
 }
 
 

@@ -36,6 +36,9 @@ ROWS = {
     "study-overhead",
     *("rival-es", "rival-pes", "rival-mrs"),
     *("import", "first-suggestion"),
+    "cluster-busy",
+    *("cluster-step-one", "cluster-step-sharded"),
+    *("cluster-memory-one", "cluster-memory-client", "cluster-memory-worker"),
 }
 
 

@@ -70,12 +70,17 @@ class Sharded:
         return Factor(sites, _DaskShards(crew, kernel, sites, targets, count))
 
 
-class _Shard(Columns):
+class _Shard:
     """The columns of one worker. Many workers may share a machine: the products inside a tile take one thread."""
+
+    columns: Columns
+
+    def make(self, kernel: Kernel, sites: Array, targets: int) -> None:
+        self.columns = Columns(kernel, sites, targets)
 
     def ask(self, method: str, given: tuple[Any, ...]) -> Any:
         with blas_in_one_thread():
-            return getattr(self, method)(*given)
+            return getattr(self.columns, method)(*given)
 
 
 class _Lost(Exception):
@@ -114,13 +119,14 @@ class _DaskShards:
         edges = np.linspace(0, len(sites), count + 1).round().astype(int).tolist()
         self.slices: Sequence[slice] = [slice(*pair) for pair in pairwise(edges)]
         self._crew, self._kernel, self._sites, self._targets = crew, kernel, sites, targets
-        self._homes: list[str] = [""] * count
         self._actors: list[Any] = [None] * count
         addresses = crew.addresses()
-        placing = [self._place(number, addresses[number % len(addresses)]) for number in range(count)]
-        for number, future in enumerate(placing):
+        self._homes = [addresses[number % len(addresses)] for number in range(count)]
+        placing = [self._place(home) for home in self._homes]
+        for number, (home, future) in enumerate(zip(self._homes, placing, strict=True)):
             try:
-                self._actors[number] = self._wait(future, self._homes[number])
+                self._actors[number] = self._wait(future, home)
+                self._wait(self._make(number), home)
             except _Lost:
                 self._restore(number, lambda _: [])
 
@@ -139,14 +145,15 @@ class _DaskShards:
                     promise = self._ask(number, method, given)
         return answers
 
-    def _place(self, number: int, address: str) -> Any:
-        """A shard on its way to a worker: a future."""
+    def _place(self, home: str) -> Any:
+        """An empty shard on its way to a worker: a future."""
+        return self._crew.client.submit(_Shard, actor=True, pure=False, workers=[home])
+
+    def _make(self, number: int) -> Any:
+        """What a shard is about, sent to it: the coordinates are too many for the scheduler."""
         part = self.slices[number]
         targets = max(0, min(part.stop, self._targets) - part.start)
-        self._homes[number] = address
-        return self._crew.client.submit(
-            _Shard, self._kernel, self._sites[part], targets, actor=True, pure=False, workers=[address]
-        )
+        return self._actors[number].make(self._kernel, self._sites[part], targets)
 
     def _ask(self, number: int, method: str, given: tuple[Any, ...]) -> Any:
         """The answer on its way; None if the worker is known to be gone."""
@@ -178,9 +185,10 @@ class _DaskShards:
         """Makes a shard again, on the worker that has the fewest."""
         while True:
             addresses = self._crew.addresses()
-            home = min(addresses, key=self._homes.count)
+            home = self._homes[number] = min(addresses, key=self._homes.count)
             try:
-                self._actors[number] = self._wait(self._place(number, home), home)
+                self._actors[number] = self._wait(self._place(home), home)
+                self._wait(self._make(number), home)
                 for method, given in history(number):
                     self._wait(self._actors[number].ask(method, given), home)
                 return

@@ -1,0 +1,150 @@
+"""A Dask cluster on this machine: how busy its workers are kept, and a large domain sharded over them against one
+process that has it all.
+
+Every run of the large domain has a process of its own, so that its peak of memory is its own; the workers say theirs:
+
+    python -m benchmarks.cluster 4000000 4 30
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+import truvar as tv
+from benchmarks.measure import Row, at_most, median
+from benchmarks.scaling import NOISE, _peak_gb, _study
+from truvar.integrations.executors import connect
+from truvar.integrations.sharded import Sharded
+from truvar.kernels import named_kernel
+
+POINTS, WORKERS, STEPS = 4_000_000, 4, 30
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run took; seconds are the wall clock's, per suggestion, told and all."""
+
+    points: int
+    workers: int  # 0: one process has it all
+    steps: int
+    first: float
+    median: float
+    slowest: float
+    here_gb: float  # the peak of the study's own process
+    worker_gb: float  # the peak of the worker that took most; 0 without
+    choices: list[int]
+
+
+def rows(quick: bool) -> list[Row]:
+    points, workers, steps = (400, 2, 4) if quick else (POINTS, WORKERS, STEPS)
+    return [busy(quick), *sharded(points, workers, steps, quick)]
+
+
+def busy(quick: bool) -> Row:
+    """64 measurements that sleep, on 8 workers."""
+    count, seconds = (8, 0.05) if quick else (64, 1.0)
+
+    def sleep(point: dict[str, float]) -> float:
+        import time
+
+        time.sleep(seconds)
+        return point["x"]
+
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 12), y=np.linspace(0, 1, 12))
+    model: dict[str, Any] = {"kernel": named_kernel("rbf", 0.3), "mean": 0.0, "noise": 0.01}
+    tv.Study(domain, tv.Maximize(), **model).run(lambda point: point["x"], steps=10)  # whatever is compiled is compiled
+    with a_cluster(workers=2 if quick else 4, threads=1 if quick else 2) as client:
+        threads = sum(client.nthreads().values())
+        start = time.perf_counter()
+        tv.Study(domain, tv.Maximize(), **model).run(sleep, steps=count, executor=client)
+        taken = time.perf_counter() - start
+    ideal = count / threads * seconds
+    what = f"{count} measurements of {seconds:g} s on {threads} Dask workers / ideal"
+    return Row("cluster-busy", what, taken / ideal, "x", at_most(1.3), f"{taken:.2f} s against {ideal:g} s")
+
+
+def sharded(points: int, workers: int, steps: int, here: bool) -> list[Row]:
+    """A large domain on one process and on the workers."""
+    one, many = measured(points, 0, steps, here), measured(points, workers, steps, here)
+    same = sum(a == b for a, b in zip(one.choices, many.choices, strict=False))
+    size = f"N={one.points}, t = {many.steps}"
+    found = []
+    for run, name, how in ((one, "one", "in one process"), (many, "sharded", f"on {workers} workers")):
+        note = f"first {run.first:.2g} s, slowest {run.slowest:.2g} s"
+        if run is many:
+            note += f"; the same choice in {same} of {run.steps} steps"
+        found.append(Row(f"cluster-step-{name}", f"suggestion, {size}, {how}", run.median, "s", None, note))
+    whole = 8e-9 * one.points * many.steps
+    share = f"the factor is {whole:.2g} GB, {whole / max(workers, 1):.2g} GB a worker"
+    peak = "peak of the process"
+    found += [
+        Row("cluster-memory-one", f"memory, {size}, in one process", one.here_gb, "GB", None, peak),
+        Row("cluster-memory-client", f"memory, {size}, of the study, sharded", many.here_gb, "GB", None, peak),
+        Row("cluster-memory-worker", f"memory, {size}, of a worker", many.worker_gb, "GB", None, share),
+    ]
+    return found
+
+
+def measured(points: int, workers: int, steps: int, here: bool) -> Run:
+    """A run in a process of its own, or `here`."""
+    if here:
+        return run(points, workers, steps)
+    command = [sys.executable, "-m", "benchmarks.cluster", str(points), str(workers), str(steps)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[1:])} failed:\n{done.stderr}")
+    return Run(**json.loads(done.stdout))
+
+
+def run(points: int, workers: int, steps: int) -> Run:
+    """The level set of the paper's synthetic function on a grid."""
+    with ExitStack() as stack:
+        client = stack.enter_context(a_cluster(workers)) if workers else None
+        study, truth = _study(points, "grid", "level-set", "lazy" if client is None else Sharded(client))
+        rng = np.random.default_rng(0)
+        taken, choices = [], []
+        while study.steps < steps:
+            start = time.perf_counter()
+            try:
+                suggestion = study.ask()
+            except tv.Finished:
+                break
+            index = suggestion.index or 0
+            study.tell(suggestion, float(truth[index] + np.sqrt(NOISE) * rng.standard_normal()))
+            taken.append(time.perf_counter() - start)
+            choices.append(index)
+        worker_gb = 0.0 if client is None else max(client.run(_peak_gb).values())
+        numbers = taken[0], median(taken), max(taken[1:]), _peak_gb(), worker_gb
+        return Run(len(study.domain), workers, study.steps, *numbers, choices)
+
+
+@contextmanager
+def a_cluster(workers: int, threads: int = 1) -> Iterator[Any]:
+    """A client of a scheduler and worker processes on loopback, as `dask worker` starts them."""
+    import distributed
+
+    with ExitStack() as stack:
+        options = {"n_workers": 0, "dashboard_address": None, "host": "127.0.0.1", "silence_logs": 50}
+        local = stack.enter_context(distributed.LocalCluster(**options))
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", local.scheduler_address]
+        command += ["--no-nanny", "--nthreads", str(threads), "--no-dashboard", "--memory-limit", "0"]
+        for _ in range(workers):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        client = stack.enter_context(connect(local.scheduler_address, direct=True))
+        client.wait_for_workers(workers, timeout=120)
+        yield client
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(run(*map(int, sys.argv[1:4])))))
