@@ -37,6 +37,7 @@ LAYERS = (
     "spelling",
     "journal",
     "ledger",
+    "answers",
     "study",
     "pool",
     "runner",

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -23,7 +24,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from truvar.spelling import read, spell
+from truvar.errors import TruvarError
+from truvar.spelling import read, spell, to_text
+
+FORMAT = "truvar study 1"  # of a study as text
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,22 @@ class Event:
         return Event(int(spelled["number"]), time, spelled["who"], spelled["kind"], read(spelled["details"]))
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Where a study stands, in short: values told, their cost, suggestions pending."""
+
+    steps: int = 0
+    spent: float = 0.0
+    pending: int = 0
+
+
 @dataclass
 class Turn:
     """A turn at the journal, during which nobody else writes."""
 
     news: Sequence[Event]  # what others have written since
     written: list[Event] = field(default_factory=list)  # stored when the turn ends, all of it or nothing
+    standing: Standing = Standing()  # after what was written
 
 
 class Journal(Protocol):
@@ -98,3 +112,40 @@ def whoami() -> str:
     except (OSError, KeyError):  # a user without a name, as in some containers
         user = "somebody"
     return f"{user}@{socket.gethostname()}"
+
+
+# -- a whole journal as text ----------------------------------------------------------------------------------------
+
+
+def to_json(name: str | None, events: Sequence[Event]) -> str:
+    """A study's name and events."""
+    return to_text({"format": FORMAT, "name": name, "events": [event.spelled() for event in events]})
+
+
+def from_json(text: str) -> tuple[str | None, list[Event]]:
+    """The name and the events that `to_json` wrote."""
+    try:
+        whole = json.loads(text)
+        form, name, events = whole["format"], whole["name"], whole["events"]
+    except (ValueError, KeyError, TypeError):
+        raise TruvarError(
+            f"a study as text must be what Study.to_json wrote, but it was {_short(text)}; check what you read"
+        ) from None
+    if form != FORMAT:
+        raise TruvarError(f"the study's format must be {FORMAT!r}, but it was {form!r}; update truvar")
+    try:
+        return name, _checked([Event.read(event) for event in events])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise TruvarError(f"an event of the study {name!r} is damaged: {error!r}; take another copy of it") from None
+
+
+def _checked(events: list[Event]) -> list[Event]:
+    """The events, if none is missing."""
+    numbers = [event.number for event in events]
+    if not events or events[0].kind != "created" or numbers != list(range(1, len(events) + 1)):
+        raise ValueError(f"they must be numbered from 1, the first 'created', but they are {_short(str(numbers))}")
+    return events
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")

@@ -19,7 +19,7 @@ from truvar.domain import Array, Domain
 from truvar.engines import EngineLike
 from truvar.errors import TruvarError
 from truvar.fit import Model
-from truvar.journal import Event
+from truvar.journal import Event, Standing
 from truvar.policies import Policy
 from truvar.regions import Goal
 from truvar.spelling import read, spell
@@ -133,6 +133,11 @@ class Ledger:
         if not intact:
             self._begin()
             self._do_the_rest()
+
+    @property
+    def standing(self) -> Standing:
+        """In short."""
+        return Standing(len(self.belief.told), self.belief.spent, len(self.pending))
 
     def told(self, id_: int) -> tuple[Action, float] | None:
         """The measurement with that id, as it was told or corrected."""

@@ -49,15 +49,20 @@ def run(
     progress: Callable[[Study], object],
     workers: int | None = None,
     retries: int | None = None,
+    resume: bool = False,
 ) -> str:
-    """Runs the study and says why it stopped. Without an executor and `retries`, a measurement that raises ends it."""
+    """Runs the study and says why it stopped. Without an executor and `retries`, a measurement that raises ends it.
+    `resume`: what is pending is measured first."""
     if not callable(f):
         raise TruvarError(f"f must be a function that measures a point, but it was {f!r}; give one: f(point) -> y")
     if retries is not None:
         whole_number(retries, "retries", least=0)
     elif executor is not None:
         retries = RETRIES
-    return _Run(study, f, limits, Pool(executor, workers), progress, retries).go()
+    whole = _Run(study, f, limits, Pool(executor, workers), progress, retries)
+    if resume:
+        whole.take_over(study.pending)
+    return whole.go()
 
 
 def limit_reached(study: Study, limits: Limits) -> str | None:
@@ -103,6 +108,11 @@ class _Run:
         self.tries: dict[int, int] = {}  # that failed, by the suggestion's id
         self.failed = 0  # measurements that were given up
         self.in_a_row = 0
+
+    def take_over(self, pending: list[Suggestion]) -> None:
+        """These are measured first, as if this run had asked for them."""
+        self.asked += pending
+        self.again.extend(pending)
 
     def go(self) -> str:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,21 +15,20 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from truvar import loop
 from truvar.actions import Candidates, CostLike, NoiseLike, Tasks, not_negative
+from truvar.answers import measurements, result, suggestion
 from truvar.belief import Action, Belief, Prior
 from truvar.confidence import Epoch
-from truvar.cover import information_bound
 from truvar.domain import Array, Domain, as_table, number, whole_number
 from truvar.engines import EngineLike
 from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned, Model
-from truvar.journal import Event, Journal, Memory, now, whoami
+from truvar.journal import Event, Journal, Memory, from_json, now, to_json, whoami
 from truvar.ledger import HISTORY, Ledger, Settings
 from truvar.outlook import Outlook, outlook
 from truvar.policies import Policy, Scene, policy_named
 from truvar.regions import Goal
-from truvar.result import Best, Result, Suggestion
-from truvar.spelling import to_text
-from truvar.theory import Grounds, Setting, certify
+from truvar.result import Result, Suggestion
+from truvar.theory import Setting
 
 
 class Study:
@@ -136,7 +134,7 @@ class Study:
                         end = Finished(str(self.finished))
                 else:
                     write("asked", **self._ledger.details(action), until=until_when)
-                    batch.append(self._suggestion(action))
+                    batch.append(suggestion(self._ledger, action))
         if end is not None and not batch:
             raise end
         return batch[0] if n is None else batch
@@ -192,8 +190,8 @@ class Study:
         """
         value, noise, cost = _measured(y, noise, cost)
         with self._turn() as write:
-            action = self._resolve(what, level, task, told=True)
-            known = self._ledger.told(action.id)
+            action = self._resolve(what, level, task, told=True, expired=True)
+            known = None if action.id in self._ledger.pending else self._ledger.told(action.id)
             told = _as_measured(action if known is None else known[0], noise, cost)
             if known is None:
                 write("told", **self._ledger.details(told), y=value)
@@ -223,7 +221,7 @@ class Study:
         if isinstance(what, Mapping):
             raise TruvarError(f"withdraw takes a suggestion or its id, but a point came, {dict(what)}; give the id")
         with self._turn() as write:
-            write("withdrawn", id=self._resolve(what, None, None, told=True).id)
+            write("withdrawn", id=self._resolve(what, told=True).id)
 
     def note(self, text: str) -> None:
         """A remark for the journal."""
@@ -253,9 +251,14 @@ class Study:
         return int(id_)
 
     def _resolve(
-        self, what: Suggestion | int | Mapping[str, float], level: int | None, task: str | None, told: bool = False
+        self,
+        what: Suggestion | int | Mapping[str, float],
+        level: int | None = None,
+        task: str | None = None,
+        told: bool = False,
+        expired: bool = False,
     ) -> Action:
-        """What is meant: something pending, an unasked point or, where allowed, something told already."""
+        """What is meant: a point, what is pending or, where allowed, what was told or has expired."""
         if isinstance(what, Mapping):
             return self._unasked(what, level, task)
         if level is not None or task is not None:
@@ -264,14 +267,16 @@ class Study:
                 "tell the point if it was measured otherwise"
             )
         id_, ledger = self._id(what), self._ledger
-        known = ledger.told(id_) if told else None
-        found = ledger.pending.get(id_) or (ledger.expired.get(id_) if told else None) or (known[0] if known else None)
+        found = ledger.pending.get(id_) or (ledger.expired.get(id_) if expired else None)
+        if found is None and told:
+            known = ledger.told(id_)
+            found = None if known is None else known[0]
         if found is None:
             waiting = ", ".join(map(str, ledger.pending)) or "none"
             raise TruvarError(
                 f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is, or the point"
             )
-        own = self._suggestion(found)
+        own = suggestion(self._ledger, found)
         if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
             raise TruvarError(
                 f"suggestion {id_} of this study is at {own.point}, but the one that came is at {what.point}: "
@@ -309,7 +314,7 @@ class Study:
     @property
     def pending(self) -> list[Suggestion]:
         """Suggestions that are neither told nor withdrawn."""
-        return [self._suggestion(action) for action in self._ledger.pending.values()]
+        return [suggestion(self._ledger, action) for action in self._ledger.pending.values()]
 
     @property
     def epsilon(self) -> float:
@@ -352,15 +357,7 @@ class Study:
 
         A name that a coordinate has already gets an underscore behind it.
         """
-        rows, spent = [], 0.0
-        for action, y in self._belief.told:
-            spent += action.cost
-            given = self._suggestion(action)
-            how = (given.level, given.task, given.noise, given.cost, spent, y)
-            rows.append((given.id, given.index, *given.point.values(), *how))
-        names = [f"{name}_" if name in self.domain.columns else name for name in MEASUREMENT]
-        frame = pd.DataFrame(rows, columns=[*names[:2], *self.domain.columns, *names[2:]])
-        return frame.astype({names[1]: "Int64", names[2]: "Int64"})
+        return measurements(self._ledger)
 
     @property
     def history(self) -> pd.DataFrame:
@@ -376,42 +373,7 @@ class Study:
 
     def result(self) -> Result:
         """Where the study stands now."""
-        belief, n = self._belief, len(self.domain)
-        state, posterior = belief.state, belief.posterior
-        index, point, mean, sd = belief.best()
-        certificate = certify(
-            Grounds(
-                domain=self.domain,
-                goal=self.goal,
-                state=state,
-                policy=self.policy,
-                actions=belief.actions,
-                scale=posterior.scale,
-                learned=belief.is_learned,
-                betas=self._ledger.betas,
-                information=lambda steps: information_bound(posterior, steps, belief.actions.candidates(None)),
-                tolerance=float(getattr(belief.engine, "tolerance", 0.0)),
-                epsilon=belief.epsilon,
-            )
-        )
-        return Result(
-            domain=self.domain,
-            goal=self.goal,
-            potential=state.regions.potential,
-            above=state.regions.above,
-            below=state.regions.below,
-            mean=posterior.mean[:n],
-            sd=np.sqrt(posterior.variance[:n]),
-            lower=state.lower,
-            upper=state.upper,
-            best=Best(index, self.domain.named(point), mean, sd),
-            epsilon=certificate.epsilon,
-            certificate=certificate,
-            spent=self.spent,
-            steps=self.steps,
-            reason=self.finished or self._stopped,
-            measured=tuple(a.site for a, _ in belief.told if a.task == 0 and a.site is not None),
-        )
+        return result(self._ledger, self.finished or self._stopped)
 
     def setting(self) -> Setting:
         """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""
@@ -422,30 +384,29 @@ class Study:
     def imagine(self, what: Suggestion | int, rng: np.random.Generator) -> float:
         """A value that a pending suggestion could give, drawn from what is believed now. A study that is told such
         values is run on a function drawn from its own prior."""
-        action = self._resolve(what, None, None)
+        action = self._resolve(what)
         mean, variance = self._belief.posterior.predict(action.point[None, :])
         return float(rng.normal(mean[0], np.sqrt(variance[0] + action.noise)))
 
     def outlook(self, what: Suggestion | int) -> Outlook | None:
         """What a pending suggestion would settle by itself; None as long as the model is not learned."""
-        return outlook(self._belief, self._resolve(what, None, None))
+        return outlook(self._belief, self._resolve(what))
 
     def to_json(self) -> str:
         """The whole study, problem and events, as text; `Study.from_json` reads it."""
-        events = [event.spelled() for event in self._journal.since(0)]
-        return to_text({"format": FORMAT, "name": self.name, "events": events})
+        return to_json(self.name, self._journal.since(0))
 
     @classmethod
     def from_json(
         cls, text: str, *, store: str | None = None, name: str | None = None, who: str | None = None
     ) -> Study:
         """The study that `to_json` wrote, in memory or in a store, under its own name or another."""
-        name, events = _events_in(text, name)
-        study = cls.resumed(Memory(events), name, who)
+        own, events = from_json(text)
+        study = cls.resumed(Memory(events), name or own, who)
         if store is not None:
-            study._journal = _stored(store, name)
+            study._journal = _stored(store, study.name)
             with study._journal.turn(0) as turn:
-                turn.written += events
+                turn.written, turn.standing = events, study._ledger.standing
         return study
 
     def plot(self, truth: Any = None) -> Any:
@@ -466,6 +427,7 @@ class Study:
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
+        resume: bool = False,
         progress: bool | Callable[[Study], object] = False,
     ) -> Result:
         """Asks, measures and tells until the first limit is reached; the result's `reason` says which.
@@ -477,11 +439,11 @@ class Study:
         An `executor` is anything with `submit`: a pool of threads or processes, loky's, a `dask.distributed.Client`, an
         MPI pool. As many measurements run at once as it has workers, or as `workers` says. One that fails is made again
         (`retries`, 1 on an executor), then the run goes on without it and warns; without an executor and `retries` it
-        ends the run.
+        ends the run. `resume` measures first what is pending, as a run that died has left it.
         """
         from truvar.runner import Limits, run
 
-        limits, how = Limits(budget, steps, epsilon), (workers, retries)
+        limits, how = Limits(budget, steps, epsilon), (workers, retries, resume)
         if progress is True:
             from truvar.report import Progress
 
@@ -538,6 +500,7 @@ class Study:
                     written.append(event)
 
                 yield write
+                turn.standing = ledger.standing
         except BaseException:
             ledger.return_to(mark, intact=not written)
             raise
@@ -551,43 +514,12 @@ class Study:
             self._ledger.next_id, point, site, level, task, float(table.noise[row]), float(table.cost[row]), gain
         )
 
-    def _suggestion(self, action: Action) -> Suggestion:
-        tasks = self._belief.tasks
-        return Suggestion(
-            id=action.id,
-            index=None if action.site is None else action.site % len(self.domain),
-            point=self.domain.named(action.point[: len(self.domain.columns)]),
-            level=action.level,
-            task=None if tasks is None else tasks.names[action.task],
-            noise=action.noise,
-            cost=action.cost,
-            gain=action.gain,
-        )
-
-
-FORMAT = "truvar study 1"
-MEASUREMENT = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
-
 
 def _stored(url: str, name: str | None) -> Journal:
     """A new journal in the store."""
     from truvar.store import create
 
     return create(url, name)
-
-
-def _events_in(text: str, name: str | None) -> tuple[str | None, list[Event]]:
-    try:
-        whole = json.loads(text)
-        if whole["format"] != FORMAT:
-            raise TruvarError(
-                f"the format must be {FORMAT!r}, but it was {whole['format']!r}; read it with the truvar that wrote it"
-            )
-        return name or whole["name"], [Event.read(event) for event in whole["events"]]
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise TruvarError(
-            f"the text must be a study as Study.to_json writes it, but it is not ({error!r}); check the file"
-        ) from None
 
 
 def _measured(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float | None]:

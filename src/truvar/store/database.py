@@ -15,18 +15,34 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, select, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, select, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from truvar.errors import TruvarError, optional
 from truvar.journal import Event, Turn
 from truvar.spelling import read, spell, to_text
-from truvar.store.schema import EventRow, StudyRow, prepare, version_of
+from truvar.store.schema import VERSION, EventRow, StudyRow, goal_in_words, prepare, version_of
 
 BUSY = 60  # seconds to wait for others
 EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
-LOCK = 0x7472757661720001  # of PostgreSQL, while the tables are made
+MEANINGS = {  # by the beginning of SQLite's name of an error, or of PostgreSQL's code
+    ("SQLITE_FULL", "53"): "is full ({message}); make room and do it again: nothing was changed",
+    ("SQLITE_READONLY", "25006"): (
+        "cannot be written to ({message}); change its permissions, or copy it to where you may write: nothing was changed"
+    ),
+    ("SQLITE_CANTOPEN",): "cannot be opened ({message}); check the path, and that you may read and write there",
+    ("SQLITE_NOTADB",): "is no SQLite database ({message}); give another file",
+    ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"): (
+        f"is in use by others for more than {BUSY} s ({{message}}); do it again later: nothing was changed"
+    ),
+    ("SQLITE_IOERR",): "cannot be read or written ({message}); see to the disk and do it again: nothing was changed",
+    ("SQLITE_CORRUPT",): "is damaged ({message}); take a copy of it that is not",
+    ("28",): "does not let you in ({message}); check user and password",
+    ("42501",): "does not let you do this ({message}); ask its owner for the right: nothing was changed",
+    ("3D000",): "does not exist ({message}); create the database first",
+}
+OVERVIEW = ("name", "goal", "steps", "spent", "pending", "created", "changed")
 
 
 class Database:
@@ -36,6 +52,7 @@ class Database:
         self.url = _checked(url)
         self.shown = self.url.render_as_string(hide_password=True)
         self.sqlite = self.url.get_backend_name() == "sqlite"
+        self._version = 0  # of the tables, as far as is known
         self._engine: Engine | None = None
         self._process = 0
 
@@ -59,61 +76,52 @@ class Database:
     def overview(self) -> pd.DataFrame:
         """A row per study."""
         with self.reading() as connection:
-            events = connection.execute(
-                select(StudyRow.name, EventRow.time, EventRow.kind, EventRow.details)
-                .join(EventRow, EventRow.study_id == StudyRow.id)
-                .order_by(StudyRow.name, EventRow.number)
-            ).all()
-        rows: dict[str, dict[str, Any]] = {}
-        costs: dict[str, dict[int, float]] = {}
-        pending: dict[str, set[int]] = {}
-        for name, time, kind, details in events:
-            found = json.loads(details)
-            if kind == "created":
-                rows[name] = {"name": name, "goal": found["goal"]["kind"], "created": time}
-                costs[name], pending[name] = {}, set()
-            rows[name]["changed"] = time
-            id_ = found.get("id", 0)
-            if kind == "asked":
-                pending[name].add(id_)
-            elif kind in ("told", "corrected"):
-                costs[name][id_] = found["cost"]
-                pending[name].discard(id_)
-            elif kind in ("withdrawn", "expired"):
-                pending[name].discard(id_)
-                costs[name].pop(id_, None)
-        for name, row in rows.items():
-            row |= {"steps": len(costs[name]), "spent": sum(costs[name].values()), "pending": len(pending[name])}
-        columns = ["name", "goal", "steps", "spent", "pending", "created", "changed"]
-        return pd.DataFrame(list(rows.values()), columns=columns)
+            rows = connection.execute(select(*[getattr(StudyRow, name) for name in OVERVIEW]).order_by(StudyRow.name))
+            return pd.DataFrame([tuple(row) for row in rows], columns=list(OVERVIEW))
 
     # -- connections ---------------------------------------------------------------------------------------------------
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection to read from; the store must be there."""
-        missing = f"there is no store {self.shown}; check the URL, or begin a study there: tv.Study(..., store=...)"
-        if self.sqlite and self._file is not None and not self._file.exists():
-            raise TruvarError(missing)
-        with self._explained(), self._connected().connect() as connection, connection.begin():
-            if version_of(connection) == 0:
-                raise TruvarError(missing)
-            yield connection
+        with self._explained():
+            self._open()
+            with self._connected().connect() as connection, connection.begin():
+                yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection to write with, in one transaction; in SQLite it has the lock from the beginning."""
-        if self.sqlite and self._file is not None and not self._file.parent.is_dir():
+        if self._file is not None and not self._file.parent.is_dir():
             raise TruvarError(f"there is no folder {self._file.parent} for the store {self.shown}; make it first")
         with self._explained(), self._connected().connect() as connection:
             connection = connection.execution_options(writes=True)
             with connection.begin():
+                if self._version < VERSION:
+                    prepare(connection)
                 yield connection
+        self._version = VERSION
+
+    def _open(self) -> None:
+        """Makes sure that the tables are there and those of this version."""
+        if self._version == VERSION:
+            return
+        missing = f"there is no store {self.shown}; check the URL, or begin a study there: tv.Study(..., store=...)"
+        if self._file is not None and not self._file.exists():
+            raise TruvarError(missing)
+        with self._connected().connect() as connection, connection.begin():
+            self._version = version_of(connection)
+        if self._version == 0:
+            raise TruvarError(missing)
+        if self._version < VERSION:
+            with self.writing():
+                pass
 
     @property
     def _file(self) -> Path | None:
+        """Of SQLite, given by its path."""
         name = self.url.database or ""
-        return None if name.startswith("file:") else Path(name)
+        return Path(name) if self.sqlite and not name.startswith("file:") else None
 
     def _connected(self) -> Engine:
         """The engine, of this process: a connection cannot be shared with a process that was forked."""
@@ -129,7 +137,7 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise TruvarError(f"the store {self.shown} {_meaning(error)}; nothing was changed") from None
+            raise TruvarError(f"the store {self.shown} {_meaning(error)}") from None
 
 
 class StoredJournal:
@@ -157,12 +165,10 @@ class StoredJournal:
             yield turn
             if turn.written:
                 connection.execute(insert(EventRow), [_row(id_, event) for event in turn.written])
+                connection.execute(update(StudyRow).where(StudyRow.id == id_).values(_summary(turn)))
         self._id = id_
 
     def _created(self, connection: Connection) -> int:
-        if not self.database.sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-        prepare(connection)
         if connection.scalar(select(StudyRow.id).where(StudyRow.name == self.name)) is not None:
             raise TruvarError(
                 f"the store {self.database.shown} has a study {self.name!r} already; go on with it by "
@@ -182,6 +188,14 @@ def _row(study_id: int, event: Event) -> dict[str, Any]:
     details = to_text(spell(event.details, f"event {event.kind!r}"))
     when = {"study_id": study_id, "number": event.number, "time": event.time}
     return {**when, "who": event.who, "kind": event.kind, "details": details}
+
+
+def _summary(turn: Turn) -> dict[str, Any]:
+    """What the row of a study says once the turn has ended."""
+    first, last, standing = turn.written[0], turn.written[-1], turn.standing
+    begun = {"goal": goal_in_words(first.details["goal"]), "created": first.time} if first.kind == "created" else {}
+    now = {"steps": standing.steps, "spent": standing.spent, "pending": standing.pending, "changed": last.time}
+    return begun | now
 
 
 def _checked(given: str) -> URL:
@@ -224,6 +238,12 @@ def _engine(url: URL) -> Engine:
 
 
 def _meaning(error: DBAPIError) -> str:
-    """What a database's error amounts to, and what to do."""
+    """What an error of the database amounts to, and what to do."""
     message = " ".join(str(error.orig).split())
-    return f"cannot be used ({message})"
+    code = str(getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None) or "")
+    for codes, meaning in MEANINGS.items():
+        if code.startswith(codes):
+            return meaning.format(message=message)
+    if error.connection_invalidated or not code:
+        return f"cannot be reached ({message}); check the URL, and that the server runs"
+    return f"has failed ({message}); see to it and do it again: nothing was changed"
