@@ -1,10 +1,12 @@
 """Settings for all tests: no windows, no time limit per Hypothesis example, the same examples in every CI."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.postgres import server
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -25,3 +27,24 @@ def real_data() -> Path:
     if not path.is_dir():
         pytest.fail(f"TRUVAR_DATA should name a folder, and {folder!r} is none; correct it or unset it")
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server, without the name of a database; skipped where there is none to be had."""
+    pytest.importorskip("psycopg", reason="needs psycopg, the driver of PostgreSQL")
+    with server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store: a file of SQLite, and the database of a real PostgreSQL server."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'lake.db'}"
+    import psycopg
+
+    url = f"{request.getfixturevalue('postgres')}/postgres"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS truvar_events, truvar_studies, truvar_schema")
+    return url

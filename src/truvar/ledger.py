@@ -48,14 +48,15 @@ class Settings:
 
     def parts(self) -> dict[str, Any]:
         """As the first event of a journal has them."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return given | {field.name: getattr(self.prior, field.name) for field in fields(Prior)} | {"prior": None}
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "prior"}
+        return given | {field.name: getattr(self.prior, field.name) for field in fields(Prior)}
 
     @staticmethod
     def of(parts: Mapping[str, Any]) -> Settings:
         """The settings that a first event has."""
         prior = Prior(**{field.name: parts[field.name] for field in fields(Prior)})
-        return Settings(**{field.name: parts[field.name] for field in fields(Settings)} | {"prior": prior})
+        rest = {field.name: parts[field.name] for field in fields(Settings) if field.name != "prior"}
+        return Settings(prior=prior, **rest)
 
     def written(self) -> Settings:
         """As they are once they were written down and read. A Python function cannot be written down; that of the noise
@@ -134,6 +135,10 @@ class Ledger:
             self._begin()
             self._do_the_rest()
 
+    def overdue(self, moment: datetime) -> list[int]:
+        """Pending suggestions whose leases have run out."""
+        return [id_ for id_ in self.pending if id_ in self.leases and self.leases[id_] <= moment]
+
     @property
     def standing(self) -> Standing:
         """In short."""
@@ -187,7 +192,10 @@ class Ledger:
         return past_changed
 
     def _place_of(self, kind: str, id_: int) -> int:
-        return next(k for k, step in enumerate(self._steps) if step.is_of(kind, id_))
+        for k, step in enumerate(self._steps):
+            if step.is_of(kind, id_):
+                return k
+        raise KeyError(f"{id_} was never {kind}")
 
     def _forget_models(self, at: int) -> None:
         """What was learned with the value of that step is no longer so."""

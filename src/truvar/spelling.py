@@ -43,8 +43,10 @@ def spell(value: Any, what: str = "this") -> Any:
             return float(value) if np.isfinite(value) else {"kind": "float", "value": str(float(value))}
         case np.ndarray():
             return {"kind": "array", "values": _numbers(value, what)}
-        case list() | tuple():
+        case list():
             return [spell(item, what) for item in value]
+        case tuple():
+            return {"kind": "tuple", "values": [spell(item, what) for item in value]}
         case Mapping() if "kind" not in value and all(isinstance(key, str) for key in value):
             return {key: spell(item, f"{what} ({key})") for key, item in value.items()}
         case Mapping():
@@ -76,6 +78,8 @@ def read(spelled: Any) -> Any:
         return float(parts["value"])
     if kind == "array":
         return np.array(read(parts["values"]))
+    if kind == "tuple":
+        return tuple(read(parts["values"]))
     if kind == "dict":
         return {read(key): read(item) for key, item in parts["items"]}
     if kind == "Domain":

@@ -97,8 +97,11 @@ class Study:
         """The study whose events are in a journal, where they stand with the whole problem."""
         events = journal.since(0)
         study = cls.__new__(cls)
-        study._begin(Settings.of(events[0].details), journal, name, who)
-        study._ledger.fold(events)
+        try:
+            study._begin(Settings.of(events[0].details), journal, name, who)
+            study._ledger.fold(events)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise TruvarError(f"the events of the study {name!r} are damaged ({error!r}); take a copy") from error
         return study
 
     # -- asking --------------------------------------------------------------------------------------------------------
@@ -120,9 +123,8 @@ class Study:
         batch: list[Suggestion] = []
         end: Finished | None = None
         with self._turn() as write:
-            for id_, until in list(self._ledger.leases.items()):
-                if until <= now() and id_ in self._ledger.pending:
-                    write("expired", id=id_)
+            for id_ in self._ledger.overdue(now()):
+                write("expired", id=id_)
             until_when = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
             while len(batch) < count and end is None:
                 try:

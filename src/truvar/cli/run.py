@@ -41,7 +41,9 @@ def _run(arguments: argparse.Namespace) -> int:
     study = problem.study(**given)
     truth = truth_column(problem.domain, arguments.truth)
     table = Replay(truth, is_noisy(problem), (study.seed,))
-    limits = {name: getattr(arguments, name) or problem.run.get(name) for name in ("budget", "steps", "epsilon")}
+    limits: dict[str, Any] = {
+        name: getattr(arguments, name) or problem.run.get(name) for name in ("budget", "steps", "epsilon")
+    }
     folder = arguments.report or Path(f"{problem.name}-report")
     matplotlib("figure")  # what the report will need is asked for now, not after the run
     make_folder(folder)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import sqlite3
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,14 +27,18 @@ from truvar.journal import Event, Turn
 from truvar.spelling import read, spell, to_text
 from truvar.store.schema import VERSION, EventRow, StudyRow, goal_in_words, prepare, version_of
 
-BUSY = 60  # seconds to wait for others
+BUSY = 60  # seconds to wait for one's turn
+SOON = 5  # ... and for whatever else somebody may be doing to a file of SQLite
 EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
 MEANINGS = {  # by the beginning of SQLite's name of an error, or of PostgreSQL's code
     ("SQLITE_FULL", "53"): "is full ({message}); make room and do it again: nothing was changed",
     ("SQLITE_READONLY", "25006"): (
-        "cannot be written to ({message}); change its permissions, or copy it to where you may write: nothing was changed"
+        "cannot be written to ({message}); change its permissions, or copy it to where you may: nothing was changed"
     ),
-    ("SQLITE_CANTOPEN",): "cannot be opened ({message}); check the path, and that you may read and write there",
+    ("SQLITE_CANTOPEN",): (
+        "cannot be opened ({message}); SQLite has to write beside the file, even to read it: get the right to, or copy "
+        "it to where you may"
+    ),
     ("SQLITE_NOTADB",): "is no SQLite database ({message}); give another file",
     ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"): (
         f"is in use by others for more than {BUSY} s ({{message}}); do it again later: nothing was changed"
@@ -219,7 +226,7 @@ def _checked(given: str) -> URL:
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         return create_engine(url, pool_pre_ping=True)
-    engine = create_engine(url, connect_args={"timeout": BUSY})
+    engine = create_engine(url, connect_args={"timeout": SOON})
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _: Any) -> None:
@@ -232,9 +239,32 @@ def _engine(url: URL) -> Engine:
         writes = connection.get_execution_options().get("writes", False)
         if writes and connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if not (writes and _locked(connection.connection.driver_connection)):
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _locked(connection: Any) -> bool:
+    """Begins a transaction of SQLite with the lock to write, as soon as it is free; False: it cannot be had.
+
+    SQLite's own waiting looks ever more rarely, down to ten times a second: a study on which many work is hardly ever
+    free at that moment, and whoever came late would wait for ever. Looking often, everyone has the same chance.
+    """
+    connection.execute("PRAGMA busy_timeout = 0")
+    end = time.monotonic() + BUSY
+    try:
+        while time.monotonic() < end:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return True
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    return False
+            time.sleep(random.uniform(0.001, 0.005))
+        return False
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {1000 * SOON}")
 
 
 def _meaning(error: DBAPIError) -> str:

@@ -1,0 +1,65 @@
+"""A PostgreSQL server of the tests' own, on loopback, in a temporary folder."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+USER = "truvar"
+
+
+def _programs() -> Path:
+    """The folder of PostgreSQL's programs, or the test is skipped."""
+    found = shutil.which("initdb")
+    folders = [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    for folder in reversed(folders):
+        if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
+            return folder
+    pytest.skip("needs PostgreSQL: its programs initdb and pg_ctl are not here")
+
+
+def _as_server_user() -> list[str]:
+    """What stands before a command: the server refuses to run as root."""
+    if os.geteuid() != 0:
+        return []
+    if (
+        shutil.which("runuser") is None
+        or subprocess.run(["id", "postgres"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("needs PostgreSQL: as root, the programs runuser and a user postgres to run it as")
+    return ["runuser", "-u", "postgres", "--"]
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """A running server: the URL without the name of a database."""
+    programs, prefix = _programs(), _as_server_user()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = Path(tempfile.mkdtemp(prefix="truvar-postgres-"))
+    if prefix:
+        shutil.chown(folder, "postgres")
+
+    def run(*command: str) -> None:
+        subprocess.run([*prefix, *command], check=True, capture_output=True, cwd=folder, timeout=120)
+
+    data = str(folder / "data")
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='{folder}' -c fsync=off"
+    try:
+        run(str(programs / "initdb"), "-D", data, "-A", "trust", "-U", USER, "--no-sync", "-E", "UTF8")
+        run(str(programs / "pg_ctl"), "-D", data, "-l", str(folder / "log"), "-o", options, "-w", "start")
+        try:
+            yield f"postgresql://{USER}@127.0.0.1:{port}"
+        finally:
+            run(str(programs / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"needs PostgreSQL, which does not start here: {error.stderr.decode(errors='replace')[-300:]}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,136 @@
+"""Many workers on one study, and workers that die: nothing is lost, nothing is counted twice."""
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from tests.problems import assert_same
+
+import truvar as tv
+
+# Processes that start from one that has the imports behind it; none of them shares a connection with the tests.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["tests.test_workers", "truvar.store.database"])
+
+DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 8), y=np.linspace(0, 1, 5))
+OPTIONS: dict[str, Any] = {"kernel": RBF(0.4), "mean": 0.0, "noise": 4.0, "cost": tv.Cost(base=1.0, travel={"x": 0.3})}
+
+
+def truth(point: dict[str, float]) -> float:
+    return float(np.sin(6 * point["x"]) * np.cos(3 * point["y"]))
+
+
+def work(url: str, rounds: int, done: Any) -> None:
+    study = tv.load(url, "lake", who=f"worker {os.getpid()}")
+    ids = []
+    for _ in range(rounds):
+        suggestion = study.ask(lease=3600)
+        ids.append(suggestion.id)
+        study.tell(suggestion, truth(suggestion.point))
+    done.put(ids)
+
+
+def test_eight_processes_of_fifty_rounds_lose_nothing_and_count_nothing_twice(url: str) -> None:
+    tv.Study(DOMAIN, tv.LevelSet(0.3, monotone=False), **OPTIONS, store=url, name="lake")
+    done = PROCESSES.Queue()
+    workers = [PROCESSES.Process(target=work, args=(url, 50, done)) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    ids = [done.get(timeout=300) for _ in workers]
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    assert [len(each) for each in ids] == [50] * 8
+    assert sorted(id_ for each in ids for id_ in each) == list(range(1, 401))
+    study = tv.load(url, "lake")
+    assert sorted(study.measurements["id"]) == list(range(1, 401))
+    assert study.pending == []
+    events = study.events
+    assert events["number"].tolist() == list(range(1, 802))
+    assert events["kind"].value_counts().to_dict() == {"created": 1, "asked": 400, "told": 400}
+    assert events["who"].nunique() == 9
+    assert tv.studies(url)["steps"].tolist() == [400]
+    told = study.measurements
+    assert told["value"].tolist() == [truth(DOMAIN.point(index)) for index in told["index"]]
+    assert_same(study, tv.Study.from_json(study.to_json()))
+
+
+def measure(point: dict[str, float]) -> float:
+    time.sleep(0.002)
+    return truth(point)
+
+
+def run(url: str, steps: int) -> None:
+    tv.load(url, "lake").run(measure, steps=steps, resume=True)
+
+
+def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturbed(url: str) -> None:
+    steps = 60
+    tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
+    rng, told, kills = random.Random(11), 0, 0
+    for _ in range(20):
+        worker = PROCESSES.Process(target=run, args=(url, steps))
+        worker.start()
+        time.sleep(rng.uniform(0.0, 0.25))
+        if worker.is_alive() and worker.pid is not None:
+            os.kill(worker.pid, signal.SIGKILL)
+            kills += 1
+        worker.join(60)
+        study = tv.load(url, "lake")
+        assert study.steps >= told  # nothing is lost
+        assert len(study.pending) <= 1
+        assert tv.studies(url)["steps"].tolist() == [study.steps]
+        told = study.steps
+    assert kills == 20 or told == steps
+    assert kills >= 10
+    run(url, steps)
+    undisturbed = tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS)
+    undisturbed.run(truth, steps=steps)
+    assert_same(tv.load(url, "lake"), undisturbed)
+
+
+def ask_and_die(url: str) -> None:
+    tv.load(url, "lake").ask(2, lease=0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_worker_that_died_had_asked_for_is_free_again(url: str) -> None:
+    study = tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
+    worker = PROCESSES.Process(target=ask_and_die, args=(url,))
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == -signal.SIGKILL
+    study.refresh()
+    assert [suggestion.id for suggestion in study.pending] == [1, 2]
+    first = study.pending[0]
+    time.sleep(0.6)
+    assert study.ask().point == first.point
+    assert [suggestion.id for suggestion in study.pending] == [3]
+
+
+def create(url: str, name: str, done: Any) -> None:
+    try:
+        tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name=name)
+    except tv.TruvarError as error:
+        done.put(str(error))
+    else:
+        done.put("created")
+
+
+@pytest.mark.parametrize("names", [["lake"] * 4, ["a", "b", "c", "d"]])
+def test_studies_created_at_the_same_time_in_an_empty_store(url: str, names: list[str]) -> None:
+    done = PROCESSES.Queue()
+    workers = [PROCESSES.Process(target=create, args=(url, name, done)) for name in names]
+    for worker in workers:
+        worker.start()
+    said = sorted(done.get(timeout=120)[:40] for _ in workers)
+    for worker in workers:
+        worker.join(60)
+    assert said.count("created") == len(set(names))
+    assert tv.studies(url)["name"].tolist() == sorted(set(names))
