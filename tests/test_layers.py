@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "truvar"
 # From the top down; docs/architecture.md says what each is for.
 LAYERS = (
     "errors",
+    "frames",
     "domain",
     "kernels",
     "actions",
@@ -66,7 +67,19 @@ UPWARD = frozenset(
 )
 
 # The extras of pyproject.toml, by what one imports.
-OPTIONAL = ("matplotlib", "sqlalchemy", "psycopg", "fastapi", "uvicorn", "httpx", "dask", "optuna", "botorch")
+OPTIONAL = (
+    "matplotlib",
+    "sqlalchemy",
+    "psycopg",
+    "fastapi",
+    "uvicorn",
+    "httpx",
+    "dask",
+    "optuna",
+    "botorch",
+    "xarray",
+    "geopandas",
+)
 
 DATABASES = frozenset({"sqlalchemy", "psycopg", "sqlite3"})
 NOT_NUMERICAL = DATABASES | {

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from truvar.errors import TruvarError
+from truvar.frames import from_geopandas, from_xarray, is_geographic_table
 
 Array = NDArray[np.float64]
 
@@ -61,11 +62,17 @@ class Domain:
 
     @classmethod
     def table(cls, frame: pd.DataFrame | str | Path, columns: Sequence[str] | None = None) -> Domain:
-        """The rows of a table (a DataFrame or the path of a CSV file); `columns` are its coordinates (default: all)."""
+        """The rows of a table (a DataFrame or the path of a CSV file); `columns` are its coordinates (default: all).
+
+        Of a GeoDataFrame of points the default is where they are: x and y, or lon and lat if they are in degrees.
+        """
+        where: tuple[str, ...] | None = None
+        if is_geographic_table(frame):
+            frame, where = from_geopandas(frame)
         frame = as_table(frame)
         if isinstance(columns, str):
             raise TruvarError(f"columns must be a list of names, but it was {columns!r}; give [{columns!r}]")
-        names = tuple(frame.columns) if columns is None else tuple(columns)
+        names = (where or tuple(frame.columns)) if columns is None else tuple(columns)
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
             points[:, k] = number_column(frame, name)
@@ -80,6 +87,17 @@ class Domain:
                 "drop one of them (repeated measurements are told one by one, the point stands here once)"
             )
         return domain
+
+    @classmethod
+    def from_xarray(cls, data: Any) -> Domain:
+        """The grid of an xarray DataArray or Dataset, whose values become columns to take noise, cost or truth from.
+        Points without a value, such as land in a map of the sea, are left out."""
+        axes, frame = from_xarray(data)
+        known = frame.notna().all(axis=1)
+        if not known.all():
+            return cls.table(frame[known], columns=list(axes))
+        domain = cls.grid(**axes)
+        return domain if frame.empty else replace(domain, frame=frame)
 
     @classmethod
     def box(cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float]) -> Domain:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from truvar.domain import Array, Domain
 from truvar.errors import TruvarError
+from truvar.frames import CLASSES, to_geopandas, to_xarray
 from truvar.regions import Goal, LevelSet, Mask
 from truvar.theory import Certificate
 
@@ -142,6 +143,29 @@ class Result:
         for name, values in columns.items():
             frame[f"{name}_" if name in self.domain.columns else name] = values
         return frame
+
+    def to_geopandas(self) -> Any:
+        """`to_frame` as a GeoDataFrame, of a domain that was made of one: its points, in its coordinate system."""
+        return to_geopandas(self.to_frame(), self.domain.frame)
+
+    def to_xarray(self) -> Any:
+        """`to_frame` as an xarray Dataset: over the axes of a grid, otherwise over the dimension "point". `class` is
+        -1, 0 or 1 for below, open and above, as its flags say (CF conventions)."""
+        frame = self.to_frame()
+        if self.domain.frame is not None:
+            frame.attrs = dict(self.domain.frame.attrs)
+        name = "class_" if "class" in self.domain.columns else "class"
+        frame[name] = frame[name].map({kind: code - 1 for code, kind in enumerate(CLASSES)}).astype("int8")
+        attrs = {
+            "epsilon": self.epsilon,
+            "spent": self.spent,
+            "steps": self.steps,
+            "certificate": str(self.certificate),
+        }
+        dataset = to_xarray(frame, self.domain.columns, self.domain.axes, attrs)
+        flags = {"flag_values": np.array([-1, 0, 1], dtype="int8"), "flag_meanings": " ".join(CLASSES)}
+        dataset[name].attrs.update(flags)
+        return dataset
 
     def to_dict(self) -> dict[str, Any]:
         """The summary, for JSON (the arrays are in `to_frame`), which knows no infinity: None there."""

@@ -1,0 +1,183 @@
+"""Tables and grids of GeoPandas and xarray go in and come out as what they were."""
+
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+import truvar as tv
+
+geopandas = pytest.importorskip("geopandas")
+xarray = pytest.importorskip("xarray")
+
+RNG = np.random.default_rng(0)
+METRES = "EPSG:32631"
+
+
+def stations(crs: str | None = METRES, z: bool = False, **columns) -> "geopandas.GeoDataFrame":
+    places = RNG.random((3, 12)) * 1000
+    points = geopandas.points_from_xy(*places[: 3 if z else 2], crs=crs)
+    return geopandas.GeoDataFrame({"variance": np.full(12, 0.01), **columns}, geometry=points)
+
+
+def grid(name: str | None = "depth") -> "xarray.DataArray":
+    coords = {"x": [0.0, 1, 2, 3], "y": [0, 5, 10]}
+    return xarray.DataArray(np.arange(12.0).reshape(4, 3), coords=coords, dims=("x", "y"), name=name)
+
+
+def studied(domain: tv.Domain, steps: int = 6, **how) -> tv.Result:
+    study = tv.Study(domain, tv.LevelSet(0.0), kernel=RBF(2.0), mean=0.0, **{"noise": 0.01, **how})
+    return study.run(lambda point: float(np.sin(sum(point.values()))), steps=steps)
+
+
+# -- what every result gives -------------------------------------------------------------------------------------------
+
+
+def test_a_result_as_a_table_has_coordinates_mean_sd_bounds_and_class():
+    result = studied(tv.Domain.grid(x=[0, 1, 2], y=[0, 1]))
+    frame = result.to_frame()
+    assert list(frame.columns) == ["x", "y", "mean", "sd", "lower", "upper", "class"]
+    np.testing.assert_array_equal(frame["mean"], result.mean)
+    assert set(frame["class"]) <= {"above", "below", "open"}
+    np.testing.assert_array_equal(frame["class"] == "above", result.above)
+
+
+# -- GeoPandas ---------------------------------------------------------------------------------------------------------
+
+
+def test_points_of_a_geodataframe_are_a_domain_and_its_other_columns_serve():
+    frame = stations(z=False, variance=np.linspace(0.01, 0.02, 12))
+    domain = tv.Domain.table(frame)
+    assert domain.columns == ("x", "y")
+    np.testing.assert_array_equal(domain.points, np.column_stack([frame.geometry.x, frame.geometry.y]))
+    suggestion = tv.Study(domain, tv.Maximize(), noise="variance", kernel=RBF(2.0)).ask()
+    assert suggestion.noise == pytest.approx(frame["variance"].iloc[suggestion.index])
+
+
+def test_a_third_coordinate_is_one_and_any_columns_may_be_chosen():
+    frame = stations(z=True, age=np.arange(12.0))
+    assert tv.Domain.table(frame).columns == ("x", "y", "z")
+    assert tv.Domain.table(frame, columns=["x", "age"]).columns == ("x", "age")
+
+
+def test_degrees_are_called_so_and_warned_of():
+    frame = stations().to_crs("EPSG:4326")
+    with pytest.warns(UserWarning, match=r"in degrees \(WGS 84\).*to_crs\(frame.estimate_utm_crs\(\)\)") as caught:
+        domain = tv.Domain.table(frame)
+    assert domain.columns == ("lon", "lat")
+    assert caught[0].filename == __file__
+
+
+def test_metres_and_no_coordinate_system_are_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tv.Domain.table(stations()).columns == tv.Domain.table(stations(crs=None)).columns == ("x", "y")
+
+
+@pytest.mark.parametrize("crs", [METRES, None])
+def test_a_result_goes_back_to_the_points_and_the_coordinate_system_it_came_from(crs):
+    frame = stations(crs)
+    found = studied(tv.Domain.table(frame), noise="variance").to_geopandas()
+    assert isinstance(found, geopandas.GeoDataFrame)
+    assert found.crs == frame.crs
+    assert found.geometry.geom_equals(frame.geometry, align=False).all()
+    assert {"mean", "lower", "class"} <= set(found.columns)
+
+
+def test_what_is_no_point_is_refused_by_its_row():
+    frame = stations()
+    frame.loc[3, "geometry"] = frame.geometry.iloc[3].buffer(1.0)
+    with pytest.raises(tv.TruvarError, match=r"row 3 is a Polygon; take frame.centroid"):
+        tv.Domain.table(frame)
+    frame.loc[3, "geometry"] = None
+    with pytest.raises(tv.TruvarError, match="row 3 is nothing"):
+        tv.Domain.table(frame)
+
+
+def test_a_column_that_the_geometry_would_hide_is_refused():
+    with pytest.raises(tv.TruvarError, match="has a column 'x' already; rename or drop it"):
+        tv.Domain.table(stations(x=1.0))
+
+
+def test_a_geodataframe_of_another_domain_is_refused():
+    with pytest.raises(tv.TruvarError, match="needs a domain that was made of one"):
+        studied(tv.Domain.grid(x=[0, 1])).to_geopandas()
+
+
+# -- xarray ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_data_array_is_a_grid_whose_values_are_a_column():
+    domain = tv.Domain.from_xarray(grid())
+    assert domain.columns == ("x", "y")
+    assert domain.shape == (4, 3)
+    np.testing.assert_array_equal(domain.column("depth"), grid().to_numpy().ravel())
+    np.testing.assert_array_equal(tv.Domain.from_xarray(grid(None)).column("value"), domain.column("depth"))
+
+
+def test_variables_of_a_dataset_are_broadcast_to_its_grid():
+    dataset = xarray.Dataset({"cost": grid(), "variance": grid().isel(x=0, drop=True)})
+    domain = tv.Domain.from_xarray(dataset.assign_coords(extra=("x", list("abcd"))))
+    assert domain.shape == (4, 3)
+    np.testing.assert_array_equal(domain.column("variance"), np.tile([0, 1, 2], 4))
+    assert tv.Domain.from_xarray(xarray.Dataset(coords=grid().coords)).shape == (4, 3)
+
+
+def test_a_result_on_a_grid_is_a_dataset_over_its_axes():
+    result = studied(tv.Domain.from_xarray(grid()))
+    dataset = result.to_xarray()
+    assert dict(dataset.sizes) == {"x": 4, "y": 3}
+    np.testing.assert_array_equal(dataset["mean"].to_numpy().ravel(), result.mean)
+    np.testing.assert_array_equal(dataset["class"].to_numpy().ravel(), result.above * 1 - result.below * 1)
+    assert dataset["class"].attrs["flag_meanings"] == "below open above"
+    assert dataset["class"].dtype == np.int8
+    assert dataset.attrs["certificate"] == str(result.certificate)
+    assert dataset.sel(x=2, y=10)["upper"] == result.upper[8]
+
+
+def test_points_without_a_value_are_left_out_and_come_back_empty():
+    sea = grid()
+    sea[0, 0] = sea[2, 1] = np.nan
+    domain = tv.Domain.from_xarray(sea)
+    assert len(domain) == 10
+    dataset = studied(domain).to_xarray()
+    assert dict(dataset.sizes) == {"x": 4, "y": 3}
+    np.testing.assert_array_equal(np.isnan(dataset["mean"]), np.isnan(sea))
+
+
+def test_a_result_on_a_table_is_a_dataset_over_its_points():
+    result = studied(tv.Domain.table(pd.DataFrame({"x": [0.0, 1, 3], "mean": [1.0, 0, 1]})))
+    dataset = result.to_xarray()
+    assert dict(dataset.sizes) == {"point": 3}
+    np.testing.assert_array_equal(dataset["mean"], [1, 0, 1])
+    np.testing.assert_array_equal(dataset["mean_"], result.mean)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (grid().drop_vars("y"), "'y' has none; give them with data.assign_coords"),
+        (grid().assign_coords(x=pd.date_range("2024", periods=4)), "must be numbers, but they are datetime64"),
+        (grid().assign_coords(x=list("abcd")), "must be numbers, but they are"),
+        (np.zeros((2, 2)), "an xarray DataArray or Dataset must come, but it was ndarray"),
+    ],
+)
+def test_what_is_no_grid_of_numbers_is_refused(data, message):
+    with pytest.raises(tv.TruvarError, match=message):
+        tv.Domain.from_xarray(data)
+
+
+# -- without them ------------------------------------------------------------------------------------------------------
+
+
+def test_without_the_libraries_their_install_lines_are_given(monkeypatch):
+    on_grid, on_points = studied(tv.Domain.from_xarray(grid())), studied(tv.Domain.table(stations()))
+    for library in ("xarray", "geopandas"):
+        monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(tv.TruvarError, match=r'a Dataset needs xarray.*pip install "truvar\[xarray\]"'):
+        on_grid.to_xarray()
+    with pytest.raises(tv.TruvarError, match=r'a GeoDataFrame needs geopandas.*pip install "truvar\[geo\]"'):
+        on_points.to_geopandas()
