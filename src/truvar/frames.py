@@ -106,9 +106,10 @@ def to_xarray(
     xarray = optional("xarray", "a Dataset", "xarray")
     values = [name for name in frame.columns if name not in columns]
     if axes is not None:
-        shape, coords = tuple(len(axis) for axis in axes), dict(zip(columns, axes, strict=True))
+        shape = tuple(len(axis) for axis in axes)
+        coords: dict[str, Any] = dict(zip(columns, axes, strict=True))
         dims: tuple[str, ...] = tuple(columns)
-        made = {name: (dims, frame[name].to_numpy().reshape(shape)) for name in values}
+        made: dict[str, Any] = {name: (dims, frame[name].to_numpy().reshape(shape)) for name in values}
     elif frame.attrs.get(GRID):
         return xarray.Dataset.from_dataframe(frame.set_index(list(columns))).assign_attrs(attrs)
     else:

@@ -1,0 +1,180 @@
+"""`TruVaRSampler` passes the tests that Optuna publishes for samplers, and does what its users expect."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import truvar as tv
+
+optuna = pytest.importorskip("optuna")
+suites = pytest.importorskip("optuna.testing.pytest_samplers")
+
+from truvar.integrations.optuna import TruVaRSampler  # noqa: E402
+from truvar.integrations.spaces import Space  # noqa: E402
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+class TestOptunasOwnSuite(
+    suites.BasicSamplerTestCase, suites.RelativeSamplerTestCase, suites.SingleOnlySamplerTestCase
+):
+    @pytest.fixture
+    def sampler(self):
+        return lambda: TruVaRSampler(seed=0, points=64)
+
+
+def study_of(direction="minimize", **how) -> "optuna.Study":
+    return optuna.create_study(direction=direction, sampler=TruVaRSampler(**{"seed": 0, "points": 128, **how}))
+
+
+def bowl(trial) -> float:
+    return (trial.suggest_float("x", -5, 5) - 1) ** 2 + (trial.suggest_float("y", -5, 5) + 2) ** 2
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_it_finds_an_optimum_in_either_direction_sooner_than_chance(direction):
+    sign = 1 if direction == "minimize" else -1
+    study = study_of(direction)
+    study.optimize(lambda trial: sign * bowl(trial), n_trials=25)
+    chance = optuna.create_study(direction=direction, sampler=optuna.samplers.RandomSampler(seed=0))
+    chance.optimize(lambda trial: sign * bowl(trial), n_trials=25)
+    assert sign * study.best_value < 0.2
+    assert sign * study.best_value < sign * chance.best_value
+
+
+def test_a_category_a_logarithm_an_integer_and_a_step_are_searched_as_such():
+    def objective(trial):
+        kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+        rate = trial.suggest_float("rate", 1e-6, 1.0, log=True)
+        depth = trial.suggest_int("depth", 1, 9)
+        share = trial.suggest_float("share", 0.0, 1.0, step=0.25)
+        return (kind != "b") + (np.log10(rate) + 4) ** 2 / 4 + (depth - 3) ** 2 / 20 + (share - 0.5) ** 2
+
+    study = study_of()
+    study.optimize(objective, n_trials=40)
+    best = study.best_params
+    assert best["kind"] == "b"
+    assert 1e-5 < best["rate"] < 1e-3
+    assert abs(best["depth"] - 3) <= 2
+    assert {type(trial.params["depth"]) for trial in study.trials} == {int}
+    assert {trial.params["share"] * 4 % 1 for trial in study.trials} == {0.0}
+    later = [trial.params["kind"] for trial in study.trials[20:]]
+    assert later.count("b") > len(later) / 2
+
+
+def test_what_is_under_way_is_not_suggested_again():
+    study = study_of()
+    study.optimize(bowl, n_trials=6)
+    batch = [study.ask() for _ in range(5)]
+    places = np.array([[trial.suggest_float("x", -5, 5), trial.suggest_float("y", -5, 5)] for trial in batch])
+    gaps = np.linalg.norm(places[:, None] - places, axis=2)[np.triu_indices(5, 1)]
+    assert gaps.min() > 0.05
+
+
+def test_threads_and_a_database_are_served(tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    study = optuna.create_study(storage=storage, study_name="s", sampler=TruVaRSampler(seed=0, points=64))
+    study.optimize(bowl, n_trials=8, n_jobs=2)
+
+    def other(seed: int) -> int:
+        again = optuna.load_study(study_name="s", storage=storage, sampler=TruVaRSampler(seed=seed, points=64))
+        again.optimize(bowl, n_trials=3)
+        return len(again.trials)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert max(pool.map(other, [1, 2])) == 14
+    assert len({(t.params["x"], t.params["y"]) for t in study.trials}) == 14
+
+
+def test_failed_and_pruned_trials_are_passed_over():
+    def objective(trial):
+        value = bowl(trial)
+        if trial.number == 3:
+            raise RuntimeError("broken")
+        if trial.number == 5:
+            raise optuna.TrialPruned
+        return float("nan") if trial.number == 6 else value
+
+    study = study_of()
+    study.optimize(objective, n_trials=12, catch=(RuntimeError,))
+    assert len(study.get_trials(states=[optuna.trial.TrialState.COMPLETE])) == 9
+
+
+def test_a_parameter_that_not_all_trials_have_is_sampled_by_itself():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return x + (trial.suggest_float("y", 0, 1) if trial.suggest_categorical("more", [True, False]) else 0)
+
+    study = study_of()
+    study.optimize(objective, n_trials=12)
+    assert {"x", "more"} <= set(study.trials[-1].params)
+
+
+def test_where_trials_say_what_they_cost_cheap_ones_are_preferred():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_user_attr("cost", 1.0 if x < 0.5 else 50.0)
+        return float(np.sin(20 * x))
+
+    def share(name):
+        study = study_of(cost=name)
+        study.optimize(objective, n_trials=20)
+        return np.mean([trial.params["x"] < 0.5 for trial in study.trials])
+
+    assert share("cost") > share("no such attribute")
+
+
+def test_where_trials_say_how_noisy_they_are_that_is_believed():
+    """A noisy value counts for less: with two values at the same place the precise one is believed."""
+    study = study_of()
+    distribution = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    for x, y, noise in [(0.1, 0.0, 1e-6), (0.5, 0.0, 1e-6), (0.9, 0.0, 1e-6), (0.3, -9.0, 1e4), (0.7, -2.0, 1e-6)]:
+        study.add_trial(
+            optuna.create_trial(params={"x": x}, distributions=distribution, value=y, user_attrs={"noise": noise})
+        )
+    asked = [study.ask(distribution) for _ in range(4)]
+    assert np.mean([abs(trial.params["x"] - 0.7) < 0.25 for trial in asked]) > np.mean(
+        [abs(trial.params["x"] - 0.3) < 0.1 for trial in asked]
+    )
+
+
+def test_an_attribute_that_is_no_number_is_refused():
+    study = study_of()
+    study.optimize(lambda trial: trial.set_user_attr("noise", "loud") or bowl(trial), n_trials=1)
+    with pytest.raises(tv.TruvarError, match="user attribute 'noise' of trial 0 must be a number, but it was 'loud'"):
+        study.optimize(bowl, n_trials=1)
+
+
+def test_the_same_seed_gives_the_same_trials():
+    runs = []
+    for _ in range(2):
+        study = study_of(seed=3)
+        study.optimize(bowl, n_trials=6)
+        runs.append([trial.params for trial in study.trials])
+    assert runs[0] == runs[1]
+
+
+def test_values_go_to_points_and_candidates_keep_to_the_distributions():
+    dist = optuna.distributions
+    space = Space(
+        {
+            "f": dist.FloatDistribution(1e-4, 1.0, log=True),
+            "i": dist.IntDistribution(2, 10, step=4),
+            "c": dist.CategoricalDistribution(["u", None, True]),
+        }
+    )
+    point = space.encode([{"f": 1e-2, "i": 6, "c": None}])
+    np.testing.assert_allclose(point, [[0.5, 0.5, 0, 1, 0]])
+    drawn = space.candidates(64, [], [{"f": 1e-2, "i": 6, "c": None}], np.random.default_rng(0))
+    assert {p["i"] for p in drawn} == {2, 6, 10}
+    assert {p["c"] for p in drawn} == {"u", None, True}
+    assert all(1e-4 <= p["f"] <= 1.0 for p in drawn)
+
+
+def test_without_optuna_its_install_line_is_given():
+    code = "import sys; sys.modules['optuna'] = None; import truvar.integrations.optuna"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'TruVaRSampler needs optuna, which is missing: pip install "truvar[optuna]"' in run.stderr
