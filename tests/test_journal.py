@@ -27,7 +27,10 @@ def both_ask(one: tv.Study, other: tv.Study, n: int | None = None) -> list[tv.Su
     return asked
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind == "box in three dimensions"]
+
+
+@pytest.mark.parametrize("kind", [*(kind for kind in KINDS if kind != "box in three dimensions"), *SLOW])
 def test_a_study_read_again_before_every_step_goes_as_one_that_was_never_left(kind: str) -> None:
     whole, broken = KINDS[kind].study(), KINDS[kind].study()
     level = 0 if kind == "optimum with noise levels" else None

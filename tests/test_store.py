@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -58,6 +59,7 @@ def test_a_study_loaded_before_every_step_goes_as_one_in_memory(url: str, kind: 
     assert tv.load(url, "lake").ask() == memory.ask()
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)  # tests/test_workers.py has processes on both
 def test_another_process_suggests_the_same(url: str) -> None:
     memory, stored = KINDS["level set with travel"].study(), lake(url)
     for study in (memory, stored):
@@ -176,6 +178,14 @@ def test_the_list_of_studies_reads_no_events(url: str) -> None:
     assert len(database.overview()) == 1
     assert statements
     assert not any("truvar_events" in statement for statement in statements)
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "studies.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "studies.md", "exec"), {})
+    assert tv.load(f"sqlite:///{tmp_path / 'lake.db'}", "lake").measurements["value"].tolist() == [8.3]
 
 
 def test_catching_up_reads_only_what_is_new(url: str) -> None:
