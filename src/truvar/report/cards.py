@@ -18,10 +18,10 @@ def card(study: Study, suggestion: Suggestion, look: Look, command: str = "truva
     """The card of a pending suggestion; `command` is what tells its value."""
     head = look.paint(f"suggestion {suggestion.id}", "strong")
     rows = [
-        ("measure", _what(suggestion)),
+        ("measure", what(suggestion)),
         ("precision", _precision(study, suggestion)),
         ("cost", style.number(suggestion.cost)),
-        ("why", _why(study, suggestion)),
+        ("why", why(study, suggestion)),
         ("then", f"{command} {suggestion.id} VALUE"),
     ]
     return f"{head}\n{look.rows(rows)}"
@@ -38,9 +38,10 @@ def place(point: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.6g}" for name, value in point.items())
 
 
-def _what(suggestion: Suggestion) -> str:
-    what = "" if suggestion.task is None else f"{suggestion.task} at "
-    return f"{what}{place(suggestion.point)}"
+def what(suggestion: Suggestion) -> str:
+    """What is to be measured, and where."""
+    task = "" if suggestion.task is None else f"{suggestion.task} at "
+    return f"{task}{place(suggestion.point)}"
 
 
 def _precision(study: Study, suggestion: Suggestion) -> str:
@@ -49,7 +50,8 @@ def _precision(study: Study, suggestion: Suggestion) -> str:
     return text if suggestion.level is None else f"level {suggestion.level}: {text}"
 
 
-def _why(study: Study, suggestion: Suggestion) -> str:
+def why(study: Study, suggestion: Suggestion) -> str:
+    """What the measurement would settle, in words."""
     ahead = study.outlook(suggestion)
     if ahead is None:
         return "there is no model yet: the first measurements are spread out to learn one from"

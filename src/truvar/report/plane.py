@@ -26,7 +26,6 @@ def draw_mean(ax: Any, view: View) -> None:
             bar.ax.axhline(h, color=INK, lw=1.6)
         _contour(ax, view.domain.points, view.result.mean, h, colors=INK, linewidths=1.8)
     _frame(ax, view)
-    ax.set_xlabel("")
     _draw_route(ax, view)
     handles = _route_handles(view)
     if h is not None:

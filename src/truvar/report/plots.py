@@ -40,6 +40,7 @@ def plot_study(study: Study, truth: ArrayLike | None = None) -> Figure:
             draw_curve(axes["upper"], view)
         case 2:
             draw_mean(axes["upper"], view)
+            axes["upper"].set_xlabel("")  # the one below has it
             draw_regions(axes["lower"], view)
         case _:
             draw_parallel(axes["upper"], view)

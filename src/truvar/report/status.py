@@ -63,7 +63,7 @@ def status_text(study: Study, look: Look, budget: float | None = None) -> str:
         ("regime", f"{certificate.regime}: {certificate.because}"),
         ("rule", f"{rule(study.policy)}; engine {study.engine}"),
     ]
-    if not study.goal.level_set and isfinite(result.epsilon):
+    if not study.goal.level_set and result.steps and isfinite(result.epsilon):
         best = f"{place(result.best.point)}: {result.best.mean:.6g} ± {result.best.sd:.2g}"
         rows.insert(3, ("best so far", best))
     rows += [("pending", f"{s.id}: {place(s.point)}, cost {style.number(s.cost)}") for s in study.pending]

@@ -3,6 +3,8 @@ that asks for matplotlib."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,13 @@ def is_geometric(values: Array) -> bool:
 def number(value: float) -> str:
     """A number for a label: four digits, but a whole number whole up to a million."""
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+@contextmanager
+def plain_text() -> Iterator[None]:
+    """Within it words are drawn as they are, dollar signs and all, and the same figure gives the same file."""
+    with optional("matplotlib", "drawing", "plot").rc_context({"text.parse_math": False, "svg.hashsalt": "truvar"}):
+        yield
 
 
 def matplotlib(module: str) -> Any:

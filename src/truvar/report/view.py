@@ -151,9 +151,18 @@ def diamond() -> dict[str, Any]:
 
 
 def legend(ax: Any, handles: Iterable[Any], columns: int) -> None:
-    """A legend above the axes, where it covers nothing."""
+    """A legend above the axes, where it covers nothing, in as many columns as have room."""
+    entries = list(handles)
+    room = 1.1 * ax.get_position().width * ax.figure.get_figwidth()  # inches; the layout will widen the axes a little
+    lengths = [0.058 * len(entry.get_label()) + 0.45 for entry in entries]
+
+    def wide(count: int) -> float:
+        rows = -(-len(lengths) // count)
+        return sum(max(lengths[k : k + rows]) for k in range(0, len(lengths), rows))
+
     ax.legend(
-        handles=list(handles), loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns, frameon=False,
+        handles=entries, loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False,
+        ncols=next((count for count in range(columns, 1, -1) if wide(count) <= room), 1),
         fontsize=8, borderaxespad=0.3, handletextpad=0.5, columnspacing=1.3, handlelength=1.6,
     )  # fmt: skip
 
