@@ -48,3 +48,30 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS truvar_events, truvar_studies, truvar_schema")
     return url
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory):
+    """A server without tokens, as (Api, URL of its store)."""
+    pytest.importorskip("fastapi", reason="needs truvar[service]")
+    from benchmarks.service import server
+
+    from serving import Api, store_url
+
+    store = store_url(tmp_path_factory.mktemp("served") / "studies.db")
+    with server(store) as url:
+        yield Api(url), store
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory):
+    """A server with tokens, as (its address, the token to write, the token to read)."""
+    pytest.importorskip("fastapi", reason="needs truvar[service]")
+    from benchmarks.service import server
+
+    from serving import store_url
+
+    write, read = "w" * 20, "r" * 20
+    store = store_url(tmp_path_factory.mktemp("guarded") / "studies.db")
+    with server(store, environment={"TRUVAR_TOKEN": write, "TRUVAR_READ_TOKEN": read}) as url:
+        yield url, write, read

@@ -26,6 +26,7 @@ from truvar.policies import (
 from truvar.problem import Problem, load_problem
 from truvar.regions import LevelSet, Maximize, Minimize
 from truvar.result import Result, Suggestion
+from truvar.service import connect
 from truvar.store import load, studies
 from truvar.study import Study
 from truvar.theory import Certificate
@@ -69,6 +70,7 @@ __all__ = [
     "TruvarError",
     "Variance",
     "__version__",
+    "connect",
     "load",
     "load_problem",
     "studies",

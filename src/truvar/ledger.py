@@ -75,6 +75,7 @@ class Step:
     kind: Literal["fitted", "asked", "told", "withdrawn", "expired", "exhausted"]
     action: Action | None = None
     value: Any = None  # told: y; fitted: the model
+    key: str | None = None  # told: by which a second telling is known
 
     def is_of(self, kind: str, id_: int) -> bool:
         return self.kind == kind and self.action is not None and self.action.id == id_
@@ -148,6 +149,10 @@ class Ledger:
         """The measurement with that id, as it was told or corrected."""
         return next(((s.action, s.value) for s in self._steps if s.is_of("told", id_) and s.action is not None), None)
 
+    def told_with(self, key: str) -> int | None:
+        """The id of the measurement that was told with that key."""
+        return next((s.action.id for s in self._steps if s.key == key and s.action is not None), None)
+
     def _note(self, event: Event) -> bool:
         """The event as a step; whether it changes the past."""
         details, self.number = event.details, event.number
@@ -162,11 +167,11 @@ class Ledger:
                 self._steps.append(Step("asked", action))
                 return False
             case "told":
-                self._steps.append(Step("told", self._action(details), details["y"]))
+                self._steps.append(Step("told", self._action(details), details["y"], details.get("key")))
                 past_changed = False
             case "corrected":
                 at = self._place_of("told", details["id"])
-                self._steps[at] = Step("told", self._action(details), details["y"])
+                self._steps[at] = Step("told", self._action(details), details["y"], self._steps[at].key)
                 self._forget_models(at)
                 past_changed = True
             case "withdrawn" if any(step.is_of("told", details["id"]) for step in self._steps):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from truvar.actions import Cost, CostLike, NoiseLevels, NoiseLike
 from truvar.confidence import ConstantBeta, LogBeta, RKHSBeta, Schedule, TheoremBeta
@@ -44,6 +45,7 @@ class Problem:
     spec: Mapping[str, Any]
     folder: Path
     domain: Domain
+    tables: Mapping[str, pd.DataFrame] | None = None  # those that the problem names; None: files in the folder
 
     @property
     def run(self) -> dict[str, Any]:
@@ -54,7 +56,7 @@ class Problem:
         """A new study of the problem; keyword arguments replace what the file says."""
         study = self._unfitted(**overrides)
         if "training" in self.spec.get("model", {}):
-            study.fit(read_csv(self.folder / self.spec["model"]["training"]), self.spec["model"].get("value"))
+            study.fit(_table(self.spec["model"]["training"], self.folder, self.tables), self.spec["model"].get("value"))
         return study
 
     def _unfitted(self, **overrides: Any) -> Study:
@@ -94,8 +96,15 @@ def load_problem(path: str | Path) -> Problem:
     return problem_from_dict(spec, folder=path.parent, name=path.stem)
 
 
-def problem_from_dict(spec: Mapping[str, Any], folder: str | Path = ".", name: str = "study") -> Problem:
-    """The problem in a dict of the same form as the file. Everything is checked here, before any study is made."""
+def problem_from_dict(
+    spec: Mapping[str, Any],
+    folder: str | Path = ".",
+    name: str = "study",
+    tables: Mapping[str, pd.DataFrame] | None = None,
+) -> Problem:
+    """The problem in a dict of the same form as the file. Everything is checked here, before any study is made.
+
+    The tables that it names are files in `folder`, or else `tables`: no file is read then."""
     for section, keys in KEYS.items():
         table = spec if section == "" else spec.get(section, {})
         if not isinstance(table, Mapping):
@@ -105,20 +114,31 @@ def problem_from_dict(spec: Mapping[str, Any], folder: str | Path = ".", name: s
         _check_keys(table, keys, section)
     folder = Path(folder)
     name = _kind(spec.get("name", name), str, "name", "a text")
-    problem = Problem(name, spec, folder, _domain(spec.get("domain", {}), folder))
+    problem = Problem(name, spec, folder, _domain(spec.get("domain", {}), folder, tables), tables)
     check_limits(**problem.run)
     problem._unfitted()  # a mistake anywhere shows now
     model = spec.get("model", {})
     if "training" in model:
         if "value" in model:
             _kind(model["value"], str, "[model] value", "the name of a column")
-        training_data(read_csv(folder / model["training"]), problem.domain.columns, model.get("value"))
+        training_data(_table(model["training"], folder, tables), problem.domain.columns, model.get("value"))
     if model.get("learn_noise") is False and not spec.get("noise"):
         raise TruvarError("[model] learn_noise = false needs a known noise, but there is no [noise]; give its variance")
     return problem
 
 
-def _domain(spec: Mapping[str, Any], folder: Path) -> Domain:
+def _table(path: str, folder: Path, tables: Mapping[str, pd.DataFrame] | None) -> pd.DataFrame:
+    if tables is None:
+        return read_csv(folder / path)
+    if path not in tables:
+        came = ", ".join(map(repr, tables)) or "none"
+        raise TruvarError(
+            f"the problem names the table {path!r}, but that did not come with it (came: {came}); send it"
+        )
+    return tables[path]
+
+
+def _domain(spec: Mapping[str, Any], folder: Path, tables: Mapping[str, pd.DataFrame] | None) -> Domain:
     kind = _one_of(spec, ["table", "grid", "box"], "domain")
     for key, only in (("columns", "table"), ("representers", "box")):
         if key in spec and kind != only:
@@ -127,7 +147,8 @@ def _domain(spec: Mapping[str, Any], folder: Path) -> Domain:
         columns = spec.get("columns")
         if columns is not None and not (isinstance(columns, list) and all(isinstance(name, str) for name in columns)):
             raise TruvarError(f"[domain] columns must be a list of names, but it was {columns!r}; give one")
-        return Domain.table(folder / _kind(spec["table"], str, "[domain] table", "the path of a CSV file"), columns)
+        path = _kind(spec["table"], str, "[domain] table", "the path of a CSV file")
+        return Domain.table(_table(path, folder, tables), columns)
     example = "{x = [0, 1]}" if kind == "box" else "{x = [0, 1, 50]}"
     axes = _kind(spec[kind], Mapping, f"[domain] {kind}", f"a table of columns such as {example}")
     if kind == "box":

@@ -11,10 +11,11 @@ from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from truvar import loop
-from truvar.actions import Candidates, CostLike, NoiseLike, Tasks, not_negative
+from truvar.actions import Candidates, CostLike, NoiseLevels, NoiseLike, Tasks, not_negative
 from truvar.answers import measurements, result, suggestion
 from truvar.belief import Action, Belief, Prior
 from truvar.confidence import Epoch
@@ -184,19 +185,24 @@ class Study:
         level: int | None = None,
         task: str | None = None,
         cost: float | None = None,
+        key: str | None = None,
     ) -> int:
         """The measured value of a suggestion (or its id), or of any other point, which need not have been asked for.
 
         `noise` and `cost` replace the expected ones; `level` and `task` say how an unasked point was measured. Returns
-        the id of the measurement. To tell the same value of a suggestion again changes nothing.
+        the id of the measurement. To tell the same value of a suggestion again changes nothing, nor does it to tell a
+        point again with the same `key`, any text that whoever measured it chose.
         """
         value, noise, cost = _measured(y, noise, cost)
         with self._turn() as write:
+            before = None if key is None else self._ledger.told_with(key)
+            if before is not None:
+                return before
             action = self._resolve(what, level, task, told=True, expired=True)
             known = None if action.id in self._ledger.pending else self._ledger.told(action.id)
             told = _as_measured(action if known is None else known[0], noise, cost)
             if known is None:
-                write("told", **self._ledger.details(told), y=value)
+                write("told", **self._ledger.details(told), y=value, **({} if key is None else {"key": str(key)}))
             elif (known[1], known[0].noise, known[0].cost) != (value, told.noise, told.cost):
                 raise TruvarError(
                     f"suggestion {action.id} was told already, with {known[1]:g}, but {value:g} came; if it was wrong, "
@@ -304,6 +310,11 @@ class Study:
     # -- what is known -------------------------------------------------------------------------------------------------
 
     @property
+    def version(self) -> int:
+        """The number of the last event that is known here."""
+        return self._ledger.number
+
+    @property
     def steps(self) -> int:
         """The number of values told."""
         return len(self._belief.told)
@@ -332,6 +343,11 @@ class Study:
     def tasks(self) -> Tasks | None:
         """The tasks that may be measured, if there are any."""
         return self._belief.tasks
+
+    @property
+    def levels(self) -> NoiseLevels | None:
+        """The noise levels to choose from, if there are any."""
+        return self._belief.actions.levels
 
     @property
     def travels(self) -> bool:
@@ -376,6 +392,16 @@ class Study:
     def result(self) -> Result:
         """Where the study stands now."""
         return result(self._ledger, self.finished or self._stopped)
+
+    def predict(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation at any points (q, d), which need not be the domain's."""
+        at, d = np.atleast_2d(np.asarray(points, dtype=float)), len(self.domain.columns)
+        if at.ndim != 2 or at.shape[1] != d:
+            raise TruvarError(f"points must have shape (q, {d}), but it was {at.shape}; give one row per point")
+        if self.tasks is not None:
+            at = np.column_stack([at, np.zeros(len(at))])  # of the target
+        mean, variance = self._belief.posterior.predict(at)
+        return mean, np.sqrt(variance)
 
     def setting(self) -> Setting:
         """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""

@@ -16,9 +16,10 @@ from truvar.cli.backtest import BACKTEST
 from truvar.cli.bounds import BOUNDS
 from truvar.cli.command import INTERRUPTED, Command
 from truvar.cli.run import RUN
+from truvar.cli.serve import SERVE
 from truvar.errors import TruvarError
 
-COMMANDS: tuple[Command, ...] = (RUN, BACKTEST, BOUNDS)
+COMMANDS: tuple[Command, ...] = (RUN, BACKTEST, BOUNDS, SERVE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -73,14 +73,15 @@ def summary(study: Study, truth: ArrayLike | None = None) -> dict[str, Any]:
 
 def to_json(data: Any) -> str:
     """JSON that every reader takes: what is not finite becomes null."""
-    return json.dumps(_finite(data), indent=2, allow_nan=False)
+    return json.dumps(finite(data), indent=2, allow_nan=False)
 
 
-def _finite(data: Any) -> Any:
+def finite(data: Any) -> Any:
+    """The same with null for what is not finite, keys as text."""
     if isinstance(data, dict):
-        return {str(key): _finite(value) for key, value in data.items()}
+        return {str(key): finite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
+        return [finite(value) for value in data]
     return None if isinstance(data, float) and not isfinite(data) else data
 
 

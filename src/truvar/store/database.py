@@ -73,12 +73,19 @@ class Database:
 
     def find(self, name: str) -> StoredJournal:
         """The journal of a study that is there."""
-        with self.reading() as connection:
-            names = {row.name: row.id for row in connection.execute(select(StudyRow.name, StudyRow.id))}
-        if name not in names:
-            there = f"it has {', '.join(sorted(names))}" if names else "it has none yet"
+        found = self.journal(name)
+        if found is None:
+            with self.reading() as connection:
+                names = sorted(connection.scalars(select(StudyRow.name)))
+            there = f"it has {', '.join(names)}" if names else "it has none yet"
             raise TruvarError(f"there is no study {name!r} in the store {self.shown}; {there}")
-        return StoredJournal(self, name, names[name])
+        return found
+
+    def journal(self, name: str) -> StoredJournal | None:
+        """The same, or None."""
+        with self.reading() as connection:
+            id_ = connection.scalar(select(StudyRow.id).where(StudyRow.name == name))
+        return None if id_ is None else StoredJournal(self, name, id_)
 
     def overview(self) -> pd.DataFrame:
         """A row per study."""

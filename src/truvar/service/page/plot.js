@@ -1,0 +1,59 @@
+// A drawing area: a canvas for the many, an SVG above it for the few, both redrawn when the size changes.
+
+import { el, replace, svg } from "./dom.js";
+import { number } from "./format.js";
+
+export function plot(heightOf, paint, attributes = {}) {
+  const canvas = el("canvas", { "aria-hidden": "true" });
+  const overlay = svg("svg", { "aria-hidden": "true" });
+  const node = el("div", { class: "plot", ...attributes }, canvas, overlay);
+  let last = 0;
+  const redraw = () => {
+    const width = node.clientWidth;
+    if (!width) return;
+    const height = heightOf ? heightOf(width) : node.clientHeight;
+    if (heightOf) node.style.height = `${height}px`;
+    const dense = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * dense);
+    canvas.height = Math.round(height * dense);
+    const context = canvas.getContext("2d");
+    context.scale(dense, dense);
+    overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    replace(overlay);
+    paint({ context, overlay, width, height });
+  };
+  new ResizeObserver(() => {
+    if (node.clientWidth === last) return;
+    last = node.clientWidth;
+    redraw();
+  }).observe(node);
+  return { node, overlay, redraw };
+}
+
+// The two axes of a box {left, top, right, bottom}.
+export function axes(overlay, box, x, y, labels, grid = false) {
+  const { left, top, right, bottom } = box;
+  for (const tick of x.ticks(Math.max(2, Math.floor((right - left) / 80)))) {
+    if (grid) overlay.append(svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: top, y2: bottom }));
+    overlay.append(svg("line", { class: "axis", x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 4 }));
+    overlay.append(svg("text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, number(tick)));
+  }
+  for (const tick of y.ticks(Math.max(2, Math.floor((bottom - top) / 45)))) {
+    if (grid) overlay.append(svg("line", { class: "grid", x1: left, x2: right, y1: y(tick), y2: y(tick) }));
+    overlay.append(svg("line", { class: "axis", x1: left - 4, x2: left, y1: y(tick), y2: y(tick) }));
+    overlay.append(svg("text", { x: left - 7, y: y(tick) + 4, "text-anchor": "end" }, labels.percent ? `${tick} %` : number(tick)));
+  }
+  overlay.append(svg("rect", { class: "axis", x: left, y: top, width: right - left, height: bottom - top }));
+  if (labels.x) overlay.append(svg("text", { class: "title", x: (left + right) / 2, y: bottom + 33, "text-anchor": "middle" }, labels.x));
+  if (labels.y) overlay.append(svg("text", { class: "title", x: left, y: top - 8, "text-anchor": "start" }, labels.y));
+}
+
+export const diamond = (x, y, r) => svg("path", { class: "pending", d: `M${x} ${y - r}L${x + r} ${y}L${x} ${y + r}L${x - r} ${y}Z` });
+
+export function star(x, y, r) {
+  const corners = Array.from({ length: 10 }, (_, k) => {
+    const [size, angle] = [k % 2 ? r * 0.45 : r, (k * Math.PI) / 5 - Math.PI / 2];
+    return `${x + size * Math.cos(angle)} ${y + size * Math.sin(angle)}`;
+  });
+  return svg("path", { class: "best", d: `M${corners.join("L")}Z` });
+}
