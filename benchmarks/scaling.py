@@ -14,6 +14,7 @@ import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from math import isqrt
+from pathlib import Path
 
 import numpy as np
 
@@ -183,13 +184,16 @@ def _function(points: Array) -> Array:
 
 
 def _peak_gb() -> float:
-    """The most memory that this process has had; 0 where the system does not say."""
+    """The most memory that this process has had; 0 where the system does not say.
+
+    Not by `getrusage`, whose peak a process inherits from the one that started it.
+    """
     try:
-        import resource
-    except ImportError:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
         return 0.0
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+    peak = next((line for line in status.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0 kB")
+    return int(peak.split()[1]) * 1024 / 1e9
 
 
 if __name__ == "__main__":
