@@ -108,6 +108,8 @@ class Ledger:
 
     def fold(self, events: Sequence[Event]) -> dict[int, Model]:
         """Takes note of the events; returns the models that had to be learned. If one is refused, none has counted."""
+        if not events:
+            return {}
         before = self.mark()
         past_changed = False
         try:
@@ -143,7 +145,8 @@ class Ledger:
     @property
     def standing(self) -> Standing:
         """In short."""
-        return Standing(len(self.belief.told), self.belief.spent, len(self.pending))
+        spent = self.history[-1]["spent"] if self.history else 0.0
+        return Standing(len(self.history), spent, len(self.pending))
 
     def told(self, id_: int) -> tuple[Action, float] | None:
         """The measurement with that id, as it was told or corrected."""
