@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from benchmarks import accuracy, cluster, overhead, peers, rivals, runs, scaling, service, startup, step
+from benchmarks import accuracy, cluster, overhead, peers, rivals, runs, scaling, search, service, startup, step
 from benchmarks.measure import Row, machine, one_thread
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
@@ -21,6 +21,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "accuracy": accuracy.rows,
     "overhead": overhead.rows,
     "rivals": rivals.rows,
+    "search": search.rows,
     "startup": startup.rows,
     "cluster": cluster.rows,
     "service": service.rows,

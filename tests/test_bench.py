@@ -36,6 +36,7 @@ ROWS = {
     "study-overhead",
     *("rival-es", "rival-pes", "rival-mrs"),
     *("import", "first-suggestion"),
+    *("search-grid", *(f"search-{share}{row}" for share in ("0.25", "0.05") for row in ("", "-fits"))),
     "cluster-busy",
     *("cluster-step-one", "cluster-step-sharded"),
     *("cluster-memory-one", "cluster-memory-client", "cluster-memory-worker"),
