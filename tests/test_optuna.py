@@ -178,3 +178,13 @@ def test_without_optuna_its_install_line_is_given():
     code = "import sys; sys.modules['optuna'] = None; import truvar.integrations.optuna"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'TruVaRSampler needs optuna, which is missing: pip install "truvar[optuna]"' in run.stderr
+
+
+def test_values_said_to_be_exact_may_contradict_each_other():
+    study = study_of()
+    distribution = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    for x, y in [(0.1, 0.0), (0.1, 1.0), (0.5, 0.3), (0.5, 0.1), (0.9, 2.0)]:
+        study.add_trial(
+            optuna.create_trial(params={"x": x}, distributions=distribution, value=y, user_attrs={"noise": 0.0})
+        )
+    assert 0 <= study.ask(distribution).params["x"] <= 1

@@ -20,6 +20,7 @@ from truvar.regions import Maximize, Minimize
 optuna = optional("optuna", "TruVaRSampler", "optuna")
 
 LEAST = 3  # finished trials before there is a model
+LEAST_NOISE = 1e-8  # of the prior variance: values said to be exact may contradict a kernel that was learned
 
 
 class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-defined]  # its types are not ours
@@ -106,7 +107,8 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         given = [self._attribute(t, self._noise) for t in done]
         known = np.array([np.nan if g is None else g for g in given], dtype=float)
         model = self._model(told, values, known)
-        noise = np.where(np.isnan(known), model.noise or 0.0, known)
+        least = LEAST_NOISE * float(model.kernel.diag(points[:1])[0])
+        noise = np.maximum(np.where(np.isnan(known), model.noise or 0.0, known), least)
         usual = float(np.median(noise)) if len(noise) else float(model.noise or 0.0)
         cost = self._prices(told, done, points)
         prior = Prior(model.kernel, model.mean, usual, cost, None)

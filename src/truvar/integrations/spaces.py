@@ -12,7 +12,6 @@ from scipy.stats import qmc
 from truvar.domain import Array
 
 NEAR = (0.1, 0.01)  # how far from the best trials candidates are drawn, as shares of each parameter's range
-GRID = 4  # a space of fewer combinations than this times the candidates wanted is searched whole
 
 
 class Space:
