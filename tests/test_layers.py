@@ -44,6 +44,7 @@ LAYERS = (
     "runner",
     "problem",
     "store",
+    "intake",
     "backtest",
     "report",
     "service",

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -158,6 +159,8 @@ class Actions:
             raise TruvarError(
                 "noise levels and tasks cannot be combined; give each level as a task with covariance 1 instead"
             )
+        check_takes(noise, "noise", "points")
+        check_takes(cost, "cost", "points", "last")
         self._noise = noise
         self._cost: CostLike = (0.0 if self.levels is not None else 1.0) if cost is None else cost
         self.sites = self._table(domain.points, np.arange(len(domain)), last=None).points
@@ -281,6 +284,21 @@ class Actions:
                 "correct the name"
             )
         return self.domain.columns.index(name)
+
+
+def check_takes(function: Any, what: str, *names: str) -> None:
+    """Refuses a function that cannot be called with these arguments; what is no function is left alone."""
+    if not callable(function) or isinstance(function, type):
+        return
+    try:
+        signature(function).bind(*names)
+    except ValueError:  # some built-in functions do not say what they take
+        return
+    except TypeError as error:
+        raise TruvarError(
+            f"{what} as a function is called as {what}({', '.join(names)}), but the one given cannot be ({error}); "
+            f"write it with {len(names)} argument{'s' * (len(names) > 1)}"
+        ) from None
 
 
 def not_negative(value: Any, what: str) -> float:

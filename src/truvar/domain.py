@@ -213,7 +213,7 @@ def whole_number(value: Any, what: str, least: int) -> int:
     """`value` as an int of at least `least`, or a message that names it."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
         raise TruvarError(
-            f"{what} must be a whole number of at least {least}, but it was {value!r}; give an int such as {least}"
+            f"{what} must be a whole number of at least {least}, but it was {value!r}; give one such as {least}"
         )
     return int(value)
 

@@ -8,7 +8,7 @@ that is taken back is no longer part of it: the steps are then done again from t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal
 
@@ -41,6 +41,7 @@ class Settings:
     start: int | None
     seed: int
     engine: EngineLike
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     def belief(self) -> Belief:
         """What is believed before the first measurement."""
@@ -48,15 +49,15 @@ class Settings:
 
     def parts(self) -> dict[str, Any]:
         """As the first event of a journal has them."""
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "prior"}
-        return given | {field.name: getattr(self.prior, field.name) for field in fields(Prior)}
+        given = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "prior"}
+        return given | {part.name: getattr(self.prior, part.name) for part in fields(Prior)}
 
     @staticmethod
     def of(parts: Mapping[str, Any]) -> Settings:
         """The settings that a first event has."""
-        prior = Prior(**{field.name: parts[field.name] for field in fields(Prior)})
-        rest = {field.name: parts[field.name] for field in fields(Settings) if field.name != "prior"}
-        return Settings(prior=prior, **rest)
+        prior = Prior(**{part.name: parts[part.name] for part in fields(Prior)})
+        rest = {part.name: parts[part.name] for part in fields(Settings) if part.name in parts}
+        return Settings(**rest | {"prior": prior})
 
     def written(self) -> Settings:
         """As they are once they were written down and read. A Python function cannot be written down; that of the noise

@@ -71,6 +71,7 @@ class Problem:
             "policy": _policy(spec.get("policy", {})),
             "start": spec.get("start"),
             "seed": spec.get("seed", 0),
+            "limits": self.run,
             "name": self.name,
         }
         settings.update(overrides)
@@ -109,15 +110,20 @@ def problem_from_dict(
         table = spec if section == "" else spec.get(section, {})
         if not isinstance(table, Mapping):
             raise TruvarError(
-                f"[{section}] must be a table of keys, but it was {table!r}; write them under [{section}]"
+                f"[{section}] must be a table of keys, but it was {_said(table)}; write them under [{section}]"
             )
         _check_keys(table, keys, section)
     folder = Path(folder)
     name = _kind(spec.get("name", name), str, "name", "a text")
     problem = Problem(name, spec, folder, _domain(spec.get("domain", {}), folder, tables), tables)
     check_limits(**problem.run)
-    problem._unfitted()  # a mistake anywhere shows now
     model = spec.get("model", {})
+    if "lengthscales" in model and not spec.get("noise"):
+        raise TruvarError(
+            "a model with known lengthscales needs a known noise, but there is no [noise]; give its variance (0 if "
+            "there is none), or leave out the lengthscales to learn both"
+        )
+    problem._unfitted()  # a mistake anywhere shows now
     if "training" in model:
         if "value" in model:
             _kind(model["value"], str, "[model] value", "the name of a column")
@@ -146,15 +152,19 @@ def _domain(spec: Mapping[str, Any], folder: Path, tables: Mapping[str, pd.DataF
     if kind == "table":
         columns = spec.get("columns")
         if columns is not None and not (isinstance(columns, list) and all(isinstance(name, str) for name in columns)):
-            raise TruvarError(f"[domain] columns must be a list of names, but it was {columns!r}; give one")
+            raise TruvarError(f"[domain] columns must be a list of names, but it was {_said(columns)}; give one")
         path = _kind(spec["table"], str, "[domain] table", "the path of a CSV file")
         return Domain.table(_table(path, folder, tables), columns)
     example = "{x = [0, 1]}" if kind == "box" else "{x = [0, 1, 50]}"
     axes = _kind(spec[kind], Mapping, f"[domain] {kind}", f"a table of columns such as {example}")
     if kind == "box":
-        for name in ("representers", "seed"):
-            if name in axes:
+        for name, interval in axes.items():
+            if name in ("representers", "seed"):
                 raise TruvarError(f"a column of a box cannot be called {name!r}, which is an option; rename it")
+            if not (isinstance(interval, list) and len(interval) == 2):
+                raise TruvarError(
+                    f"[domain] box: {name} must be [low, high] such as [0, 1], but it was {_said(interval)}; mend it"
+                )
         return Domain.box(**{key: spec[key] for key in ("representers",) if key in spec}, **axes)
     return Domain.grid(**{name: _axis(name, axis) for name, axis in axes.items()})
 
@@ -163,7 +173,8 @@ def _axis(name: str, axis: Any) -> Any:
     """[low, high, count] as in the file."""
     if not (isinstance(axis, list) and len(axis) == 3 and type(axis[2]) is int and axis[2] > 0):
         raise TruvarError(
-            f"grid axis {name!r} must be [low, high, number of points] such as [0, 1, 50], but it was {axis!r}; mend it"
+            f"grid axis {name!r} must be [low, high, number of points] such as [0, 1, 50], but it was {_said(axis)}; "
+            "mend it"
         )
     return np.linspace(
         number(axis[0], f"the low end of {name!r}"), number(axis[1], f"the high end of {name!r}"), axis[2]
@@ -178,7 +189,7 @@ def _goal(spec: Mapping[str, Any]) -> Goal:
     if kind == "fraction_of_max":
         return LevelSet(fraction_of_max=spec[kind], monotone=monotone)
     if spec[kind] is not True:
-        raise TruvarError(f"[goal] {kind} must be true, but it was {spec[kind]!r}; write {kind} = true")
+        raise TruvarError(f"[goal] {kind} must be true, but it was {_said(spec[kind])}; write {kind} = true")
     return Maximize(monotone) if kind == "maximize" else Minimize(monotone)
 
 
@@ -196,7 +207,8 @@ def _kernel(spec: Mapping[str, Any], d: int) -> Any:
                 f"[model] variance needs lengthscales beside it, but it came alone ({spec['variance']!r}); give both, "
                 "or neither to learn them"
             )
-        return Learned(name, every=spec.get("refit_every", Learned.every), noise=learn_noise)
+        every = whole_number(spec.get("refit_every", Learned.every), "[model] refit_every", least=1)
+        return Learned(name, every=every, noise=learn_noise)
     for key in ("refit_every", "learn_noise", "training"):
         if key in spec:
             raise TruvarError(f"[model] {key} is for a model to be learned, but lengthscales came too; leave out one")
@@ -219,11 +231,11 @@ def _noise(spec: Mapping[str, Any]) -> NoiseLike | None:
     if kind == "column":
         return str(_kind(spec[kind], str, "[noise] column", "the name of a column"))
     levels = spec[kind]
-    if not isinstance(levels, list) or not all(
+    if not (isinstance(levels, list) and levels) or not all(
         isinstance(v, Mapping) and set(v) == {"variance", "cost"} for v in levels
     ):
         raise TruvarError(
-            f"[noise] levels must be a list such as [{{variance = 1e-3, cost = 10}}], but it was {levels!r}; "
+            f"[noise] levels must be a list such as [{{variance = 1e-3, cost = 10}}], but it was {_said(levels)}; "
             "give every level its variance and cost"
         )
     return NoiseLevels([level["variance"] for level in levels], [level["cost"] for level in levels])
@@ -237,6 +249,8 @@ def _cost(spec: Mapping[str, Any]) -> CostLike | None:
             f"[cost] needs either base or column, but there was base = {spec['base']!r} and column = "
             f"{spec['column']!r}; leave out one"
         )
+    for kind in ("travel", "magnitude"):
+        _kind(spec.get(kind, {}), Mapping, f"[cost] {kind}", "rates by column such as {x = 0.25}")
     base: float | str = number(spec.get("base", 0.0), "[cost] base")
     if "column" in spec:
         base = _kind(spec["column"], str, "[cost] column", "the name of a column")
@@ -244,13 +258,22 @@ def _cost(spec: Mapping[str, Any]) -> CostLike | None:
 
 
 def _policy(spec: Mapping[str, Any]) -> Policy:
-    name = _kind(spec.get("name", "truvar"), str, "[policy] name", "the name of a rule")
-    if name not in POLICIES:
+    given = _kind(spec.get("name", "truvar"), str, "[policy] name", "the name of a rule")
+    name, _, divided = given.partition("/")
+    if name not in POLICIES or divided not in ("", "cost"):
         hint = _close(name, list(POLICIES)) or "take one of them"
-        raise TruvarError(f"[policy] name must be one of {', '.join(POLICIES)}, but it was {name!r}; {hint}")
+        raise TruvarError(
+            f'[policy] name must be one of {", ".join(POLICIES)}, with "/cost" behind it or not, but it was '
+            f"{_said(given)}; {hint}"
+        )
     rule = POLICIES[name]
     options = {key: value for key, value in spec.items() if key != "name"}
     _check_keys(options, [option.name for option in fields(rule)], "policy")  # type: ignore[arg-type]
+    if divided:
+        if name == "truvar":
+            raise TruvarError('[policy] name = "truvar/cost": truvar divides by the cost as it is; leave out /cost')
+        options["per_cost"] = True
+    _among(options, {"among": ["potential"], "anticipate": ["mean", "average"]})
     if "beta" in options:
         options["beta"] = _schedule(options["beta"])
     if isinstance(options.get("among"), Mapping):
@@ -258,6 +281,17 @@ def _policy(spec: Mapping[str, Any]) -> Policy:
         _check_keys(among, ["top", "by"], "policy.among")
         options["among"] = Top(whole_number(among.get("top"), "[policy] among.top", least=1), among.get("by", "ucb"))
     return rule(**options)
+
+
+def _among(options: Mapping[str, Any], known: Mapping[str, list[str]]) -> None:
+    """Options of a rule that are one of a few words, or a table that is read elsewhere."""
+    for key, words in known.items():
+        if key in options and options[key] not in words and not isinstance(options[key], Mapping):
+            listed = " or ".join(f'"{word}"' for word in words)
+            more = ", or a table such as {top = 50}" if key == "among" else ""
+            raise TruvarError(
+                f"[policy] {key} must be {listed}{more}, but it was {_said(options[key])}; mend it or leave it out"
+            )
 
 
 def _schedule(spec: Any) -> Schedule:
@@ -273,8 +307,21 @@ def _schedule(spec: Any) -> Schedule:
             return RKHSBeta(spec["rkhs"], spec["delta"], spec.get("horizon", 1000))
     raise TruvarError(
         "[policy] beta must be a number, {log = 1.0}, {theorem = 0.1} or {rkhs = 5.0, delta = 0.1}, "
-        f"but it was {spec!r}; give one of them"
+        f"but it was {_said(spec)}; give one of them"
     )
+
+
+def _said(value: Any) -> str:
+    """A value as the file has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"'{value}'"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_said, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key} = {_said(part)}' for key, part in value.items())}}}"
+    return str(value)
 
 
 def _one_of(spec: Mapping[str, Any], kinds: list[str], section: str) -> str:
@@ -288,7 +335,7 @@ def _one_of(spec: Mapping[str, Any], kinds: list[str], section: str) -> str:
 def _kind(value: Any, kind: type, what: str, expected: str) -> Any:
     """The value, if it is of that kind."""
     if not isinstance(value, kind):
-        raise TruvarError(f"{what} must be {expected}, but it was {value!r}; correct it")
+        raise TruvarError(f"{what} must be {expected}, but it was {_said(value)}; correct it")
     return value
 
 

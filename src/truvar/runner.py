@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -49,10 +49,10 @@ def run(
     progress: Callable[[Study], object],
     workers: int | None = None,
     retries: int | None = None,
-    resume: bool = False,
+    resume: bool | Sequence[Suggestion] = False,
 ) -> str:
     """Runs the study and says why it stopped. Without an executor and `retries`, a measurement that raises ends it.
-    `resume`: what is pending is measured first."""
+    `resume`: what is pending, or these of it, is measured first."""
     if not callable(f):
         raise TruvarError(f"f must be a function that measures a point, but it was {f!r}; give one: f(point) -> y")
     if retries is not None:
@@ -60,8 +60,7 @@ def run(
     elif executor is not None:
         retries = RETRIES
     whole = _Run(study, f, limits, Pool(executor, workers), progress, retries)
-    if resume:
-        whole.take_over(study.pending)
+    whole.take_over(study.pending if resume is True else resume or ())
     return whole.go()
 
 
@@ -109,7 +108,7 @@ class _Run:
         self.failed = 0  # measurements that were given up
         self.in_a_row = 0
 
-    def take_over(self, pending: list[Suggestion]) -> None:
+    def take_over(self, pending: Sequence[Suggestion]) -> None:
         """These are measured first, as if this run had asked for them."""
         self.asked += pending
         self.again.extend(pending)
@@ -153,7 +152,10 @@ class _Run:
             left = budget - self.study.spent - sum(s.cost for s in self.running.values())
             if suggestion.cost > left:
                 self.study.withdraw(suggestion)
-                return f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left"
+                return (
+                    f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left (something "
+                    "cheaper may still be affordable, but pays less)"
+                )
             self.asked.append(suggestion)
             self._submit(suggestion)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -44,6 +44,7 @@ class Study:
     policy         the decision rule, or its name; default `TruVaR()`
     start          the first suggestion: "random", an index, a point; default: the rule's own choice
     engine         how scores are computed: "dense", "dense32", "lazy", or what makes one; default: by size
+    limits         budget, steps and epsilon that it is meant to end at, for those who work on it; `run` has its own
     store, name    where the study is kept: a URL such as "sqlite:///lake.db", and its name there; default: in memory
     who            who works on it, for the journal; default: the user and the machine
 
@@ -65,6 +66,7 @@ class Study:
         start: Literal["random"] | int | Mapping[str, float] | None = None,
         seed: int = 0,
         engine: EngineLike = None,
+        limits: Mapping[str, float] | None = None,
         store: str | None = None,
         name: str | None = None,
         who: str | None = None,
@@ -77,7 +79,8 @@ class Study:
             )
         seed = whole_number(seed, "seed", least=0)
         prior, rule = Prior(kernel, mean, noise, cost, tasks), policy_named(policy or "truvar")
-        settings = Settings(domain, goal, rule, prior, _start_index(domain, start, seed), seed, engine)
+        begin, ends = _start_index(domain, start, seed), _limits(limits)
+        settings = Settings(domain, goal, rule, prior, begin, seed, engine, ends)
         self._begin(settings, Memory(), name, who)
         if store is not None:
             self._begin(settings.written(), _stored(store, name), name, who)  # as everyone else will have it
@@ -90,6 +93,7 @@ class Study:
         self._journal = journal
         self._ledger = Ledger(settings)
         self._stopped: str | None = None
+        self._write: Callable[..., None] | None = None  # while a turn lasts
         belief = self._belief
         self.policy.places(belief.scene(0), belief.actions.candidates(None))  # refused now, or never
 
@@ -205,9 +209,9 @@ class Study:
                 write("told", **self._ledger.details(told), y=value, **({} if key is None else {"key": str(key)}))
             elif (known[1], known[0].noise, known[0].cost) != (value, told.noise, told.cost):
                 raise TruvarError(
-                    f"suggestion {action.id} was told already, with {known[1]:g}, but {value:g} came; if it was wrong, "
-                    f"study.correct({action.id}, {value:g}) replaces it; a second measurement of the place is told by "
-                    "its point, for example study.tell(suggestion.point, y)"
+                    f"suggestion {action.id} was told already, with {known[1]:g}, but {value:g} came; if the first was "
+                    f"wrong, correct it: correct({action.id}, {value:g}); a second measurement of the place is told by "
+                    "its point"
                 )
         self._stopped = None
         return action.id
@@ -235,6 +239,13 @@ class Study:
         """A remark for the journal."""
         with self._turn() as write:
             write("noted", text=str(text))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is told, corrected, withdrawn or asked within it is kept together when it ends; if anything in it fails,
+        nothing of it happened."""
+        with self._turn():
+            yield
 
     def refresh(self) -> None:
         """Catches up with what others did to the study in its store."""
@@ -330,6 +341,11 @@ class Study:
         return [suggestion(self._ledger, action) for action in self._ledger.pending.values()]
 
     @property
+    def limits(self) -> dict[str, float]:
+        """The budget, steps and epsilon that it is meant to end at."""
+        return dict(self._ledger.settings.limits)
+
+    @property
     def epsilon(self) -> float:
         """How far from exact the answer can be if the bounds hold; the certificate says of which point."""
         return self._belief.epsilon
@@ -409,6 +425,13 @@ class Study:
             raise TruvarError("bounds are about a known model, but part of this one is learned; give kernel and mean")
         return Setting.of(self._belief.posterior, self._belief.actions.candidates(None), self.policy.confidence)
 
+    def expects(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
+        """The mean and standard deviation of the value that a pending suggestion, or a point, would give now. The
+        latter is infinite as long as the model is not learned."""
+        action = self._resolve(what, None, None)
+        mean, variance = self._belief.posterior.predict(action.point[None, :])
+        return float(mean[0]), float(np.sqrt(variance[0] + action.noise)) if self._belief.fitted else float("inf")
+
     def imagine(self, what: Suggestion | int, rng: np.random.Generator) -> float:
         """A value that a pending suggestion could give, drawn from what is believed now. A study that is told such
         values is run on a function drawn from its own prior."""
@@ -455,19 +478,20 @@ class Study:
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
-        resume: bool = False,
+        resume: bool | Sequence[Suggestion] = False,
         progress: bool | Callable[[Study], object] = False,
     ) -> Result:
         """Asks, measures and tells until the first limit is reached; the result's `reason` says which.
 
         `f(point)` measures (`f(point, level)` with noise levels, `f(point, task)` with tasks). The limits are the cost
         spent and the number of values told, both counted from the study's beginning, and epsilon. `progress` shows
-        them, or is called with the study.
+        the run, or is called with the study.
 
         An `executor` is anything with `submit`: a pool of threads or processes, loky's, a `dask.distributed.Client`, an
         MPI pool. As many measurements run at once as it has workers, or as `workers` says. One that fails is made again
         (`retries`, 1 on an executor), then the run goes on without it and warns; without an executor and `retries` it
-        ends the run. `resume` measures first what is pending, as a run that died has left it.
+        ends the run. `resume` measures first what is pending (or those suggestions of it), as a run that died
+        has left it.
         """
         from truvar.runner import Limits, run
 
@@ -511,6 +535,9 @@ class Study:
     def _turn(self) -> Iterator[Callable[..., None]]:
         """A turn to change the study, up to date with what others did: yields `write(kind, **details)`. What is written
         counts at once, and is stored when the turn ends; if that fails, it has never counted."""
+        if self._write is not None:  # one turn around several changes
+            yield self._write
+            return
         ledger = self._ledger
         written: list[Event] = []
         mark = ledger.mark()
@@ -527,11 +554,14 @@ class Study:
                         details["models"] = {str(count): model for count, model in models.items()}
                     written.append(event)
 
+                self._write = write
                 yield write
                 turn.standing = ledger.standing
         except BaseException:
             ledger.return_to(mark, intact=not written)
             raise
+        finally:
+            self._write = None
 
     def _action(
         self, table: Candidates, row: tuple[int, int], site: int | None, level: int | None, gain: float = float("nan")
@@ -562,6 +592,15 @@ def _as_measured(action: Action, noise: float | None, cost: float | None) -> Act
     if noise is not None:
         action = replace(action, noise=noise, noise_told=True)
     return action if cost is None else replace(action, cost=cost)
+
+
+def _limits(given: Mapping[str, float] | None) -> dict[str, float]:
+    known = ("budget", "steps", "epsilon")
+    for name, limit in (given or {}).items():
+        if name not in known:
+            raise TruvarError(f"limits may have {', '.join(known)}, but {name!r} came; correct the name")
+        not_negative(limit, name)
+    return dict(given or {})
 
 
 def _start_index(domain: Domain, start: Any, seed: int) -> int | None:

@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from truvar.cli.ask import ASK
 from truvar.cli.backtest import BACKTEST
 from truvar.cli.bounds import BOUNDS
 from truvar.cli.command import INTERRUPTED, Command
+from truvar.cli.completion import COMPLETION
+from truvar.cli.new import NEW
 from truvar.cli.run import RUN
 from truvar.cli.serve import SERVE
+from truvar.cli.status import REPORT, STATUS
+from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
+from truvar.cli.transfer import EXPORT, IMPORT
 from truvar.errors import TruvarError
 
-COMMANDS: tuple[Command, ...] = (RUN, BACKTEST, BOUNDS, SERVE)
+NEGATIVE = re.compile(r"-\.?\d")
+
+COMMANDS: tuple[Command, ...] = (
+    *(NEW, ASK, TELL, STATUS, CORRECT, WITHDRAW, NOTE, REPORT, EXPORT, IMPORT),
+    *(RUN, BACKTEST, BOUNDS, SERVE, COMPLETION),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,9 +61,15 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_Version, help="show the version and exit")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
+        lines = command.example.splitlines()
         sub = commands.add_parser(
-            command.name, help=command.help, description=command.help, epilog=f"example: {command.example}"
+            command.name,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.",
+            epilog="\n  ".join([f"example{'s' * (len(lines) > 1)}:", *lines]),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        sub._negative_number_matcher = NEGATIVE  # so that -1e-3 is a value and no option
         command.arguments(sub)
         sub.set_defaults(run=command.run)
     return top

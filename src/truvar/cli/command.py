@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ class Command:
 
     name: str
     help: str
-    example: str
+    example: str  # one to a line
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
 
@@ -36,8 +38,17 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
     return read
 
 
+def seconds(text: str) -> float:
+    """Reads a time: 90, 90s, 15min, 2h, 1d."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", text)
+    units = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
+    if not found or found[2] not in units:
+        raise argparse.ArgumentTypeError(f"must be a time such as 90s, 15min, 2h or 1d, but it was {text!r}")
+    return positive(float)(found[1]) * units[found[2]]
+
+
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
+def interruptible(said: str = "") -> Iterator[Callable[[], bool]]:
     """Within it Ctrl-C is noted, to be acted on between two measurements; a second one ends at once."""
     noted: list[int] = []
 
@@ -45,6 +56,8 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         if noted:
             raise KeyboardInterrupt
         noted.append(number)
+        if said:
+            print(f"\n{said}", file=sys.stderr)
 
     before = signal.signal(signal.SIGINT, note)
     try:

@@ -1,4 +1,4 @@
-"""`truvar run`: a table of known values answers."""
+"""`truvar run`: a program measures, or a table of known values answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli.command import INTERRUPTED, Command, interruptible, positive
+from truvar.cli.command import INTERRUPTED, Command, interruptible, positive, seconds
+from truvar.cli.finding import study_arguments
+from truvar.cli.measure import measure
+from truvar.errors import TruvarError
 
 if TYPE_CHECKING:
     from truvar.domain import Array
@@ -16,19 +19,35 @@ if TYPE_CHECKING:
 
 
 def _run_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("problem", metavar="PROBLEM.toml", help="the problem file")
-    sub.add_argument("--truth", metavar="COLUMN", required=True, help="the column of its table that answers")
+    study_arguments(sub, help="the problem file, or with --command a study's store", metavar="PROBLEM.toml|STUDY")
+    answer = sub.add_mutually_exclusive_group(required=True)
+    answer.add_argument("--truth", metavar="COLUMN", help="the column of the problem's table that answers")
+    answer.add_argument("--command", metavar="'PROGRAM {x} ...'", help="the program that measures and prints a number")
     sub.add_argument("--budget", type=positive(float), metavar="COST", help="stop before more is spent")
     sub.add_argument("--steps", type=positive(int), metavar="N", help="stop after N measurements")
     sub.add_argument("--epsilon", type=positive(float), help="stop when the answer is this close to exact")
-    sub.add_argument("--seed", type=int, help="of the noise and of the study's random choices")
-    sub.add_argument("--policy", metavar="NAME", help="decide by another rule than the problem's")
-    sub.add_argument("--report", metavar="DIR", type=Path, help="folder of the report (default: NAME-report)")
     sub.add_argument("--json", action="store_true", help="print the summary as JSON")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
+    program = sub.add_argument_group("with --command")
+    program.add_argument("--jobs", type=positive(int), default=1, metavar="N", help="measurements at once (default: 1)")
+    program.add_argument("--timeout", type=seconds, metavar="TIME", help="end the program after 90s, 15min, ...")
+    program.add_argument("--retries", type=int, default=2, metavar="N", help="tries again after a failure (default: 2)")
+    program.add_argument("--shell", action="store_true", help="let a shell read the command")
+    table = sub.add_argument_group("with --truth")
+    table.add_argument("--seed", type=int, help="of the noise and of the study's random choices")
+    table.add_argument("--policy", metavar="NAME", help="decide by another rule than the problem's")
+    table.add_argument("--report", metavar="DIR", type=Path, help="folder of the report (default: NAME-report)")
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.command is not None:
+        return measure(arguments)
+    if arguments.words is None:
+        raise TruvarError("run --truth needs a problem file, but none came; give it: truvar run lake.toml --truth ...")
+    return _replay(arguments)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
     """Replay a problem whose true values stand in its table, and report on it."""
     from truvar.backtest import Replay, is_noisy, truth_column
     from truvar.problem import load_problem
@@ -36,14 +55,12 @@ def _run(arguments: argparse.Namespace) -> int:
     from truvar.report.style import matplotlib
     from truvar.report.tables import make_folder, to_json
 
-    problem = load_problem(arguments.problem)
+    problem = load_problem(arguments.words)
     given = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
     study = problem.study(**given)
     truth = truth_column(problem.domain, arguments.truth)
     table = Replay(truth, is_noisy(problem), (study.seed,))
-    limits: dict[str, Any] = {
-        name: getattr(arguments, name) or problem.run.get(name) for name in ("budget", "steps", "epsilon")
-    }
+    limits: dict[str, Any] = {name: getattr(arguments, name) or problem.run.get(name) for name in LIMITS}
     folder = arguments.report or Path(f"{problem.name}-report")
     matplotlib("figure")  # what the report will need is asked for now, not after the run
     make_folder(folder)
@@ -76,6 +93,9 @@ class _Stop(Exception):
     """Ctrl-C, between two measurements."""
 
 
+LIMITS = ("budget", "steps", "epsilon")
+
+
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
     print(f"{name}: {result.steps} measurements, cost {result.spent:.6g}; {result.reason or 'interrupted'}")
     print(f"  {result.certificate}")
@@ -90,7 +110,8 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
 
 RUN = Command(
     "run",
-    "let a table of known values answer, and report what was found",
+    "let a program measure until the study is done, or let a table of known values answer",
+    "truvar run lake.db --command './measure {distance_m} {depth_m}' --jobs 2 --timeout 15min\n"
     "truvar run examples/lake.toml --truth chlorophyll",
     _run_arguments,
     _run,

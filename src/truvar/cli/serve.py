@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from truvar.cli.command import Command
+from truvar.cli.finding import store_of
 from truvar.errors import TruvarError
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ PORT = 8765
 
 
 def _serve_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--store", metavar="URL", required=True, help="where the studies are: sqlite:///lake.db")
+    sub.add_argument("words", nargs="?", metavar="STORE", help="where the studies are: lake.db or a URL")
+    sub.add_argument("--store", metavar="STORE", help="the same (default: $TRUVAR_STORE, or the only store here)")
     sub.add_argument("--host", default="127.0.0.1", help="the address to serve at (default: this machine alone)")
     sub.add_argument("--port", type=int, default=PORT, help=f"(default: {PORT})")
     sub.add_argument("--token", help="what others must know to work here (default: $TRUVAR_TOKEN)")
@@ -39,7 +41,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     limits = Limits(points=arguments.max_points) if arguments.max_points else Limits()
     print(f"truvar: {_address(arguments, tokens)} (Ctrl-C to stop)", flush=True)
     level = "info" if arguments.verbose else "warning"
-    serve(arguments.store, arguments.host, arguments.port, tokens, limits, level)
+    serve(store_of(arguments), arguments.host, arguments.port, tokens, limits, level)
     return 0
 
 
@@ -56,7 +58,7 @@ def _address(arguments: argparse.Namespace, tokens: Tokens) -> str:
 SERVE = Command(
     "serve",
     "serve the studies of a store, with a page to watch and work on them",
-    "truvar serve --store sqlite:///lake.db",
+    "truvar serve lake.db\ntruvar serve --store postgresql://host/lake",
     _serve_arguments,
     _serve,
 )

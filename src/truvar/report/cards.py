@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from math import isnan, sqrt
+from math import isfinite, isnan, sqrt
 from typing import TYPE_CHECKING, Any
 
 from truvar.report import style
@@ -21,6 +21,7 @@ def card(study: Study, suggestion: Suggestion, look: Look, command: str = "truva
         ("measure", what(suggestion)),
         ("precision", _precision(study, suggestion)),
         ("cost", style.number(suggestion.cost)),
+        ("expect", _expected(study, suggestion)),
         ("why", why(study, suggestion)),
         ("then", f"{command} {suggestion.id} VALUE"),
     ]
@@ -30,7 +31,12 @@ def card(study: Study, suggestion: Suggestion, look: Look, command: str = "truva
 def card_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
     """The same for JSON."""
     ahead = study.outlook(suggestion)
-    return {**suggestion.to_dict(), "outlook": None if ahead is None else asdict(ahead)}
+    mean, sd = study.expects(suggestion)
+    return {
+        **suggestion.to_dict(),
+        "expected": {"mean": mean, "sd": sd},
+        "outlook": None if ahead is None else asdict(ahead),
+    }
 
 
 def place(point: dict[str, float]) -> str:
@@ -42,6 +48,11 @@ def what(suggestion: Suggestion) -> str:
     """What is to be measured, and where."""
     task = "" if suggestion.task is None else f"{suggestion.task} at "
     return f"{task}{place(suggestion.point)}"
+
+
+def _expected(study: Study, suggestion: Suggestion) -> str:
+    mean, sd = study.expects(suggestion)
+    return f"{mean:.4g} ± {sd:.2g}" if isfinite(sd) else "nothing yet"
 
 
 def _precision(study: Study, suggestion: Suggestion) -> str:

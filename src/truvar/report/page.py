@@ -31,29 +31,29 @@ WIDE, FLAT = (6.4, 3.5), (6.4, 2.7)  # inches; small enough that the letters can
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def write_page(study: Study, path: str | Path, truth: ArrayLike | None = None, budget: float | None = None) -> Path:
+def write_page(study: Study, path: str | Path, truth: ArrayLike | None = None) -> Path:
     """Writes the report to a file."""
     path = Path(path)
     try:
-        path.write_text(page(study, truth, budget), encoding="utf-8")
+        path.write_text(page(study, truth), encoding="utf-8")
     except OSError as error:
         raise TruvarError(f"the report {path} cannot be written ({error.strerror}); give another path") from None
     return path
 
 
-def page(study: Study, truth: ArrayLike | None = None, budget: float | None = None) -> str:
+def page(study: Study, truth: ArrayLike | None = None) -> str:
     """The report; `truth`: the true values on the domain, if they are known."""
     view = View.of(study, truth)
     name = escape(study.name or "study")
     parts = [
         f"<h1>{name}</h1><p class='question'>{escape(question(study.goal))}</p>",
-        _tiles(study, view, budget),
+        _tiles(study, view),
         _certificate(view),
         _pictures(view),
         _pending(study),
         _measurements(study, view),
         _log(study),
-        _settings(study, budget),
+        _settings(study),
     ]
     body = "\n".join(part for part in parts if part)
     css = files("truvar.report").joinpath("page.css").read_text(encoding="utf-8")
@@ -69,8 +69,8 @@ def page(study: Study, truth: ArrayLike | None = None, budget: float | None = No
 # -- what is known -----------------------------------------------------------------------------------------------------
 
 
-def _tiles(study: Study, view: View, budget: float | None) -> str:
-    result = view.result
+def _tiles(study: Study, view: View) -> str:
+    result, budget = view.result, study.limits.get("budget")
     spent = style.number(result.spent)
     left = "spent" if budget is None else f"spent of {style.number(budget)}"
     tiles = [
@@ -207,10 +207,25 @@ def _measurements(study: Study, view: View) -> str:
 
 
 def _log(study: Study) -> str:
-    return ""
+    """Remarks, corrections and what was taken back."""
+    events = study.events
+    events = events[events["kind"].isin(["noted", "corrected", "withdrawn", "expired"])]
+    rows = [
+        [f"{time:%Y-%m-%d %H:%M} UTC", who, _event(kind, details)]
+        for _, time, who, kind, details in events.itertuples(index=False, name=None)
+    ]
+    if not rows:
+        return ""
+    return f"<section><h2>Journal</h2>{_table(['time', 'who', 'what'], rows, frozenset({'who', 'what'}))}</section>"
 
 
-def _settings(study: Study, budget: float | None) -> str:
+def _event(kind: str, details: dict[str, Any]) -> str:
+    if kind == "noted":
+        return str(details["text"])
+    return f"{details['id']} {kind}" + (f" to {details['y']:.6g}" if kind == "corrected" else "")
+
+
+def _settings(study: Study) -> str:
     columns = ", ".join(
         f"{name} from {low:.6g} to {high:.6g}"
         for name, (low, high) in zip(study.domain.columns, study.domain.bounds, strict=True)
@@ -221,7 +236,7 @@ def _settings(study: Study, budget: float | None) -> str:
         ("rule", rule(study.policy)),
         ("engine", study.engine),
         ("epoch", f"{study.epoch.index}, η = {study.epoch.eta:.3g}, β = {study.epoch.beta:.4g}"),
-        ("cost", money(study, budget)),
+        ("cost", money(study)),
         ("seed", str(study.seed)),
     ]
     shown = "".join(f"<dt>{what}</dt><dd>{escape(text)}</dd>" for what, text in facts)

@@ -39,8 +39,9 @@ def rule(policy: Policy) -> str:
     return f"{name} ({', '.join(options)})" if options else name
 
 
-def money(study: Study, budget: float | None) -> str:
+def money(study: Study) -> str:
     """What was spent, and what is left of the budget."""
+    budget = study.limits.get("budget")
     spent = f"{style.number(study.spent)} spent"
     if budget is None:
         return f"{spent}, no budget given"
@@ -49,14 +50,14 @@ def money(study: Study, budget: float | None) -> str:
     return f"{left}, of which {style.number(pending)} is suggested" if pending else left
 
 
-def status_text(study: Study, look: Look, budget: float | None = None) -> str:
+def status_text(study: Study, look: Look) -> str:
     """The whole status."""
-    result = study.result()
+    result, most = study.result(), study.limits.get("steps")
     certificate = result.certificate
     classes = "; ".join(text for _, _, text in View.of(study).classes())
     rows = [
-        ("measured", f"{result.steps} time{'s' * (result.steps != 1)}"),
-        ("cost", money(study, budget)),
+        ("measured", f"{result.steps}{f' of {most:g}' if most else ''} time{'s' * (result.steps != 1)}"),
+        ("cost", money(study)),
         ("settled", classes),
         ("accuracy", f"ε = {result.epsilon:.4g}" if isfinite(result.epsilon) else "not known yet"),
         ("certificate", str(certificate)),
@@ -73,13 +74,14 @@ def status_text(study: Study, look: Look, budget: float | None = None) -> str:
     return f"{head}: {question(study.goal)}\n{look.rows(rows)}\n\n{sketch(study, look)}"
 
 
-def status_data(study: Study, budget: float | None = None) -> dict[str, Any]:
+def status_data(study: Study) -> dict[str, Any]:
     """The same for JSON."""
+    budget = study.limits.get("budget")
     left = None if budget is None else max(budget - study.spent, 0.0)
     return {
         **summary(study),
         "engine": study.engine,
-        "budget": budget,
+        "limits": study.limits,
         "left": left,
         "finished": study.finished,
     }

@@ -157,7 +157,7 @@ def legend(ax: Any, handles: Iterable[Any], columns: int) -> None:
     lengths = [0.058 * len(entry.get_label()) + 0.45 for entry in entries]
 
     def wide(count: int) -> float:
-        rows = -(-len(lengths) // count)
+        rows = max(1, -(-len(lengths) // count))
         return sum(max(lengths[k : k + rows]) for k in range(0, len(lengths), rows))
 
     ax.legend(

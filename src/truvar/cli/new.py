@@ -1,0 +1,66 @@
+"""`truvar new`: a problem is checked, explained and begun."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from truvar.cli.command import Command
+from truvar.cli.finding import shown, store_url
+from truvar.errors import TruvarError
+
+
+def _new_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("problem", metavar="PROBLEM.toml", help="the problem file")
+    sub.add_argument("--store", metavar="STORE", help="where to keep the study (default: PROBLEM.db beside the file)")
+    sub.add_argument("--name", metavar="NAME", help="its name there (default: the problem's)")
+    sub.add_argument("--who", metavar="WHO", help="who begins it, for the journal (default: you on this machine)")
+    sub.add_argument("--seed", type=int, help="of the study's random choices (default: the problem's)")
+    sub.add_argument("--check", action="store_true", help="check and explain the problem, begin nothing")
+    sub.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    """Check a problem, say what was understood, and begin a study of it."""
+    from truvar.problem import load_problem
+    from truvar.report.tables import summary, to_json
+    from truvar.report.terminal import Look
+    from truvar.report.understood import concerns, understood
+
+    if str(arguments.problem).endswith(".db"):
+        raise TruvarError(f"a problem file was expected, but {arguments.problem} is a store; give a .toml file")
+    problem = load_problem(arguments.problem)
+    url = store_url(arguments.store or str(Path(arguments.problem).with_suffix(".db")))
+    name = arguments.name or problem.name
+    given = {} if arguments.seed is None else {"seed": arguments.seed}
+    if arguments.check:
+        study = problem.study(name=name, **given)
+    else:
+        study = problem.study(store=url, name=name, who=arguments.who, **given)
+    warnings = concerns(problem, study)
+    if arguments.json:
+        said = {
+            "store": None if arguments.check else url,
+            **summary(study),
+            "limits": problem.run,
+            "warnings": warnings,
+        }
+        print(to_json(said))
+        return 0
+    look = Look.of(sys.stdout)
+    print(understood(problem, study, look))
+    for warning in warnings:
+        print(f"\n{look.paint('warning:', 'warning')} {look.plain(warning)}")
+    if not arguments.check:
+        print(f"\nbegun as {look.plain(name)!r} in {shown(url)}; next: truvar ask {shown(url)}")
+    return 0
+
+
+NEW = Command(
+    "new",
+    "check a problem, say what was understood, and begin a study of it",
+    "truvar new examples/lake.toml --store lake.db\ntruvar new lake.toml --check",
+    _new_arguments,
+    _new,
+)
