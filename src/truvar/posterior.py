@@ -87,8 +87,10 @@ class Posterior:
         """Cov(rows, candidates) given all that was told and is pending: (rows, c)."""
         if candidates.where is None:
             across = self.k(self.sites[rows], candidates.points)
-            explained = self.factor.combine(self._solve(candidates.points, self.rows).T)
-            return np.asarray(across - explained[:, rows].T)
+            solved = self._solve(candidates.points, self.rows)
+            if 4 * len(rows) < len(self.sites):  # few: to pick them first is quicker
+                return np.asarray(across - self.factor.at(rows).T @ solved)
+            return np.asarray(across - self.factor.combine(solved.T)[:, rows].T)
         across = self.k(self.sites[rows], self.sites[candidates.where])
         return np.asarray(across - self.factor.at(rows).T @ self.factor.at(candidates.where))
 
