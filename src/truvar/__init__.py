@@ -1,6 +1,7 @@
 """truvar decides where to measure next: truncated variance reduction for optima and level sets."""
 
 from truvar.actions import Cost, NoiseLevels, Tasks
+from truvar.backtest import backtest
 from truvar.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.domain import Domain
 from truvar.errors import Finished, TruvarError
@@ -70,6 +71,7 @@ __all__ = [
     "TruvarError",
     "Variance",
     "__version__",
+    "backtest",
     "connect",
     "load",
     "load_problem",

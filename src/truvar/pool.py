@@ -65,7 +65,7 @@ class Pool:
             "workers=8"
         )
 
-    def submit(self, f: Callable[..., float], *arguments: Any) -> Any:
+    def submit(self, f: Callable[..., Any], *arguments: Any) -> Any:
         # Dask takes two calls with the same arguments for one, but a measurement can be repeated
         options = {"pure": False} if hasattr(self._executor, "nthreads") else {}
         try:

@@ -1,4 +1,4 @@
-"""A backtest as a picture: the mean score of every policy against cost, with its 95 % interval."""
+"""Scores against cost as a picture: a line for every policy, with its 95 % interval."""
 
 from __future__ import annotations
 
@@ -9,38 +9,91 @@ import numpy as np
 from truvar.report.style import matplotlib
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from truvar.backtest import Backtest
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; more policies than colours change the dashes.
-COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
+COLOURS = ("#000000", "#D55E00", "#56B4E9", "#009E73", "#E69F00", "#0072B2", "#CC79A7")
 DASHES = ("-", "--", ":", "-.")
 POINTS = 200  # along the cost axis
 
 
+def sheet(width: float = 7.5, height: float = 4.5) -> Any:
+    """An empty Figure to draw on."""
+    figure = matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
+    matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    return figure
+
+
+def look(number: int, name: str = "") -> dict[str, Any]:
+    """Colour and dashes of the policy with that number; one divided by cost is dashed."""
+    dash = "--" if name.endswith("/cost") else DASHES[number // len(COLOURS) % len(DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dash}
+
+
+def looks(policies: list[str]) -> dict[str, dict[str, Any]]:
+    """By policy: a rule and the same rule divided by cost have one colour."""
+    rules = list(dict.fromkeys(name.removesuffix("/cost") for name in policies))
+    return {name: look(rules.index(name.removesuffix("/cost")), name) for name in policies}
+
+
 def plot_backtest(result: Backtest, title: str = "") -> Any:
     """A matplotlib Figure of the mean score against the cost spent."""
-    figure = matplotlib("figure").Figure(figsize=(7.5, 4.5), layout="constrained")
-    matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    figure = sheet()
     axes = figure.add_subplot()
     costs = np.linspace(0, result.budget, POINTS + 1)[1:]
-    tables = [result.at(float(cost)) for cost in costs]
-    for number, policy in enumerate(dict.fromkeys(result.curves["policy"])):
-        scores = [table[policy].dropna() for table in tables]
-        mean = np.array([column.mean() if len(column) else np.nan for column in scores])
-        half = np.array(
-            [1.96 * column.std(ddof=1) / np.sqrt(len(column)) if len(column) > 1 else 0 for column in scores]
-        )
-        colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
-        axes.plot(costs, mean, dash, color=colour, label=policy)
-        axes.fill_between(costs, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
-    axes.set_xlabel("cost spent")
-    axes.set_ylabel(result.measure)
-    axes.set_xlim(0, result.budget)
+    scores, styles = result.scores(costs), looks(result.policies)
+    for policy, values in scores.items():
+        count = (~np.isnan(values)).sum(axis=0)
+        some = count > 0
+        mean = np.nanmean(values[:, some], axis=0)
+        spread = np.nanstd(values[:, some], axis=0) * np.sqrt(count[some] / np.maximum(count[some] - 1, 1))
+        half = 1.96 * spread / np.sqrt(count[some])
+        axes.plot(costs[some], mean, label=policy, **styles[policy])
+        colour = styles[policy]["color"]
+        axes.fill_between(costs[some], mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
     if result.measure == "regret":
         axes.set_yscale("log")
     else:
         axes.set_ylim(0, 1.02)
-    axes.legend(frameon=False)
-    axes.set_title(title, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlim(0, result.budget)
+    finish(axes, title, "cost spent", result.measure)
     return figure
+
+
+def plot_curves(
+    frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool = False, band: bool = True
+) -> Any:
+    """A Figure of one column of `truvar.paper.common.curves` against what is spent."""
+    figure = sheet()
+    draw_curves(figure.add_subplot(), frame, column, title, xlabel=xlabel, ylabel=ylabel, log=log, band=band)
+    return figure
+
+
+def draw_curves(
+    axes: Any, frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool, band: bool
+) -> None:
+    """The same, on axes that are there."""
+    styles = looks(list(dict.fromkeys(frame["policy"])))
+    for policy, style in styles.items():
+        curve = frame[frame["policy"] == policy]
+        axes.plot(curve["spent"], curve[column], label=policy, **style)
+        if band:
+            axes.fill_between(
+                curve["spent"], curve["low"], curve["high"], color=style["color"], alpha=0.13, linewidth=0
+            )
+    if log:
+        axes.set_yscale("log")
+    axes.set_xlim(0, float(frame["spent"].max()))
+    finish(axes, title, xlabel, ylabel)
+
+
+def finish(axes: Any, title: str, xlabel: str, ylabel: str) -> None:
+    """Title, labels, legend, and no frame above and to the right."""
+    axes.set_title(title, loc="left")
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,148 @@
+"""What the figures share: how much is run and where it is kept, curves as numbers, and what is written.
+
+A figure is a module with `make(setting) -> Outcome`. Its runs are a backtest, kept in the folder: a figure that was
+interrupted continues where it stopped, and figures with the same runs share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from truvar.backtest import Backtest, Truth, backtest
+from truvar.backtest.replay import Judged
+from truvar.domain import Array
+from truvar.policies import Policy
+from truvar.problem import Problem
+from truvar.report.tables import make_folder, to_json
+
+TRIM = 0.05  # the share of best and of worst runs that the paper leaves out of its means
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How much is run, by how many processes, and where the results go."""
+
+    folder: Path
+    replicates: int | None = None  # None: the paper's number, or a few where it has to be quick
+    quick: bool = False
+    jobs: int = 1
+    executor: Any = None  # a cluster in the place of processes
+    data: Path | None = None  # a table of one's own in the place of the built-in one
+    progress: Callable[[str], Callable[[int, int], object]] | None = None
+
+    def count(self, full: int, quick: int) -> int:
+        """The number of replicates."""
+        return self.replicates or (quick if self.quick else full)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Policies against known values, to a budget."""
+
+    name: str
+    problem: Problem
+    truth: Array | Callable[[int], Truth]
+    policies: Mapping[str, Policy | str]
+    budget: float
+    noisy: bool = False
+    judged: Judged = "reported"
+
+    def run(self, setting: Setting, replicates: int) -> Backtest:
+        """All runs, those already in the folder as they are."""
+        return backtest(
+            self.problem,
+            self.truth,
+            self.policies,
+            replicates=replicates,
+            budget=self.budget,
+            noisy=self.noisy,
+            judged=self.judged,
+            jobs=setting.jobs,
+            executor=setting.executor,
+            folder=setting.folder,
+            progress=None if setting.progress is None else setting.progress(self.name),
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A figure of the paper, reproduced: the table that is printed, numbers behind it, and pictures."""
+
+    title: str
+    table: pd.DataFrame
+    facts: Mapping[str, Any]  # settings, for the JSON file
+    numbers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further tables, by name
+    pictures: Mapping[str, Any] = field(default_factory=dict)  # matplotlib Figures, by name; "" is the figure itself
+
+    def write(self, name: str, folder: Path) -> list[Path]:
+        """NAME.json, NAME.csv, a CSV file for each further table, and the pictures."""
+        make_folder(folder)
+        said = {"figure": name, "title": self.title, **self.facts, "table": self.table.reset_index().to_dict("records")}
+        paths = [folder / f"{name}.json", folder / f"{name}.csv"]
+        paths[0].write_text(to_json(said) + "\n", encoding="utf-8")
+        self.table.to_csv(paths[1], float_format="%.6g", lineterminator="\n")
+        for part, frame in self.numbers.items():
+            paths.append(folder / f"{name}-{part}.csv")
+            frame.to_csv(paths[-1], index=False, float_format="%.6g", lineterminator="\n")
+        for part, picture in self.pictures.items():
+            paths.append(folder / (f"{name}-{part}.png" if part else f"{name}.png"))
+            picture.savefig(paths[-1], dpi=110)
+        return paths
+
+
+def trimmed_mean(values: Array) -> Array:
+    """The mean of each column without the best and the worst 5 %."""
+    ordered = np.sort(values, axis=0)
+    cut = int(TRIM * len(ordered))
+    return np.asarray(ordered[cut : len(ordered) - cut].mean(axis=0))
+
+
+def curves(result: Backtest, costs: Array) -> pd.DataFrame:
+    """The score over the runs once each of the costs is spent: mean with its 95 % interval, median, trimmed mean."""
+    parts = []
+    for policy, values in result.scores(costs).items():
+        begun = ~np.isnan(values).any(axis=0)  # from where on every run has a score
+        seen = values[:, begun]
+        half = 1.96 * seen.std(axis=0, ddof=1) / np.sqrt(len(seen)) if len(seen) > 1 else np.zeros(seen.shape[1])
+        mean = seen.mean(axis=0)
+        part = {
+            "policy": policy, "spent": costs[begun], "mean": mean, "low": mean - half, "high": mean + half,
+            "median": np.median(seen, axis=0), "trimmed_mean": trimmed_mean(seen), "sd": seen.std(axis=0),
+        }  # fmt: skip
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def first_cost(frame: pd.DataFrame, policy: str, target: float, column: str = "mean") -> float:
+    """The cost from which on a rising curve stays at or above the target; inf: never."""
+    curve = frame[frame["policy"] == policy]
+    below = np.flatnonzero(curve[column].to_numpy() < target)
+    after = 0 if len(below) == 0 else int(below[-1]) + 1
+    return float(curve["spent"].iloc[after]) if after < len(curve) else float("inf")
+
+
+def level_set_table(result: Backtest, frame: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Per policy: F1 at shares of the budget, the cost at which the mean F1 reaches its targets, the median cost of the
+    runs to them, both compared with the reference, and seconds per suggestion."""
+    table = pd.DataFrame(index=pd.Index(result.policies, name="policy"))
+    for share in (0.25, 0.5, 1.0):
+        scores = result.at(share * result.budget)
+        table[f"F1 at {share * result.budget:g}"] = scores.mean()
+    for target in result.targets:
+        table[f"mean F1 {target:g} at"] = [first_cost(frame, policy, target) for policy in result.policies]
+    for target in result.targets:
+        costs = result.costs_to(target)
+        table[f"median cost to {target:g}"] = costs.median()
+        pairs = costs.div(costs[reference], axis=0)
+        table[f"... over {reference}"] = costs.median() / costs[reference].median()
+        table[f"share of runs cheaper than {reference}"] = (pairs < 1).mean()
+        table = table.rename(columns={f"... over {reference}": f"ratio at {target:g}"})
+        table = table.drop(columns=f"share of runs cheaper than {reference}")
+    table["seconds"] = result.curves.groupby("policy")["seconds"].median()
+    return table
