@@ -19,6 +19,7 @@ from truvar.cli.bounds import BOUNDS
 from truvar.cli.command import INTERRUPTED, Command
 from truvar.cli.completion import COMPLETION
 from truvar.cli.new import NEW
+from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
 from truvar.cli.serve import SERVE
 from truvar.cli.status import REPORT, STATUS
@@ -30,7 +31,7 @@ NEGATIVE = re.compile(r"-\.?\d")
 
 COMMANDS: tuple[Command, ...] = (
     *(NEW, ASK, TELL, STATUS, CORRECT, WITHDRAW, NOTE, REPORT, EXPORT, IMPORT),
-    *(RUN, BACKTEST, BOUNDS, SERVE, COMPLETION),
+    *(RUN, BACKTEST, REPRODUCE, BOUNDS, SERVE, COMPLETION),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from truvar.cli.command import Command, positive
+from truvar.cli.command import Command, cluster, positive
 
 
 def _backtest_arguments(sub: argparse.ArgumentParser) -> None:
@@ -18,6 +18,13 @@ def _backtest_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--budget", type=positive(float), metavar="COST", help="what each run may spend")
     sub.add_argument("--seed", type=int, default=0, help="of the starts and of the noise")
     sub.add_argument("--jobs", type=positive(int), default=1, metavar="N", help="processes that share the work")
+    sub.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers share the work instead")
+    sub.add_argument(
+        "--regret",
+        choices=["reported", "measured"],
+        default="reported",
+        help="of an optimum: that of the point of best mean (default), or of the best point measured",
+    )
     sub.add_argument("--out", metavar="DIR", type=Path, help="folder of the results (default: NAME-backtest)")
     sub.add_argument("--json", action="store_true", help="print the summary as JSON")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
@@ -29,26 +36,32 @@ def _backtest(arguments: argparse.Namespace) -> int:
     from truvar.problem import load_problem
     from truvar.report.curves import plot_backtest
     from truvar.report.progress import Remaining
+    from truvar.report.style import matplotlib
     from truvar.report.tables import to_json
 
     problem = load_problem(arguments.problem)
     folder = arguments.out or Path(f"{problem.name}-backtest")
-    result = backtest(
-        problem,
-        arguments.truth,
-        [name.strip() for name in arguments.policies.split(",") if name.strip()],
-        replicates=arguments.replicates,
-        budget=arguments.budget,
-        seed=arguments.seed,
-        jobs=arguments.jobs,
-        folder=folder,
-        progress=None if arguments.quiet else Remaining("runs"),
-    )
+    matplotlib("figure")  # what the picture will need is asked for now, not after the runs
+    with cluster(arguments.dask) as client:
+        result = backtest(
+            problem,
+            arguments.truth,
+            [name.strip() for name in arguments.policies.split(",") if name.strip()],
+            replicates=arguments.replicates,
+            budget=arguments.budget,
+            seed=arguments.seed,
+            judged=arguments.regret,
+            jobs=arguments.jobs,
+            executor=client,
+            folder=folder,
+            progress=None if arguments.quiet else Remaining("runs"),
+        )
     summary = result.summary
     plot_backtest(result, problem.name).savefig(folder / "curves.png")
     result.curves.to_csv(folder / "curves.csv", index=False)
     summary.to_csv(folder / "summary.csv")
-    said = {"measure": result.measure, "budget": result.budget, "policies": summary.reset_index().to_dict("records")}
+    settings = {"problem": problem.name, "truth": arguments.truth, "seed": arguments.seed, "folder": str(folder)}
+    said = {**settings, **result.to_dict()}
     (folder / "summary.json").write_text(to_json(said) + "\n", encoding="utf-8")
     if arguments.json:
         print(to_json(said))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -45,6 +46,18 @@ def seconds(text: str) -> float:
     if not found or found[2] not in units:
         raise argparse.ArgumentTypeError(f"must be a time such as 90s, 15min, 2h or 1d, but it was {text!r}")
     return positive(float)(found[1]) * units[found[2]]
+
+
+@contextmanager
+def cluster(address: str | None) -> Iterator[Any]:
+    """A client of the Dask cluster at the address, closed in the end; None where there is no address."""
+    if address is None:
+        yield None
+        return
+    from truvar.integrations.executors import connect
+
+    with connect(address) as client:
+        yield client
 
 
 @contextmanager

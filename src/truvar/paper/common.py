@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pandas as pd
 from truvar.backtest import Backtest, Truth, backtest
 from truvar.backtest.replay import Judged
 from truvar.domain import Array
+from truvar.errors import TruvarError
+from truvar.paper import DATA
 from truvar.policies import Policy
 from truvar.problem import Problem
 from truvar.report.tables import make_folder, to_json
@@ -80,12 +83,19 @@ class Outcome:
     numbers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further tables, by name
     pictures: Mapping[str, Any] = field(default_factory=dict)  # matplotlib Figures, by name; "" is the figure itself
 
+    def to_dict(self, name: str) -> dict[str, Any]:
+        """For JSON."""
+        return {"figure": name, "title": self.title, **self.facts, "table": self.table.reset_index().to_dict("records")}
+
+    def text(self) -> str:
+        """The table as it is printed: what was compared beside each other."""
+        return self.table.T.to_string(float_format=lambda value: f"{value:.4g}", na_rep="-")
+
     def write(self, name: str, folder: Path) -> list[Path]:
         """NAME.json, NAME.csv, a CSV file for each further table, and the pictures."""
         make_folder(folder)
-        said = {"figure": name, "title": self.title, **self.facts, "table": self.table.reset_index().to_dict("records")}
         paths = [folder / f"{name}.json", folder / f"{name}.csv"]
-        paths[0].write_text(to_json(said) + "\n", encoding="utf-8")
+        paths[0].write_text(to_json(self.to_dict(name)) + "\n", encoding="utf-8")
         self.table.to_csv(paths[1], float_format="%.6g", lineterminator="\n")
         for part, frame in self.numbers.items():
             paths.append(folder / f"{name}-{part}.csv")
@@ -94,6 +104,15 @@ class Outcome:
             paths.append(folder / (f"{name}-{part}.png" if part else f"{name}.png"))
             picture.savefig(paths[-1], dpi=110)
         return paths
+
+
+def reproduce(name: str, setting: Setting) -> tuple[Outcome, list[Path]]:
+    """Makes the figure of that name, and writes it into the folder."""
+    if setting.data is not None and name not in DATA:
+        raise TruvarError(f"a table of one's own is for {', '.join(DATA)}, but the figure was {name}; leave out --data")
+    make_folder(setting.folder)
+    outcome: Outcome = import_module(f"truvar.paper.{name}").make(setting)
+    return outcome, outcome.write(name, setting.folder)
 
 
 def trimmed_mean(values: Array) -> Array:
@@ -137,12 +156,10 @@ def level_set_table(result: Backtest, frame: pd.DataFrame, reference: str) -> pd
     for target in result.targets:
         table[f"mean F1 {target:g} at"] = [first_cost(frame, policy, target) for policy in result.policies]
     for target in result.targets:
-        costs = result.costs_to(target)
-        table[f"median cost to {target:g}"] = costs.median()
-        pairs = costs.div(costs[reference], axis=0)
-        table[f"... over {reference}"] = costs.median() / costs[reference].median()
-        table[f"share of runs cheaper than {reference}"] = (pairs < 1).mean()
-        table = table.rename(columns={f"... over {reference}": f"ratio at {target:g}"})
-        table = table.drop(columns=f"share of runs cheaper than {reference}")
+        costs = result.costs_to(target).median()
+        table[f"median cost to {target:g}"] = costs
+        table[f"over {reference}'s at {target:g}"] = (
+            costs / costs[reference] if np.isfinite(costs[reference]) else np.nan
+        )
     table["seconds"] = result.curves.groupby("policy")["seconds"].median()
     return table

@@ -1,0 +1,33 @@
+"""Figure 2 (a): the lake at unit cost, F1 against the number of measurements; and the field itself, Figure 2 (d)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from truvar.paper.common import Experiment, Outcome, Setting, curves, level_set_table
+from truvar.paper.maps import draw_field
+from truvar.paper.sections import Section, section
+from truvar.report.curves import draw_curves, sheet
+
+TITLE = "Level set at unit cost"
+RUNS, STEPS = 100, 120
+POLICIES = {"truvar": "truvar", "gchk": "gchk", "straddle": "straddle", "variance": "variance", "sur": "sur"}
+
+
+def unit_cost(field: Section, setting: Setting, steps: int = STEPS) -> Outcome:
+    """Every policy on the field, each measurement at cost 1, without noise."""
+    experiment = Experiment(f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, float(steps))
+    result = experiment.run(setting, setting.count(RUNS, 10))
+    frame = curves(result, np.arange(1.0, steps + 1))
+    figure = sheet(11, 4.3)
+    left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
+    title = f"{field.name}, unit cost"
+    draw_curves(left, frame, "mean", title, xlabel="measurements", ylabel="F1", log=False, band=True)
+    left.set_ylim(0, 1.02)
+    draw_field(right, field, f"the field; line: h = {field.threshold:.4g}")
+    facts = {**field.facts, "runs": int(result.curves["replicate"].nunique()), "budget": steps}
+    return Outcome(TITLE, level_set_table(result, frame, "truvar"), facts, {"curves": frame}, {"": figure})
+
+
+def make(setting: Setting) -> Outcome:
+    return unit_cost(section(setting.data), setting)

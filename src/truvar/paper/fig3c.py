@@ -1,0 +1,77 @@
+"""Figure 3 (c): hyperparameters of a support vector machine on a grid of 25 x 14 x 4, validation error against steps.
+
+A Matern-5/2 kernel with a length-scale per hyperparameter is learned anew after every third value, M is recomputed from
+the whole grid, there is no noise, and the best setting measured so far counts. `--data` takes the paper's own table.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from truvar.domain import Domain, read_csv
+from truvar.errors import TruvarError
+from truvar.paper import svm
+from truvar.paper.common import Experiment, Outcome, Setting, curves
+from truvar.policies import Policy, Top, TruVaR
+from truvar.problem import Problem
+from truvar.report.curves import plot_curves
+
+TITLE = "Tuning an SVM on a grid"
+RUNS, STEPS = 100, 70
+NOISELESS = 1e-6  # the variance that stands for no noise
+POLICIES: dict[str, Policy | str] = {
+    "truvar": TruVaR(),
+    "ei": "ei",
+    "ucb": "ucb",
+    "mes": "mes",
+    "truvar, top 20 by ei": TruVaR(among=Top(20, "ei")),
+    "random": "random",
+}
+
+
+def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
+    """The name, the settings and their validation errors. Settings are told apart by their place on each axis: the
+    paper's own grid has values over seven decades."""
+    frame = svm.table() if path is None else read_csv(path)
+    columns = list(svm.COLUMNS) if path is None else [str(name) for name in frame.columns[:3]]
+    if svm.VALUE not in frame.columns:
+        raise TruvarError(
+            f"--data must be a table of settings with a column {svm.VALUE}, but {path} has "
+            f"{', '.join(map(str, frame.columns))}; rename the column of the error"
+        )
+    ranks = pd.DataFrame({name: np.unique(frame[name], return_inverse=True)[1].astype(float) for name in columns})
+    name = "our SVM grid" if path is None else path.stem
+    return name, Domain.table(ranks), frame[svm.VALUE].to_numpy(dtype=float)
+
+
+def make(setting: Setting) -> Outcome:
+    name, domain, errors = table(setting.data)
+    steps = 40 if setting.quick else STEPS
+    spec = {
+        "goal": {"minimize": True, "monotone": False},
+        "model": {"kernel": "matern52", "refit_every": 3},
+        "noise": {"variance": NOISELESS},
+    }
+    problem = Problem(name, spec, Path(), domain)
+    experiment = Experiment(name, problem, errors, POLICIES, float(steps), judged="measured")
+    result = experiment.run(setting, setting.count(RUNS, 3))
+    best = float(errors.min())
+    frame = curves(result, np.arange(1.0, steps + 1))
+    for column in ("mean", "low", "high", "median", "trimmed_mean"):
+        frame[column] += best
+    at = [t for t in (10, 20, 30, 40, 50, 60, 70) if t <= steps]
+    summary = pd.DataFrame(index=pd.Index(result.policies, name="policy"))
+    for column, label in (("mean", "error"), ("sd", "sd")):
+        wide = frame.pivot(index="policy", columns="spent", values=column)
+        for t in at:
+            summary[f"{label} at {t}"] = wide[float(t)]
+    summary["share that found the best"] = (result.at(float(steps)) <= 0).mean()
+    summary["seconds"] = result.curves.groupby("policy")["seconds"].median()
+    picture = plot_curves(frame, "mean", name, xlabel="measurements", ylabel="validation error")
+    top = float(frame.loc[frame["spent"] == at[0], "high"].max())
+    picture.axes[0].set_ylim(best - 0.05 * (top - best), top)
+    facts = {"table": name, "runs": int(result.curves["replicate"].nunique()), "steps": steps, "best_error": best}
+    return Outcome(TITLE, summary, facts, {"curves": frame}, {"": picture})

@@ -1,0 +1,57 @@
+"""Figure 4 of the supplement: the function with three noise levels, and what TruVaR spends on each of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from truvar.paper import fig2c
+from truvar.paper.common import Outcome, Setting
+from truvar.report import style
+from truvar.report.curves import COLOURS, finish, sheet
+
+TITLE = "What TruVaR spends on each noise level"
+PARTS = 4  # of the budget, over which the shares are followed
+
+
+def make(setting: Setting) -> Outcome:
+    result = fig2c.run(setting)
+    own = result.curves[result.curves["policy"] == "truvar"].copy()
+    own["cost"] = np.asarray(fig2c.COSTS)[own["level"]]
+    own["part"] = np.minimum((PARTS * (own["spent"] - own["cost"]) / result.budget).astype(int), PARTS - 1)
+    runs = own["replicate"].nunique()
+    spent = own.groupby("level")["cost"].sum().reindex(range(len(fig2c.COSTS)), fill_value=0.0) / runs
+    parts = own.pivot_table(index="level", columns="part", values="cost", aggfunc="sum", fill_value=0.0)
+    parts = parts.reindex(range(len(fig2c.COSTS)), fill_value=0.0)
+    table = pd.DataFrame({"mean cost": spent, "share": spent / spent.sum()})
+    for part in parts.columns:
+        table[f"share in quarter {int(part) + 1}"] = parts[part] / parts[part].sum()
+    table.index = pd.Index([f"{variance:g}" for variance in fig2c.VARIANCES], name="noise variance")
+    facts = {"runs": int(runs), "budget": result.budget}
+    return Outcome(TITLE, table, facts, {}, {"": _picture(table)})
+
+
+def _picture(table: pd.DataFrame) -> object:
+    figure = sheet(11.5, 3.7)
+    left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1, 1.15])
+    domain, truth = fig2c.draw()
+    assert domain.axes is not None
+    x, y = domain.axes
+    values = truth.reshape(len(x), len(y)).T
+    image = left.pcolormesh(x, y, values, cmap=style.VALUES, shading="nearest", rasterized=True)
+    left.contour(x, y, values, levels=[fig2c.THRESHOLD], colors="white", linewidths=1.5)
+    figure.colorbar(image, ax=left, pad=0.02)
+    finish(left, f"the function; line: h = {fig2c.THRESHOLD:g}", "x", "y")
+    middle.bar(list(table.index), table["mean cost"], color=COLOURS[5], width=0.6)
+    finish(middle, "cost spent on each level", "noise variance", "mean cost")
+    quarters = [name for name in table.columns if name.startswith("share in")]
+    bottom = np.zeros(len(quarters))
+    for variance, colour in zip(table.index, (COLOURS[5], COLOURS[2], COLOURS[4]), strict=True):
+        height = table.loc[variance, quarters].to_numpy(dtype=float)
+        right.bar(np.arange(1, len(quarters) + 1), height, bottom=bottom, color=colour, label=variance, width=0.7)
+        bottom += np.nan_to_num(height)
+    right.set_xticks(np.arange(1, len(quarters) + 1))
+    right.set_ylim(0, 1)
+    finish(right, "share of the cost, as the run goes on", "quarter of the budget", "share")
+    right.legend(title="noise", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure

@@ -1,0 +1,39 @@
+"""Figure 5 of the supplement: the excess variance, what of the variance on M lies above eta^2 / beta."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from truvar.cover import excess
+from truvar.paper import fig1
+from truvar.paper.common import Outcome, Setting
+from truvar.report import style
+from truvar.report.curves import COLOURS, finish, sheet
+
+TITLE = "Excess variance"
+
+
+def make(setting: Setting) -> Outcome:
+    x, f = fig1.function()
+    moment = fig1.around_the_end_of_an_epoch(x, f)[0]  # the target is not yet met
+    variance, m = moment.result.sd**2, moment.result.potential
+    tau = moment.eta**2 / moment.beta
+    above = np.where(m, excess(variance, tau), 0.0)
+    table = pd.DataFrame(
+        [(len(moment.measured), int(m.sum()), tau, float(variance[m].sum()), float(above.sum()))],
+        columns=["t", "points in M", "eta^2 / beta", "variance on M", "excess variance"],
+    ).set_index("t")
+    figure = sheet(7.5, 3.6)
+    axes = figure.add_subplot()
+    axes.plot(x, variance, color=style.INK, lw=1.2, label="posterior variance")
+    axes.axhline(tau, color=COLOURS[1], lw=1.2, label="eta² / beta")
+    axes.fill_between(x, tau, tau + above, color=COLOURS[2], alpha=0.6, lw=0, label="excess variance, on M")
+    floor = -0.04 * float(variance.max())
+    axes.plot(x, np.where(m, floor, np.nan), color=COLOURS[4], lw=5, solid_capstyle="butt", label="M")
+    axes.set_xlim(0, 1)
+    finish(axes, f"excess variance after {len(moment.measured)} measurements", "x", "variance")
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return Outcome(
+        TITLE, table, {}, {"variance": pd.DataFrame({"x": x, "variance": variance, "in_m": m})}, {"": figure}
+    )

@@ -1,0 +1,26 @@
+"""A further level set: real terrain, at unit cost and at the cost of walking there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from truvar.paper.common import Outcome, Setting
+from truvar.paper.fig2a import unit_cost
+from truvar.paper.fig2b import travel_cost
+from truvar.paper.sections import terrain
+
+TITLE = "Level set of a terrain"
+RUNS, STEPS, BUDGET = 20, 240, 16000.0
+
+
+def make(setting: Setting) -> Outcome:
+    field = terrain()
+    runs = replace(setting, replicates=setting.count(RUNS, 3))
+    unit, travel = unit_cost(field, runs, STEPS), travel_cost(field, runs, BUDGET)
+    table = pd.concat({"unit": unit.table, "travel": travel.table}, names=["cost"])
+    numbers = {"unit-curves": unit.numbers["curves"], "curves": travel.numbers["curves"]}
+    pictures = {"": travel.pictures[""], "routes": travel.pictures["routes"], "unit": unit.pictures[""]}
+    facts = {"unit_cost": dict(unit.facts), "travel_cost": dict(travel.facts)}
+    return Outcome(TITLE, table, facts, numbers, pictures)
