@@ -262,3 +262,17 @@ def test_a_study_as_text_that_lacks_an_event_is_refused() -> None:
         tv.Study.from_json(text.replace('"kind":"asked"', '"kind":"withdrawn"'))
     with pytest.raises(tv.TruvarError, match="does not know the event 'shouted'"):
         tv.Study.from_json(text.replace('"kind":"asked"', '"kind":"shouted"'))
+
+
+def test_a_point_told_again_with_the_same_key_counts_once() -> None:
+    study = tv.Study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01)
+    first = study.tell({"x": 0.5}, 1.0, key="boat-1")
+    assert study.tell({"x": 0.5}, 1.0, key="boat-1") == first
+    study.correct(first, 2.0)
+    assert study.tell({"x": 0.5}, 1.0, key="boat-1") == first
+    again = tv.Study.from_json(study.to_json())
+    assert again.tell({"x": 0.5}, 1.0, key="boat-1") == first
+    assert again.measurements["value"].tolist() == [2.0]
+    second = again.tell({"x": 0.5}, 1.0, key="boat-2")
+    assert again.tell({"x": 0.5}, 1.0) != second
+    assert again.steps == 3

@@ -352,3 +352,13 @@ def test_paths_are_relative_to_the_problem_file(load: Any, tmp_path: Path, monke
 def test_the_columns_of_a_table_that_are_no_coordinates_are_kept(load: Any) -> None:
     problem = load(lake_text("[noise]\nvariance = 0.1\n"))
     np.testing.assert_allclose(problem.domain.column("algae"), TABLE["algae"])
+
+
+def test_tables_that_come_with_a_problem_are_used_and_no_file_is_read(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n2\n")
+    spec = {"domain": {"table": "t.csv"}, "goal": {"maximize": True}}
+    assert len(problem_from_dict(spec, tmp_path).domain) == 2
+    given = {"t.csv": pd.DataFrame({"x": [1.0, 2.0, 3.0]})}
+    assert len(problem_from_dict(spec, tmp_path, tables=given).domain) == 3
+    with pytest.raises(tv.TruvarError, match=r"'t.csv', but that did not come"):
+        problem_from_dict(spec, tmp_path, tables={})

@@ -8,7 +8,7 @@ from serving import CURVE
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
 
-EACH = 12  # examples for each operation, that fit the schema and that do not
+EACH = 8  # examples for each operation, that fit the schema and that do not
 
 
 @pytest.fixture(scope="module")

@@ -859,3 +859,14 @@ def test_a_prefilter_that_gains_nothing_does_not_end_the_study() -> None:
     study = tv.Study(domain, tv.LevelSet(0.3), kernel=RBF(0.1), mean=0.0, noise=0.0, policy=policy)
     result = study.run(lambda point: np.sin(6 * point["x"]))
     assert result.reason != "no measurement would gain anything more"
+
+
+def test_predict_on_the_domain_is_the_result_and_elsewhere_between() -> None:
+    study = tv.Study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01)
+    study.tell({"x": 0.5}, 1.0)
+    mean, sd = study.predict(study.domain.points)
+    np.testing.assert_allclose(mean, study.result().mean, atol=1e-12)
+    np.testing.assert_allclose(sd, study.result().sd, atol=1e-7)
+    assert 0 < study.predict([[0.75]])[0][0] < mean[1]
+    with pytest.raises(tv.TruvarError, match=r"shape \(q, 1\)"):
+        study.predict([[0.0, 1.0]])

@@ -1,0 +1,83 @@
+"""The service on both kinds of stores, and several servers on one store."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import truvar as tv
+from serving import CURVE
+
+pytest.importorskip("fastapi", reason="needs truvar[service]")
+
+TOKEN = "t" * 20
+
+
+@pytest.fixture
+def application():
+    """Makes a client of an application of its own on a store."""
+    from contextlib import ExitStack
+
+    from starlette.testclient import TestClient
+
+    from truvar.service import Limits, Tokens
+    from truvar.service.app import create_app
+
+    with ExitStack() as stack:
+
+        def make(url, **limits):
+            app = create_app(url, Tokens(write=(TOKEN,)), Limits(**limits))
+            headers = {"Authorization": f"Bearer {TOKEN}"}
+            return stack.enter_context(TestClient(app, headers=headers))
+
+        yield make
+
+
+def told(client, name, body):
+    answer = client.post(f"/api/studies/{name}/tell", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["id"]
+
+
+def test_two_servers_work_on_one_study(url, application):
+    first, second = application(url), application(url)
+    assert first.post("/api/studies", json={"name": "shared", "problem": CURVE}).status_code == 201
+    places = [k / 29 for k in range(20)]
+    with ThreadPoolExecutor(4) as pool:
+        ids = list(
+            pool.map(
+                lambda k: told((first, second)[k % 2], "shared", {"point": {"x": places[k]}, "y": float(k)}), range(20)
+            )
+        )
+    assert sorted(ids) == list(range(1, 21))
+    values = [client.get("/api/studies/shared/measurements").json()["measurements"] for client in (first, second)]
+    assert values[0] == values[1]
+    assert sorted(row["value"] for row in values[0]) == list(map(float, range(20)))
+    assert tv.load(url, "shared").steps == 20
+    (row,) = second.get("/api/studies").json()["studies"]
+    assert (row["name"], row["steps"], row["goal"]) == ("shared", 20, "maximum")
+
+
+def test_more_studies_than_are_kept_open_are_opened_again(url, application):
+    client = application(url, studies=2)
+    for k in range(5):
+        assert client.post("/api/studies", json={"name": f"s{k}", "problem": CURVE}).status_code == 201
+        told(client, f"s{k}", {"point": {"x": 0.0}, "y": float(k)})
+    for k in range(5):
+        (row,) = client.get(f"/api/studies/s{k}/measurements").json()["measurements"]
+        assert row["value"] == k
+
+
+def test_too_many_that_wait_are_refused(tmp_path, application):
+    client = application(f"sqlite:///{tmp_path}/s.db", waiting=3)
+    client.post("/api/studies", json={"name": "s", "problem": CURVE})
+    assert client.post("/api/studies/s/ask", json={"n": 3}).status_code == 200
+    answer = client.post("/api/studies/s/ask", json={})
+    assert answer.status_code == 429
+    assert "tell or withdraw" in answer.json()["error"]
+
+
+def test_a_store_that_cannot_be_opened_is_refused_at_the_start(tmp_path):
+    from truvar.service.app import create_app
+
+    with pytest.raises(tv.TruvarError, match="no folder"):
+        create_app(f"sqlite:///{tmp_path}/nowhere/s.db")
