@@ -1,0 +1,269 @@
+"""The code of the pages: it is run as it stands, and what the pages show is what it printed and drew.
+
+    python docs/pages.py                        run every page
+    python docs/pages.py --write [PAGE ...]     and renew the outputs and pictures in them
+
+The blocks of a page run in order, in one namespace and one folder of their own, which has a copy of `examples/`.
+
+| in the page | what becomes of it |
+|---|---|
+| a `python` block | is run |
+| a `sh` block | its lines `truvar ...` are run (`truvar serve` is checked); others must be of a kind that `shell_mistake` can check |
+| a `toml` block whose first line is `# name.toml` | is written to that file |
+| a `text` block right behind a block that ran | is what it printed; the numbers may differ by 2 % |
+| `![...](.../images/NAME.png)` | is the file NAME.png that a block of the page drew, or one of `FROM_ELSEWHERE` |
+| `<!-- not run: WHY -->` before a block | it is not run |
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import tomllib
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+TOLERANCE = 0.02  # of the numbers in an output: processors and libraries round differently
+NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?", re.I)
+FENCE = re.compile(
+    r"^(?P<mark><!-- not run: (?P<why>.+?) -->\n+)?```(?P<kind>[a-z]*)[^\n]*\n(?P<code>.*?)^```$", re.M | re.S
+)
+PICTURE = re.compile(r"!\[[^\]]*\]\((?P<path>[^)]*images/(?P<name>[\w-]+\.png))\)")
+
+ENDLESS = ("serve",)  # commands that are parsed, but not run
+
+# Pictures that no block of a page draws, and the command that does.
+FROM_ELSEWHERE = {
+    "lake.png": "truvar run examples/lake.toml --truth chlorophyll --report build/lake",
+    "plan.png": "truvar bounds examples/lake.toml --epsilon 4 --delta 0.1 --plot docs/images/plan.png",
+    "page.png": "python docs/screenshot.py",
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    kind: str  # python, sh, toml, text, ...
+    code: str
+    line: int  # of the page, where the code begins
+    span: tuple[int, int]  # of the code in the text of the page
+    why_not: str | None  # it is not run
+
+
+def pages() -> list[Path]:
+    """All pages with code that readers are meant to run."""
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    found = []
+    for match in FENCE.finditer(text):
+        begin, end = match.span("code")
+        line = text.count("\n", 0, begin) + 1
+        found.append(Block(match["kind"], match["code"], line, (begin, end), match["why"]))
+    return found
+
+
+def pictures(text: str) -> list[str]:
+    """The names of the pictures of a page."""
+    return [match["name"] for match in PICTURE.finditer(text)]
+
+
+# -- running -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a page did: the output for each of its `text` blocks, and the folder with what it drew."""
+
+    outputs: list[tuple[Block, str]]
+    folder: Path
+
+
+class PageError(Exception):
+    """A block that does not do what the page says, with its place."""
+
+
+def run(page: Path, folder: Path) -> Ran:
+    """Runs the page in the folder. What a block prints is kept for the `text` block behind it."""
+    shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)
+    text = page.read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    outputs: list[tuple[Block, str]] = []
+    printed: str | None = None
+    with contextlib.chdir(folder):
+        for block in blocks(text):
+            place = f"{page.relative_to(ROOT)}:{block.line}"
+            if block.kind == "text":
+                if printed is not None:
+                    outputs.append((block, printed))
+                printed = None
+            elif block.why_not is None:
+                printed = _run_block(block, place, names)
+    return Ran(outputs, folder)
+
+
+def _run_block(block: Block, place: str, names: dict[str, Any]) -> str | None:
+    """What the block printed; None if it is not of a kind that is run."""
+    out = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            if block.kind == "python":
+                lines = "\n" * (block.line - 1)  # so that a traceback names the line of the page
+                exec(compile(lines + block.code, place.split(":")[0], "exec"), names)
+            elif block.kind == "sh":
+                for line in commands(block.code):
+                    _run_command(line, place)
+            elif block.kind == "toml" and (match := re.match(r"# ([\w.-]+\.toml)\n", block.code)):
+                Path(match[1]).write_text(block.code, encoding="utf-8")
+            else:
+                return None
+    except PageError:
+        raise
+    except Exception:
+        raise PageError(f"{place}: the block does not run\n{traceback.format_exc()}") from None
+    return out.getvalue()
+
+
+def commands(code: str) -> list[str]:
+    """The lines of a shell block, continued ones joined, comments left out."""
+    joined = re.sub(r"\\\n\s*", " ", code)
+    return [line.strip() for line in joined.splitlines() if line.strip() and not line.strip().startswith("#")]
+
+
+def _run_command(line: str, place: str) -> None:
+    words = shlex.split(line, comments=True)
+    mistake = shell_mistake(words)
+    if mistake is not None:
+        raise PageError(f"{place}: `{line}`: {mistake}")
+    if words[0] != "truvar":
+        return
+    from truvar.cli import main, parser
+
+    if words[1] in ENDLESS:
+        parser().parse_args(words[1:])
+        return
+
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        try:
+            code = main(words[1:])
+        except SystemExit as end:  # --help, or wrong usage
+            code = int(end.code or 0)
+    if code != 0:
+        raise PageError(f"{place}: `{line}` ended with {code}: {errors.getvalue().strip()}")
+
+
+def shell_mistake(words: list[str]) -> str | None:
+    """What is wrong with a command that is not run here: targets, extras and modules must exist."""
+    match words:
+        case ["truvar", *_]:
+            return None
+        case ["make", target, *_]:
+            targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+            return None if target in targets else f"there is no target {target}"
+        case ["pip", "install", what]:
+            project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+            extras = re.findall(r"[a-z]+", what.removeprefix("truvar").removeprefix("."))
+            unknown = set(extras) - set(project["optional-dependencies"])
+            return f"there is no extra {', '.join(unknown)}" if unknown else None
+        case ["python", "-m", module, *_]:
+            return None if importlib.util.find_spec(module) else f"there is no module {module}"
+        case ["python", script, *_]:
+            return None if (ROOT / script).is_file() else f"there is no file {script}"
+    return "it is of no kind that can be run or checked; write <!-- not run: WHY --> before the block"
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def same_output(shown: str, printed: str) -> bool:
+    """Whether a page shows what was printed: the same words, numbers within the tolerance; `...` is anything."""
+    pattern = [" ".join(piece.split()) for piece in shown.split("...")]
+    rest = " ".join(printed.split())
+    if len(pattern) == 1:
+        return _same(pattern[0], rest)
+    words = re.compile(".*".join(re.escape(NUMBER.sub("#", piece)) for piece in pattern), re.S)
+    return words.fullmatch(NUMBER.sub("#", rest)) is not None
+
+
+def _same(shown: str, printed: str) -> bool:
+    if NUMBER.sub("#", shown) != NUMBER.sub("#", printed):
+        return False
+    pairs = zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True)
+    values = ((float(a.replace(",", "")), float(b.replace(",", ""))) for a, b in pairs)
+    return all(abs(a - b) <= TOLERANCE * max(abs(a), abs(b)) + 1e-12 for a, b in values)
+
+
+def check(page: Path, ran: Ran) -> None:
+    """Raises where a page shows something else than its blocks printed or drew."""
+    for block, printed in ran.outputs:
+        if not same_output(block.code, printed):
+            place = f"{page.relative_to(ROOT)}:{block.line}"
+            raise PageError(f"{place}: the page shows\n{block.code}\nbut the block before it printed\n{printed}")
+    for name in pictures(page.read_text(encoding="utf-8")):
+        if not (ran.folder / name).is_file() and name not in FROM_ELSEWHERE:
+            raise PageError(f"{page.relative_to(ROOT)}: nothing on the page draws {name}")
+
+
+def write(page: Path, ran: Ran) -> None:
+    """Renews the outputs that no longer hold, and the pictures."""
+    text = page.read_text(encoding="utf-8")
+    for block, printed in reversed(ran.outputs):
+        if not same_output(block.code, printed):
+            begin, end = block.span
+            text = text[:begin] + printed.rstrip() + "\n" + text[end:]
+    page.write_text(text, encoding="utf-8")
+    for name in pictures(text):
+        if (ran.folder / name).is_file():
+            shutil.copy(ran.folder / name, DOCS / "images" / name)
+
+
+@contextlib.contextmanager
+def quiet_terminal() -> Iterator[None]:
+    """The same width of tables on every terminal, and no windows."""
+    before = dict(os.environ)
+    os.environ.update(COLUMNS="100", MPLBACKEND="Agg", NO_COLOR="1")
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run the code of the documentation.")
+    parser.add_argument("pages", nargs="*", type=Path, help="(default: all)")
+    parser.add_argument("--write", action="store_true", help="renew the outputs and pictures in the pages")
+    arguments = parser.parse_args()
+    failed = 0
+    for page in [path.resolve() for path in arguments.pages] or pages():
+        with tempfile.TemporaryDirectory() as folder, quiet_terminal():
+            try:
+                ran = run(page, Path(folder))
+                (write if arguments.write else check)(page, ran)
+            except PageError as error:
+                failed += 1
+                print(error, file=sys.stderr)
+            else:
+                print(f"{page.relative_to(ROOT)}: {len(ran.outputs)} outputs")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
