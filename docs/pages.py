@@ -8,7 +8,7 @@ The blocks of a page run in order, in one namespace and one folder of their own,
 | in the page | what becomes of it |
 |---|---|
 | a `python` block | is run |
-| a `sh` block | its lines `truvar ...` are run (`truvar serve` is checked); others must be of a kind that `shell_mistake` can check |
+| a `sh` block | its lines `truvar ...` are run; others are checked by `shell_mistake` |
 | a `toml` block whose first line is `# name.toml` | is written to that file |
 | a `text` block right behind a block that ran | is what it printed; the numbers may differ by 2 % |
 | `![...](.../images/NAME.png)` | is the file NAME.png that a block of the page drew, or one of `FROM_ELSEWHERE` |
