@@ -31,7 +31,9 @@ def text(page: Path | str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [page for page in pages() if blocks(text(page)) and name(page) not in OWN_TEST], ids=name)
+@pytest.mark.parametrize(
+    "page", [page for page in pages() if blocks(text(page)) and name(page) not in OWN_TEST], ids=name
+)
 def test_the_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
     with quiet_terminal():
         check(page, run(page, tmp_path))
