@@ -1,0 +1,223 @@
+"""`truvar run --command`: a program measures; it fails, hangs, and is killed at any moment."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from truvar.cli import main
+from truvar.integrations.program import Program, ProgramFailed
+from truvar.store import load
+
+SINE = """
+name = "sine"
+[domain]
+grid = {x = [0, 6, 60]}
+[goal]
+level_set = 0.5
+[model]
+kernel = "matern52"
+lengthscales = [1.0]
+mean = 0.0
+[noise]
+variance = 0.01
+[run]
+steps = 40
+"""
+MEASURE = """#!/bin/sh
+awk "BEGIN {print sin($1)}"
+"""
+
+# Forked from a process that has everything loaded, so that twenty runs begin at once; each is a process of its own.
+KILLER = """
+import os, random, signal, sqlite3, sys, time
+from truvar.cli import main
+import truvar.integrations.program, truvar.report.status, truvar.store.database
+
+random.seed(7)
+told, running = [], 0
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        os._exit(main(["run", "sine.db", "--command", "./measure {x}", "--quiet"]))
+    time.sleep(random.uniform(0.0, 0.6))
+    os.kill(child, signal.SIGKILL)
+    running += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    with sqlite3.connect("sine.db") as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        told.append(database.execute("SELECT count(*) FROM truvar_events WHERE kind = 'told'").fetchone()[0])
+print(running, *told)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TRUVAR_STORE", raising=False)
+    Path("sine.toml").write_text(SINE)
+    Path("measure").write_text(MEASURE)
+    Path("measure").chmod(0o755)
+    return tmp_path
+
+
+def test_a_run_killed_at_twenty_moments_ends_as_an_undisturbed_one(folder: Path) -> None:
+    assert main(["new", "sine.toml"]) == 0
+    assert main(["new", "sine.toml", "--store", "calm.db"]) == 0
+    done = subprocess.run([sys.executable, "-c", KILLER], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    running, *told = map(int, done.stdout.splitlines()[-1].split())
+    assert running >= 5  # kills that found a run to kill
+    assert told == sorted(told)  # nothing that was told is ever gone
+    for store in ("sine.db", "calm.db"):
+        assert main(["run", store, "--command", "./measure {x}", "--quiet"]) == 0
+    killed, calm = (load(f"sqlite:///{store}", "sine") for store in ("sine.db", "calm.db"))
+    assert killed.steps == 40
+    assert killed.measurements.equals(calm.measurements)
+    assert killed.pending == calm.pending == []
+    assert killed.ask() == calm.ask()
+
+
+def test_a_problem_file_begins_its_store_and_a_second_run_goes_on(folder: Path, capsys) -> None:
+    run = ["run", "sine.toml", "--command", "./measure {x}", "--quiet", "--json", "--steps"]
+    assert main([*run, "3"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main([*run, "5", "--jobs", "2", "--timeout", "1min"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert (first["measured"], second["measured"]) == (3, 2)
+    assert Path("sine.db").exists()
+    told = load("sqlite:///sine.db", "sine")
+    assert told.steps == 5
+    assert re.search(r" run \d+$", str(told.events["who"].iloc[-1]))
+
+
+def test_a_program_that_fails_is_tried_again(folder: Path, capsys) -> None:
+    Path("measure").write_text("#!/bin/sh\necho x >> tries\n[ $(wc -l < tries) -gt 2 ] || exit 4\necho 0.5\n")
+    assert main(["run", "sine.toml", "--command", "./measure", "--steps", "2", "--quiet"]) == 0
+    assert Path("tries").read_text().count("x") == 4
+    assert capsys.readouterr().err == ""
+
+
+def test_one_that_keeps_failing_ends_the_run_with_its_own_words_and_leaves_nothing_pending(
+    folder: Path, capsys
+) -> None:
+    Path("measure").write_text("#!/bin/sh\necho the winch is stuck >&2\nexit 4\n")
+    assert main(["run", "sine.toml", "--command", "./measure {x}", "--retries", "1", "--quiet"]) == 1
+    told = capsys.readouterr()
+    last = told.err.splitlines()[-1]
+    assert last.startswith("truvar: 3 measurements in a row failed")
+    assert "./measure ended with exit code 4: the winch is stuck" in last
+    study = load("sqlite:///sine.db", "sine")
+    assert (study.steps, study.pending) == (0, [])
+
+
+def test_a_run_leaves_to_others_what_they_are_measuring(folder: Path) -> None:
+    assert main(["new", "sine.toml"]) == 0
+    mine = load("sqlite:///sine.db", "sine", who="anna").ask()
+    assert main(["run", "sine.db", "--command", "./measure {x}", "--steps", "2", "--quiet"]) == 0
+    study = load("sqlite:///sine.db", "sine")
+    assert [suggestion.id for suggestion in study.pending] == [mine.id]
+
+
+# -- the program itself ------------------------------------------------------------------------------------------------
+
+
+def test_a_program_gets_its_arguments_as_they_are_and_no_shell_reads_them(tmp_path: Path) -> None:
+    echo = tmp_path / "echo args"
+    echo.write_text(
+        '#!/bin/sh\necho $# >> args; for one; do echo "[$one]"; done >> args\necho 1.5\n'.replace(
+            "args", f"{tmp_path}/args"
+        )
+    )
+    echo.chmod(0o755)
+    program = Program(f"'{echo}' {{x:.2f}} '{{task}};$HOME' {{{{}}}}", ["x"], choice="task")
+    assert program({"x": 1 / 3}, "a b; rm -rf /") == 1.5
+    assert (tmp_path / "args").read_text().splitlines() == ["3", "[0.33]", "[a b; rm -rf /;$HOME]", "[{}]"]
+
+
+def test_with_a_shell_the_values_are_quoted() -> None:
+    program = Program("echo {task} | wc -c", ["x"], choice="task", shell=True)
+    assert program({"x": 0.0}, "a; echo b") == len("a; echo b\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("false", "false ended with exit code 1"),
+        ("no-such-program {x}", "no-such-program cannot be started (No such file or directory)"),
+        ("echo warm", "echo must print one number, but it printed 'warm'"),
+        ("echo nan", "must print a finite number"),
+        ("true", "but it printed nothing"),
+        ("sh -c 'kill -9 $$'", "sh ended with signal 9"),
+        ("sleep 20", "sleep did not answer within 0.2 s and was ended"),
+    ],
+)
+def test_what_a_program_did_wrong_is_said(command: str, message: str) -> None:
+    with pytest.raises(ProgramFailed, match=re.escape(message)):
+        Program(command, ["x"], timeout=0.2 if "sleep" in command else None)({"x": 1.0})
+
+
+# -- in a terminal -----------------------------------------------------------------------------------------------------
+
+
+def in_terminal(script: str, **environment: str) -> str:
+    """What a terminal of 90 columns is sent by a shell script in which `truvar` is the command."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TRUVAR_STORE")}
+    env = {**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", "PY": sys.executable, **environment}
+    whole = f'set -e; truvar() {{ "$PY" -m truvar "$@"; }}\n{script}\necho "all done"'
+    with subprocess.Popen(["sh", "-c", whole], stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
+        os.close(theirs)
+        sent = b""
+        while True:
+            try:
+                chunk = os.read(ours, 4096)
+            except OSError:  # Linux says EIO when the other end is closed
+                break
+            if not chunk:
+                break
+            sent += chunk
+    os.close(ours)
+    assert process.returncode == 0, sent.decode()
+    return sent.decode()
+
+
+def test_a_whole_campaign_in_a_terminal(folder: Path) -> None:
+    sent = in_terminal(
+        """
+        truvar new sine.toml
+        truvar ask -n 2 --lease 2h
+        truvar tell 1 0.14 x=1.5254237288135593 0.9
+        truvar correct 1 0.13
+        truvar withdraw 2
+        truvar run --command './measure {x}' --steps 8
+        truvar status
+        truvar report
+        """
+    )
+    plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", sent)
+    for part in (
+        "where is the value above 0.5?", "begun as 'sine'", "suggestion 1", "suggestion 2", "told 1, 3: above",
+        "corrected 1: ", "withdrawn 2: ", "measurement 8/8", "█ above 0.5 (H): ", "report: sine.html", "all done",
+    ):  # fmt: skip
+        assert part in plain
+    assert "\x1b[38;5;208m" in sent
+    assert max(map(len, re.split(r"[\r\n]+", plain))) <= 90
+    assert Path("sine.html").stat().st_size > 20_000
+
+
+def test_without_colour_and_in_plain_letters_where_asked(folder: Path) -> None:
+    sent = in_terminal("truvar new sine.toml; truvar status", NO_COLOR="1", PYTHONIOENCODING="ascii")
+    assert "\x1b" not in sent
+    assert sent.isascii()
+    assert "# above 0.5 (H): 0" in sent
