@@ -4,19 +4,23 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from sqlalchemy import text
 from tests.problems import assert_same
+from truvar.store.database import Database
 
 import truvar as tv
 
 # Processes that start from one that has the imports behind it; none of them shares a connection with the tests.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.test_workers", "truvar.store.database"])
+PROCESSES.set_forkserver_preload(["tests.test_workers", "truvar.report", "truvar.cli"])
 
 DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 8), y=np.linspace(0, 1, 5))
 OPTIONS: dict[str, Any] = {"kernel": RBF(0.4), "mean": 0.0, "noise": 4.0, "cost": tv.Cost(base=1.0, travel={"x": 0.3})}
@@ -93,6 +97,58 @@ def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturb
     undisturbed = tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS)
     undisturbed.run(truth, steps=steps)
     assert_same(tv.load(url, "lake"), undisturbed)
+
+
+def truvar(arguments: list[str], said: Path) -> None:
+    """The command line, in a process of its own."""
+    from truvar.cli import main
+
+    with said.open("a") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+        sys.exit(main(arguments))
+
+
+def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undisturbed(
+    url: str, tmp_path: Path
+) -> None:
+    steps, said, program = 50, tmp_path / "said", tmp_path / "measure.sh"
+    program.write_text("""echo "$1 $2" | awk '{printf "%.17g", sin(6 * $1) * cos(3 * $2)}'""")
+    command = ["--command", f"sh {program} {{x}} {{y}}", "--steps", str(steps), "--quiet"]
+    tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
+    rng, told = random.Random(5), 0
+    for _ in range(20):
+        worker = PROCESSES.Process(target=truvar, args=(["run", url, "--name", "lake", *command], said))
+        worker.start()
+        wait_for_events(url, rng.randint(0, 5), worker)
+        time.sleep(rng.uniform(0.0, 0.03))
+        os.kill(worker.pid or 0, signal.SIGKILL)
+        worker.join(60)
+        study = tv.load(url, "lake")
+        assert study.steps >= told
+        assert len(study.pending) <= 1
+        told = study.steps
+    assert 10 < told < steps
+    last = PROCESSES.Process(target=truvar, args=(["run", url, "--name", "lake", *command], said))
+    last.start()
+    last.join(300)
+    assert last.exitcode == 0, said.read_text()
+    study, undisturbed = tv.load(url, "lake"), tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS)
+    values = dict(zip(study.measurements["index"], study.measurements["value"], strict=True))
+    undisturbed.run(lambda point: values[DOMAIN.locate(point)[0]], steps=steps)
+    assert_same(study, undisturbed)
+
+
+def wait_for_events(url: str, count: int, worker: Any) -> None:
+    """Until so many more have happened, or there is nobody left to make them happen."""
+
+    def happened() -> int:
+        with Database(url).reading() as connection:
+            return int(connection.scalar(text("SELECT count(*) FROM truvar_events")) or 0)
+
+    before = happened()
+    while happened() < before + count and worker.is_alive():
+        time.sleep(0.01)
 
 
 def ask_and_die(url: str) -> None:
