@@ -14,9 +14,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 from sqlalchemy import text
 from tests.problems import assert_same
-from truvar.store.database import Database
 
 import truvar as tv
+from truvar.store.database import Database
 
 # Processes that start from one that has the imports behind it; none of them shares a connection with the tests.
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -109,6 +109,7 @@ def truvar(arguments: list[str], said: Path) -> None:
         sys.exit(main(arguments))
 
 
+@pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undisturbed(
     url: str, tmp_path: Path
 ) -> None:
