@@ -33,6 +33,7 @@ export function unit(column) {
 export const plural = (count, word) => `${count.toLocaleString("en-GB")} ${word}${count === 1 ? "" : "s"}`;
 
 export function when(time) {
+  if (time === null || time === undefined) return "–";
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return String(time ?? "");
   const seconds = (Date.now() - date.getTime()) / 1000;
