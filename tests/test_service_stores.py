@@ -1,5 +1,6 @@
 """The service on both kinds of stores, and several servers on one store."""
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -74,6 +75,29 @@ def test_too_many_that_wait_are_refused(tmp_path, application):
     answer = client.post("/api/studies/s/ask", json={})
     assert answer.status_code == 429
     assert "tell or withdraw" in answer.json()["error"]
+
+
+def test_a_store_that_is_gone_is_not_the_clients_mistake(tmp_path, application):
+    path = tmp_path / "s.db"
+    client = application(f"sqlite:///{path}")
+    client.post("/api/studies", json={"name": "s", "problem": CURVE})
+    assert client.get("/api/studies/s/status").status_code == 200
+    with sqlite3.connect(path) as database:
+        database.execute("DROP TABLE truvar_events")
+    answers = [client.get("/api/studies/s/status"), client.post("/api/studies/s/ask", json={})]
+    assert [answer.status_code for answer in answers] == [503, 503], [answer.text for answer in answers]
+    assert "s.db" in answers[0].json()["error"]
+
+
+def test_a_record_that_is_damaged_under_an_open_study_is_named(tmp_path, application):
+    client = application(f"sqlite:///{tmp_path}/s.db")
+    client.post("/api/studies", json={"name": "s", "problem": CURVE})
+    told(client, "s", {"point": {"x": 0.0}, "y": 1.0})
+    with sqlite3.connect(tmp_path / "s.db") as database:
+        database.execute("INSERT INTO truvar_events VALUES (1, 3, '2026-01-01 00:00:00.000000', 'me', 'told', '{}')")
+    assert client.get("/api/studies/s/status").status_code == 409
+    assert client.get("/api/studies/s/view").json()["state"] == "broken"
+    assert client.get("/api/studies").json()["studies"][0]["state"] == "broken"
 
 
 def test_a_store_that_cannot_be_opened_is_refused_at_the_start(tmp_path):

@@ -14,6 +14,10 @@ class TruvarError(ValueError):
         super().__init__(" ".join(message.split()))  # arrays and other people's messages come with line breaks
 
 
+class StoreError(TruvarError):
+    """A store that cannot be used, for now at least: no mistake in what was asked for."""
+
+
 class Finished(Exception):
     """`ask` on a study that has nothing left to measure; `reason` says why."""
 

@@ -16,7 +16,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 import truvar
-from truvar.errors import Finished, TruvarError
+from truvar.errors import Finished, StoreError, TruvarError
 from truvar.service import forms
 from truvar.service.access import Tokens
 from truvar.service.desk import Broken, Desk, Taken, Unknown
@@ -57,7 +57,14 @@ def create_app(store: str, tokens: Tokens | None = None, limits: Limits | None =
     app.mount("/page", StaticFiles(directory=PAGE))
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=4)
     app.add_middleware(Guard, tokens=tokens or Tokens(), largest=limits.body)
-    for kind, status in ((Unknown, 404), (Taken, 409), (Broken, 409), (Finished, 409), (TruvarError, 422)):
+    for kind, status in (
+        (Unknown, 404),
+        (Taken, 409),
+        (Broken, 409),
+        (Finished, 409),
+        (StoreError, 503),
+        (TruvarError, 422),
+    ):
         app.add_exception_handler(kind, _refusal(status))
     app.add_exception_handler(RequestValidationError, _misunderstood)
     app.add_exception_handler(StarletteHTTPException, _http)

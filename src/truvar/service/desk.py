@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from truvar.errors import TruvarError
+from truvar.errors import StoreError, TruvarError
 from truvar.service.limits import Limits, is_text
 from truvar.store.database import Database
 from truvar.study import Study
@@ -164,7 +164,7 @@ class Desk:
             study = entry.study
             try:
                 if catch_up:
-                    study.refresh()
+                    self._catch_up(entry, name, study)
                     entry.looked = time.monotonic()
                     self._note(entry, study)
                 return work(study)
@@ -182,11 +182,26 @@ class Desk:
             raise Unknown(f"there is no study {name!r} here; GET /api/studies lists those there are")
         try:
             return Study.resumed(journal, name, who="service")
+        except StoreError:
+            raise
         except Exception as error:  # a record that was tampered with can be wrong in any way
-            LOG.warning("the study %r cannot be opened", name, exc_info=error)
-            said = str(error) if isinstance(error, TruvarError) else f"{type(error).__name__}: {error}"
-            entry.problem = f"its record cannot be read: {said}"
-            raise Broken(f"the study {name!r} cannot be opened; {entry.problem}") from None
+            raise _broken(entry, name, error) from None
+
+    def _catch_up(self, entry: Entry, name: str, study: Study) -> None:
+        try:
+            study.refresh()
+        except StoreError:
+            raise
+        except Exception as error:
+            entry.study = None  # to be opened anew
+            raise _broken(entry, name, error) from None
+
+
+def _broken(entry: Entry, name: str, error: Exception) -> Broken:
+    LOG.warning("the study %r cannot be opened", name, exc_info=error)
+    said = str(error) if isinstance(error, TruvarError) else f"{type(error).__name__}: {error}"
+    entry.problem = f"its record cannot be read: {said}"
+    return Broken(f"the study {name!r} cannot be opened; {entry.problem}")
 
 
 def _plain(value: Any) -> Any:

@@ -34,6 +34,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     415: {"description": "the body is not declared as JSON"},
     422: {"description": "what came cannot be used; the message says why and what to do"},
     429: {"description": "too much is waiting or open already"},
+    503: {"description": "the store cannot be used now; nothing was changed"},
 }
 
 

@@ -22,7 +22,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, se
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from truvar.errors import TruvarError, optional
+from truvar.errors import StoreError, TruvarError, optional
 from truvar.journal import Event, Turn
 from truvar.spelling import read, spell, to_text
 from truvar.store.schema import VERSION, EventRow, StudyRow, goal_in_words, prepare, version_of
@@ -151,7 +151,7 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise TruvarError(f"the store {self.shown} {_meaning(error)}") from None
+            raise StoreError(f"the store {self.shown} {_meaning(error)}") from None
 
 
 class StoredJournal:
