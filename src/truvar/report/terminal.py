@@ -32,7 +32,8 @@ class Look:
     @staticmethod
     def of(stream: TextIO) -> Look:
         colour = is_terminal(stream) and not os.environ.get("NO_COLOR")
-        return Look(min(width(stream), WIDEST), colour, can_encode(stream, "█●ε"))
+        anything = getattr(stream, "encoding", None) is None  # text that is not written to anywhere
+        return Look(min(width(stream), WIDEST), colour, anything or can_encode(stream, "█●ε"))
 
     def paint(self, text: str, kind: str) -> str:
         """The text in the colour of its kind, where there are colours."""
