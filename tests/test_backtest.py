@@ -1,5 +1,6 @@
 """Backtests: the same numbers however the work is spread or interrupted, and a summary that means what it says."""
 
+import json
 import os
 import signal
 import subprocess
@@ -14,10 +15,12 @@ import pytest
 from sklearn.metrics import f1_score
 
 import truvar as tv
-from truvar.backtest import Backtest, Replay, backtest, replay
+from truvar.backtest import Backtest, Function, Replay, backtest, replay
+from truvar.cli import main
 from truvar.policies import policy_named
 from truvar.problem import problem_from_dict
 from truvar.report.curves import plot_backtest
+from truvar.report.tables import to_json
 
 SPEC = {
     "domain": {"table": "hill.csv", "columns": ["x", "z"]},
@@ -46,6 +49,34 @@ def test_results_do_not_depend_on_how_the_work_is_spread(folder: Path) -> None:
     alone = backtest(problem, "height", POLICIES, replicates=3, budget=20)
     shared = backtest(problem, "height", POLICIES, replicates=3, budget=20, jobs=2)
     pd.testing.assert_frame_equal(numbers(alone), numbers(shared))
+
+
+def test_a_dask_cluster_of_processes_gives_the_same_numbers(folder: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    problem = problem_from_dict(SPEC, folder)
+    alone = backtest(problem, "height", POLICIES, replicates=2, budget=15)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        shared = backtest(problem, "height", POLICIES, replicates=2, budget=15, executor=client)
+    pd.testing.assert_frame_equal(numbers(alone), numbers(shared))
+
+
+def test_an_address_where_no_cluster_answers_is_told_in_one_line(folder: Path, capsys) -> None:
+    (folder / "hill.toml").write_text('[domain]\ntable = "hill.csv"\ncolumns = ["x", "z"]\n[goal]\nlevel_set = 0.5\n')
+    command = [
+        "backtest",
+        str(folder / "hill.toml"),
+        "--truth",
+        "height",
+        "--budget",
+        "5",
+        "--out",
+        str(folder / "out"),
+    ]
+    assert main([*command, "--dask", "nonsense"]) == 1
+    assert "no Dask scheduler answers at 'nonsense'" in capsys.readouterr().err
 
 
 def test_every_policy_starts_from_the_same_point_and_every_replicate_from_its_own(folder: Path) -> None:
@@ -158,6 +189,45 @@ def test_an_optimum_is_scored_by_the_regret_of_the_reported_point(folder: Path) 
     assert result.measure == "regret"
     assert result.curves["score"].min() >= 0
     assert result.at(30.0)["truvar"].max() < 0.2
+
+
+def test_a_function_answers_in_a_box_and_every_replicate_may_have_its_own() -> None:
+    spec = {**SPEC, "domain": {"box": {"x": [0, 1], "z": [0, 1]}, "representers": 64}, "goal": {"maximize": True}}
+    spec["cost"] = {"base": 1.0}
+
+    def peak(replicate: int) -> Function:
+        return Function(lambda x: 1 - ((x - 0.2 - 0.3 * replicate) ** 2).sum(axis=1), 1.0)
+
+    result = backtest(problem_from_dict(spec), peak, {"truvar": "truvar"}, replicates=2, budget=14, noisy=False)
+    assert result.curves["score"].min() >= 0
+    assert result.at(14.0)["truvar"].max() < 0.02
+    last = result.curves[result.curves["step"] > 10].groupby("replicate")[["x", "z"]].median()
+    assert not np.allclose(last.loc[0], last.loc[1], atol=0.1)
+    measured = backtest(
+        problem_from_dict(spec), peak, {"truvar": "truvar"}, replicates=1, budget=8, noisy=False, judged="measured"
+    )
+    assert measured.curves["score"].is_monotonic_decreasing
+
+
+def test_the_summary_for_json_is_nested_and_has_no_infinity(folder: Path) -> None:
+    result = backtest(problem_from_dict(SPEC, folder), "height", POLICIES, replicates=2, budget=12)
+    said = json.loads(to_json(result.to_dict()))
+    assert [policy["policy"] for policy in said["policies"]] == list(POLICIES)
+    first = said["policies"][0]
+    assert [score["share"] for score in first["scores"]] == [0.25, 0.5, 0.75, 1.0]
+    low, high = first["scores"][-1]["interval_95"]
+    assert low <= first["scores"][-1]["mean"] <= high
+    assert [cost["target"] for cost in first["costs"]] == [0.8, 0.9, 0.95]
+    for cost in first["costs"]:
+        assert cost["ratio_to_first"] == (None if cost["median_cost"] is None else 1.0)
+        assert 0 <= cost["share_of_runs_that_reach_it"] <= 1
+    assert first["seconds_per_suggestion"] > 0
+
+
+def test_truvar_backtest_is_the_same_from_python(folder: Path) -> None:
+    assert tv.backtest is backtest
+    result = tv.backtest(problem_from_dict(SPEC, folder), "height", ["truvar"], replicates=1, budget=6)
+    assert {"policy", "replicate", "step", "spent", "score", "seconds", "x", "z"} <= set(result.curves.columns)
 
 
 def test_the_picture_has_a_line_for_every_policy(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import truvar as tv
-from truvar.policies.continuous import best_in_box, polish
+from truvar.policies.continuous import best_in_box, direct, polish
 
 INTERVALS = {1: {"x": (-1.0, 3.0)}, 2: {"x": (-1.0, 3.0), "y": (0.0, 0.5)}}
 INTERVALS[3] = {**INTERVALS[2], "z": (10.0, 20.0)}
@@ -107,6 +107,30 @@ def test_direct_finds_the_higher_of_two_peaks_far_from_the_start() -> None:
 
     found = best_in_box(score, np.array([[0.0, 1.0]]), np.array([0.1]))
     assert found[0] == pytest.approx(0.83, abs=1e-3)
+
+
+def test_direct_finds_the_maximum_among_many_peaks_and_takes_no_more_than_its_share_of_scores() -> None:
+    asked = 0
+
+    def rastrigin(points: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += len(points)
+        z = 4 * (points - 0.6)
+        return np.asarray(-(z**2 - np.cos(2 * np.pi * z)).sum(axis=1))
+
+    np.testing.assert_allclose(direct(rastrigin, 2), 0.6, atol=0.01)
+    assert 1000 <= asked < 1200
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_the_polish_pins_down_a_peak_that_lies_askew(d: int) -> None:
+    tilt = np.eye(d) + 0.9 * np.eye(d, k=1)
+
+    def ridge(points: np.ndarray) -> np.ndarray:
+        return np.exp(-((((points - 0.413) @ tilt) ** 2) * 10.0 ** np.arange(d)[::-1]).sum(axis=1))
+
+    found = polish(ridge, np.array([[0.0, 1.0]] * d), np.full(d, 0.42))
+    np.testing.assert_allclose(found, 0.413, atol=1e-5)
 
 
 def test_a_start_better_than_all_that_direct_finds_is_kept() -> None:

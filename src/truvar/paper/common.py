@@ -34,6 +34,7 @@ class Setting:
     folder: Path
     replicates: int | None = None  # None: the paper's number, or a few where it has to be quick
     quick: bool = False
+    scale: float = 1.0  # of every budget
     jobs: int = 1
     executor: Any = None  # a cluster in the place of processes
     data: Path | None = None  # a table of one's own in the place of the built-in one
@@ -42,6 +43,10 @@ class Setting:
     def count(self, full: int, quick: int) -> int:
         """The number of replicates."""
         return self.replicates or (quick if self.quick else full)
+
+    def budget(self, full: float, quick: float | None = None) -> float:
+        """What a run may spend: so much or, where it has to be quick, less."""
+        return round(self.scale * (quick if self.quick and quick is not None else full))
 
 
 @dataclass(frozen=True)

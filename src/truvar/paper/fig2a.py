@@ -14,9 +14,10 @@ RUNS, STEPS = 100, 120
 POLICIES = {"truvar": "truvar", "gchk": "gchk", "straddle": "straddle", "variance": "variance", "sur": "sur"}
 
 
-def unit_cost(field: Section, setting: Setting, steps: int = STEPS) -> Outcome:
+def unit_cost(field: Section, setting: Setting, most: float = STEPS) -> Outcome:
     """Every policy on the field, each measurement at cost 1, without noise."""
-    experiment = Experiment(f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, float(steps))
+    steps = setting.budget(most)
+    experiment = Experiment(f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, steps)
     result = experiment.run(setting, setting.count(RUNS, 10))
     frame = curves(result, np.arange(1.0, steps + 1))
     figure = sheet(11, 4.3)

@@ -23,8 +23,9 @@ ROUTES = ("gchk", "truvar", "gchk/cost")
 ROUTE_F1 = 0.9  # the maps show each route up to here
 
 
-def travel_cost(field: Section, setting: Setting, budget: float = BUDGET) -> Outcome:
+def travel_cost(field: Section, setting: Setting, most: float = BUDGET) -> Outcome:
     """Every policy on the field, at the paper's cost, without noise."""
+    budget = setting.budget(most)
     experiment = Experiment(f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget)
     result = experiment.run(setting, setting.count(RUNS, 10))
     frame = curves(result, np.arange(20.0, budget + 1, 20.0))

@@ -49,17 +49,17 @@ def problem() -> Problem:
 
 def run(setting: Setting) -> Backtest:
     """The runs of Figures 2 (c) and 4."""
-    experiment = Experiment("three noise levels", problem(), draw()[1], POLICIES, BUDGET, noisy=True)
+    experiment = Experiment("three noise levels", problem(), draw()[1], POLICIES, setting.budget(BUDGET), noisy=True)
     return experiment.run(setting, setting.count(RUNS, 5))
 
 
 def make(setting: Setting) -> Outcome:
     result = run(setting)
-    frame = curves(result, np.arange(15.0, BUDGET + 1, 5.0))
+    frame = curves(result, np.arange(15.0, result.budget + 1, 5.0))
     picture = plot_curves(frame, "mean", "three noise levels to choose from", xlabel="cost spent", ylabel="F1")
     facts = {
         "runs": int(result.curves["replicate"].nunique()),
-        "budget": BUDGET,
+        "budget": result.budget,
         "threshold": THRESHOLD,
         "share_above": float((draw()[1] >= THRESHOLD).mean()),
         "variances": VARIANCES,

@@ -75,9 +75,13 @@ def maximum(f: Any) -> float:
 
 def run(setting: Setting) -> Backtest:
     """The runs of Figures 3 (a) and (b)."""
-    steps = 40 if setting.quick else STEPS
     experiment = Experiment(
-        "synthetic BO", problem_from_dict(SPEC), RandomFunctions(), POLICIES, float(steps), noisy=True
+        "synthetic BO",
+        problem_from_dict(SPEC),
+        RandomFunctions(),
+        POLICIES,
+        setting.budget(STEPS, quick=40),
+        noisy=True,
     )
     return experiment.run(setting, setting.count(FUNCTIONS, 3))
 

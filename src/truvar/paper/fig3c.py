@@ -49,7 +49,7 @@ def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
 
 def make(setting: Setting) -> Outcome:
     name, domain, errors = table(setting.data)
-    steps = 40 if setting.quick else STEPS
+    steps = int(setting.budget(STEPS, quick=40))
     spec = {
         "goal": {"minimize": True, "monotone": False},
         "model": {"kernel": "matern52", "refit_every": 3},
@@ -62,7 +62,7 @@ def make(setting: Setting) -> Outcome:
     frame = curves(result, np.arange(1.0, steps + 1))
     for column in ("mean", "low", "high", "median", "trimmed_mean"):
         frame[column] += best
-    at = [t for t in (10, 20, 30, 40, 50, 60, 70) if t <= steps]
+    at = [t for t in (10, 20, 30, 40, 50, 60, 70) if t <= steps] or [steps]
     summary = pd.DataFrame(index=pd.Index(result.policies, name="policy"))
     for column, label in (("mean", "error"), ("sd", "sd")):
         wide = frame.pivot(index="policy", columns="spent", values=column)
