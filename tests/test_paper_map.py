@@ -102,7 +102,18 @@ THEORY = (
     ("eq:greedy_bound", "eq. (25) greedy gain per cost"),
     ("eq:simplified", "eq. (37) simplified corollary"),
 )
-ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *RIVALS, *COMPUTATION, *THEORY)
+EXPERIMENTS = (
+    ("fig:toy", "fig. 1 illustration"),
+    ("fig:lake_time", "fig. 2 (a) lake, unit cost"),
+    ("fig:lake_cost", "fig. 2 (b) lake, varying cost, with (d)-(f)"),
+    ("fig:choose_noise", "fig. 2 (c) three noise levels"),
+    ("fig:median_bo", "fig. 3 (a) synthetic functions, median"),
+    ("fig:mean_bo", "fig. 3 (b) synthetic functions, outlier-adjusted mean"),
+    ("fig:svm", "fig. 3 (c) SVM on grid"),
+    ("fig:noise_hist", "fig. 4 cost spent on each noise level"),
+    ("fig:gtmax", "fig. 5 illustration of the excess variance"),
+)
+ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *RIVALS, *COMPUTATION, *EXPERIMENTS, *THEORY)
 
 
 RULE = re.compile(r"\|[\s:|]*-[\s:|-]*\|")  # the line under the head of a table
