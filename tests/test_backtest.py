@@ -93,6 +93,18 @@ def test_no_run_spends_more_than_the_budget(folder: Path) -> None:
     assert (result.curves.groupby(["policy", "replicate"])["spent"].max() > 15 - 4).all()  # no step costs more than 3
 
 
+def test_runs_that_are_good_enough_end_and_are_otherwise_the_same(folder: Path) -> None:
+    problem = problem_from_dict(SPEC, folder)
+    whole = numbers(backtest(problem, "height", POLICIES, replicates=2, budget=40))
+    ended = numbers(backtest(problem, "height", POLICIES, replicates=2, budget=40, until=0.8))
+    assert len(ended) < len(whole)
+    for run, curve in whole.groupby(["policy", "replicate"]):
+        part = ended[(ended["policy"] == run[0]) & (ended["replicate"] == run[1])]
+        assert (part["score"].iloc[:-1] < 0.8).all()
+        assert part["score"].iloc[-1] >= 0.8 or len(part) == len(curve)
+        pd.testing.assert_frame_equal(part.reset_index(drop=True), curve.iloc[: len(part)].reset_index(drop=True))
+
+
 def test_the_score_of_a_level_set_is_the_f1_of_the_posterior_mean(folder: Path) -> None:
     problem = problem_from_dict(SPEC, folder)
     truth, study = problem.domain.column("height"), problem.study()

@@ -68,8 +68,10 @@ class Replay:
         return float(truth.optimum * study.goal.sign - (study.goal.sign * truth.f(places)).max())
 
 
-def replay(study: Study, table: Replay, budget: float, name: str, replicate: int) -> pd.DataFrame:
-    """The curve of one study that known values answer, to the budget."""
+def replay(
+    study: Study, table: Replay, budget: float, name: str, replicate: int, until: float | None = None
+) -> pd.DataFrame:
+    """The curve of one study that known values answer, to the budget or until the score is good enough."""
     rows: list[tuple[Any, ...]] = []
     levels: list[int] = []
     while True:
@@ -83,9 +85,12 @@ def replay(study: Study, table: Replay, budget: float, name: str, replicate: int
             break
         study.tell(suggestion, table.measure(suggestion, study.steps))
         place = suggestion.point.values()
-        rows.append((name, replicate, study.steps, study.spent, table.score(study), seconds, *place))
+        score = table.score(study)
+        rows.append((name, replicate, study.steps, study.spent, score, seconds, *place))
         if suggestion.level is not None:
             levels.append(suggestion.level)
+        if until is not None and (score >= until if study.goal.level_set else score <= until):
+            break
     names = [f"{column}_" if column in (*CURVES, "level") else column for column in study.domain.columns]
     frame = pd.DataFrame(rows, columns=[*CURVES, *names])
     return frame.assign(level=levels) if levels else frame

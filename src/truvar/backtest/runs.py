@@ -42,6 +42,7 @@ def backtest(
     seed: int = 0,
     noisy: bool | None = None,
     judged: Judged = "reported",
+    until: float | None = None,
     jobs: int = 1,
     executor: Any = None,
     folder: str | Path | None = None,
@@ -54,6 +55,7 @@ def backtest(
     policies  rules or names (a name with "/cost" behind it divides its score by the cost), or both by their own names
     noisy     whether noise is added to the true values; None: where the problem says how much there is
     judged    regret is that of the point "reported" (of the best mean), or of the best one "measured"
+    until     a run ends once its score is that good, within the budget
     jobs      processes that share the work; or any `executor` does, a Dask client too
     folder    where every finished run is kept: a backtest that was interrupted continues where it stopped
     progress  is called with the number of runs done and of all
@@ -73,7 +75,7 @@ def backtest(
         rule.places(study.scene(), study.candidates())  # a rule that does not suit the problem is refused now
     noise = is_noisy(problem) if noisy is None else noisy
     runs = [
-        _Run(problem, name, rule, values, float(spend), (seed, r), noise, judged)
+        _Run(problem, name, rule, values, float(spend), (seed, r), noise, judged, until)
         for r in range(replicates)
         for name, rule in rules.items()
     ]
@@ -103,6 +105,7 @@ class _Run:
     seed: tuple[int, int]
     noisy: bool
     judged: Judged
+    until: float | None
 
     def __call__(self) -> pd.DataFrame:
         start = int(np.random.default_rng(self.seed).integers(len(self.problem.domain)))
@@ -111,7 +114,7 @@ class _Run:
         truth = self.truth(self.seed[1]) if callable(self.truth) else self.truth
         with blas_in_one_thread():  # the processes share the work; and one thread sums in one order
             answers = Replay(truth, self.noisy, self.seed, self.judged)
-            return replay(study, answers, self.budget, self.name, self.seed[1])
+            return replay(study, answers, self.budget, self.name, self.seed[1], self.until)
 
     @property
     def key(self) -> str:
@@ -119,6 +122,7 @@ class _Run:
         from importlib.metadata import version
 
         facts = [self.problem.to_dict(), self.name, repr(self.rule), self.budget, self.seed, self.noisy, self.judged]
+        facts += [] if self.until is None else [self.until]
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
         study = self.problem.study()
         table = study.candidates()

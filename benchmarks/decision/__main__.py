@@ -1,0 +1,108 @@
+"""python -m benchmarks.decision [--half tuning] [--only NAME] [--policies A,B] [--starts 20] [--quick] [--json FILE]"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+
+from benchmarks.decision.problems import Case, cases
+from benchmarks.decision.rules import rivals
+from benchmarks.decision.runs import Outcome, run
+from benchmarks.decision.score import Ratio, bootstrapped, costs
+from benchmarks.measure import one_thread
+from truvar.errors import TruvarError
+from truvar.policies import Policy, policy_named
+
+SIDE, QUICK_SIDE = 50, 12
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.decision", description="What rules spend to reach a goal."
+    )
+    parser.add_argument("--half", choices=["tuning", "held-out", "both"], default="tuning", help="which problems")
+    parser.add_argument("--only", action="append", help="this problem only; may be given several times")
+    parser.add_argument("--policies", help="rules by name, with commas between; default: the rivals of each problem")
+    parser.add_argument("--starts", type=int, default=20, help="runs of every rule on every problem")
+    parser.add_argument("--side", type=int, help=f"points along an axis of a grid; default {SIDE}")
+    parser.add_argument("--quick", action="store_true", help="tiny: does it run? The numbers mean nothing")
+    parser.add_argument("--folder", type=Path, help="finished runs are kept there, and not made again")
+    parser.add_argument("--json", type=Path, help="where the numbers go")
+    given = parser.parse_args(arguments)
+    starts, side = (2, QUICK_SIDE) if given.quick else (given.starts, given.side or SIDE)
+    chosen = [case for case in cases() if given.half in (case.half, "both")]
+    if given.only:
+        known = {case.name: case for case in cases()}
+        unknown = [name for name in given.only if name not in known]
+        if unknown:
+            parser.error(f"there is no problem {unknown[0]!r}; there are {', '.join(known)}")
+        chosen = [known[name] for name in given.only]
+    outcomes: list[Outcome] = []
+    with one_thread():
+        for case in chosen:
+            outcome = run(case, rules(case, given.policies), starts, side, given.folder)
+            outcomes.append(outcome)
+            print(f"\n{case.name} ({case.half}, {starts} starts)\n{costs(outcome).to_string()}", flush=True)
+    overall = compared(chosen, outcomes)
+    print("\nGeometric mean over problems and targets of the cost over that of the best other rule, 95 % interval:")
+    for name, value in overall.items():
+        print(f"  {name:20} {value}")
+    if given.json:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(record(outcomes, overall), indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def rules(case: Case, names: str | None) -> dict[str, Policy]:
+    """The rules to run on a problem: its rivals, or those of the given names that suit it."""
+    known = rivals(case)
+    if names is None:
+        return known
+    found: dict[str, Policy] = {}
+    for name in names.split(","):
+        if name in known:
+            found[name] = known[name]
+            continue
+        rule = policy_named(name)
+        try:
+            study = case.make(QUICK_SIDE)[0].study(policy=rule)
+            rule.places(study.scene(), study.candidates())
+        except TruvarError:
+            continue  # not for this kind of problem
+        found[name] = rule
+    return found
+
+
+def compared(chosen: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, Ratio]:
+    """Every rule that ran on all of the problems of its kind, against the best other rule of each of them."""
+    found: dict[str, Ratio] = {}
+    names = dict.fromkeys(name for outcome in outcomes for name in outcome.seconds.index)
+    for name in names:
+        ran = [outcome for outcome in outcomes if name in outcome.seconds.index and len(outcome.seconds) > 1]
+        if ran:
+            others = [[rival for rival in outcome.seconds.index if rival != name] for outcome in ran]
+            found[f"{name} on {len(ran)}"] = bootstrapped(ran, name, others)
+    return found
+
+
+def record(outcomes: Sequence[Outcome], overall: dict[str, Ratio]) -> dict[str, object]:
+    """What was found, for JSON: null where a run never got there."""
+    tables = {
+        outcome.name: {
+            "budget": outcome.budget,
+            "costs": {
+                f"{target:g}": {name: [None if cost == inf else cost for cost in table[name]] for name in table}
+                for target, table in outcome.costs.items()
+            },
+        }
+        for outcome in outcomes
+    }
+    return {"problems": tables, "overall": {name: [r.value, r.low, r.high] for name, r in overall.items()}}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

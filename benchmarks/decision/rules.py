@@ -1,0 +1,45 @@
+"""The rivals: every rule of the paper and its kin that suits the problem, per cost where that is sound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import truvar as tv
+from benchmarks.decision.problems import Case
+from truvar.actions import Candidates
+from truvar.domain import Array
+from truvar.policies import Policy, Scene, policy_named
+
+
+@dataclass(frozen=True)
+class StraddlePerCost(tv.Straddle):
+    """Straddle per unit cost, where it is positive: what is not ambiguous is worth nothing."""
+
+    per_cost: bool = True
+    signed = False
+
+    def __post_init__(self) -> None:
+        pass
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        return np.maximum(super().score(scene, candidates), 1e-9 * scene.posterior.scale)  # never nothing: it goes on
+
+
+def rivals(case: Case) -> dict[str, Policy]:
+    """The rules to beat on this problem, by name."""
+    if case.level_set and case.levels:
+        chosen = {f"gchk level {k}": tv.GCHK(level=k) for k in range(3)}
+        straddles = {f"straddle level {k}": tv.Straddle(level=k) for k in range(3)}
+        return {"truvar": tv.TruVaR(), **chosen, **straddles, "sur/cost": tv.SUR(per_cost=True)}
+    if case.level_set:
+        names = ["truvar", "gchk", "straddle", "sur", "variance"]
+        if case.dear:
+            names += ["gchk/cost", "sur/cost", "variance/cost"]
+    else:
+        names = ["truvar", "ei", "pi", "ucb", "es", "pes", "mrs", "mes"]
+        if case.dear:
+            names += ["ei/cost", "pi/cost", "es/cost", "pes/cost", "mrs/cost", "mes/cost"]
+    found = {name: policy_named(name) for name in names}
+    return {**found, "straddle/cost": StraddlePerCost()} if case.level_set and case.dear else found
