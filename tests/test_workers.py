@@ -109,7 +109,7 @@ def truvar(arguments: list[str], said: Path) -> None:
         sys.exit(main(arguments))
 
 
-@pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.slow  # tests/test_crew_run.py has a shorter one
 def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undisturbed(
     url: str, tmp_path: Path
 ) -> None:
