@@ -15,6 +15,7 @@ from truvar.problem import KEYS
 NOT_RUN = [
     ("README.md", "forty surveys, some minutes"),
     ("docs/cluster.md", "it needs a cluster; tests/test_sharded.py starts one"),
+    ("docs/reproduction.md", "minutes to hours; tests/test_reproduce.py has small ones"),
     ("docs/service.md", "tests/test_service_docs.py runs it, against a server with tokens"),
     ("docs/service.md", "an address of nobody"),
     ("docs/theory.md", "it simulates twenty surveys, which takes a minute"),
