@@ -144,7 +144,7 @@ def test_the_same_value_told_again_changes_nothing_and_another_is_refused() -> N
         assert study.tell(suggestion.id, 0.5, cost=suggestion.cost) == suggestion.id
     assert len(study.measurements) == 1
     assert study.events["kind"].tolist() == ["created", "asked", "told"]
-    with pytest.raises(tv.TruvarError, match=r"told already, with 0.5, but 0.6 came; .* study.correct\(1, 0.6\)"):
+    with pytest.raises(tv.TruvarError, match=r"told already, with 0.5, but 0.6 came; .* correct\(1, 0.6\)"):
         study.tell(suggestion, 0.6)
     study.correct(suggestion, 0.6)
     study.tell(suggestion, 0.6)
