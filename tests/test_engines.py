@@ -191,7 +191,9 @@ def test_on_an_adversarial_domain_the_true_best_is_never_pruned(noise: float, re
             assert scores.max() <= 1e-12
             break
         if study.epoch.tau > 1e-9:
-            assert suggestion.score >= scores.max() * (1 - 1e-9) - 1e-13
+            # The table's own figure for the choice: two points 1e-8 apart are one to 1e-16 of their variance, so that a
+            # gain there, summed in another order, differs by more than the choice may.
+            assert scores[suggestion.index] >= scores.max() * (1 - 1e-9) - 1e-13
         lazy = study.scene().engine
         assert isinstance(lazy, Lazy)
         pruned += lazy.rescored < len(study.domain) / 2
