@@ -40,6 +40,7 @@ ROWS = {
     "cluster-busy",
     *("cluster-step-one", "cluster-step-sharded"),
     *("cluster-memory-one", "cluster-memory-client", "cluster-memory-worker"),
+    *(f"service-{row}" for row in ("rate", "p99", "p99-tell", "p99-look", "lost", "doubled")),
 }
 
 

@@ -94,6 +94,8 @@ def test_a_pool_whose_process_died_is_replaced_and_no_measurement_is_lost(
     with pool() as workers:
         f = dies_once if pool is process_pool else dying_once(os.environ["TRUVAR_TEST_FLAG"])
         result = study.run(f, steps=8, executor=workers)
+    if pool is loky_pool:
+        loky_pool().shutdown()  # the one in its place is shared: joblib would find it, and it is not of joblib's kind
     assert result.steps == 8
     assert sorted(study.measurements["id"]) == list(range(1, 9))
     assert study.pending == []
@@ -250,7 +252,8 @@ def test_what_is_measured_when_a_run_is_interrupted_is_told() -> None:
 
 
 INTERRUPTED = """
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have had it ignored
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np, truvar as tv
 from sklearn.gaussian_process.kernels import RBF
