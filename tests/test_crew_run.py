@@ -217,7 +217,8 @@ def test_a_whole_campaign_in_a_terminal(folder: Path) -> None:
 
 
 def test_without_colour_and_in_plain_letters_where_asked(folder: Path) -> None:
-    sent = in_terminal("truvar new sine.toml; truvar status", NO_COLOR="1", PYTHONIOENCODING="ascii")
+    assert main(["new", "sine.toml"]) == 0
+    sent = in_terminal("truvar status", NO_COLOR="1", PYTHONIOENCODING="ascii")
     assert "\x1b" not in sent
     assert sent.isascii()
     assert "# above 0.5 (H): 0" in sent
