@@ -73,10 +73,12 @@ class TruVaR:
         """The numerator of eq. (3), on the scale k(x, x) = 1. (c, K)
 
         An engine rounds according to the way it took, say over suggestions that were withdrawn; so what could be chosen
-        is scored again by itself, from the factor alone: the choice is a function of what was told and is pending.
+        is scored again by itself, from the factor alone: the choice is a function of what was told and is pending. Not
+        where the engine may stop within a tolerance, and what it looked at depends on the way anyhow.
         """
         gains = self._gains(scene, candidates)
-        if scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
+        exact = getattr(scene.engine, "tolerance", 0.0) == 0
+        if exact and scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
             best = (gains / candidates.cost).max(axis=1)
             contenders = np.flatnonzero((best >= best.max() * (1 - TIE)) & (best > 0))[:CONTENDERS]
             for place in contenders:
