@@ -128,7 +128,7 @@ def run(points: int, workers: int, steps: int) -> Run:
 
 
 @contextmanager
-def a_cluster(workers: int, threads: int = 1) -> Iterator[Any]:
+def a_cluster(workers: int, threads: int = 1, direct: bool = True) -> Iterator[Any]:
     """A client of a scheduler and worker processes on loopback, as `dask worker` starts them."""
     import distributed
 
@@ -141,7 +141,7 @@ def a_cluster(workers: int, threads: int = 1) -> Iterator[Any]:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.kill)
-        client = stack.enter_context(connect(local.scheduler_address, direct=True))
+        client = stack.enter_context(connect(local.scheduler_address, direct=direct))
         client.wait_for_workers(workers, timeout=120)
         yield client
 

@@ -17,6 +17,16 @@ settings.register_profile("truvar", deadline=None, derandomize=IN_CI, print_blob
 settings.load_profile("truvar")
 
 
+@pytest.fixture
+def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matrix-free engine as on a large domain: on a small one it would score everything, as that is cheapest, and
+    look at no part of so few rows."""
+    monkeypatch.setattr("truvar.engines.lazy.DIRECT", float("inf"))
+    monkeypatch.setattr("truvar.engines.search.NEAR", (16, 64))
+    monkeypatch.setattr("truvar.engines.search.PAYS", float("inf"))
+    monkeypatch.setattr("truvar.engines.norms.CELL", 8)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of measured data sets, which are not part of the repository."""

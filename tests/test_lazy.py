@@ -41,13 +41,7 @@ CROWDED = beside(5, (1e-12, 1e-10, 1e-8, 1e-6))
 DOMAINS = {"grid": GRID, "cube": CUBE, "plane": SCATTER, "line": LINE, "five columns": FIVE, "neighbours": CROWDED}
 
 
-@pytest.fixture(autouse=True)
-def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a small domain it would score everything, as that is cheapest; and look at no part of so few rows."""
-    monkeypatch.setattr("truvar.engines.lazy.DIRECT", np.inf)
-    monkeypatch.setattr("truvar.engines.search.NEAR", (16, 64))
-    monkeypatch.setattr("truvar.engines.search.PAYS", np.inf)
-    monkeypatch.setattr("truvar.engines.norms.CELL", 8)
+pytestmark = pytest.mark.usefixtures("small_cells")
 
 
 def value(point: dict[str, float]) -> float:

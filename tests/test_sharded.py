@@ -65,13 +65,7 @@ MORE: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a small domain it would score everything, as that is cheapest; and look at no part of so few rows."""
-    monkeypatch.setattr("truvar.engines.lazy.DIRECT", np.inf)
-    monkeypatch.setattr("truvar.engines.search.NEAR", (16, 64))
-    monkeypatch.setattr("truvar.engines.search.PAYS", np.inf)
-    monkeypatch.setattr("truvar.engines.norms.CELL", 8)
+pytestmark = pytest.mark.usefixtures("small_cells")
 
 
 def value(point: dict[str, float], *_: Any) -> float:

@@ -12,11 +12,10 @@ import numpy as np
 from truvar.actions import Candidates, Index
 from truvar.confidence import RESOLUTION, Epoch, EpochStart, bounds, intersection
 from truvar.domain import Array
+from truvar.engines.rounding import EQUAL
 from truvar.policies.seam import Policy, Scene
 from truvar.posterior import Posterior
 from truvar.regions import Goal, Mask, Regions
-
-TIE = 1e-9  # scores this close, relatively, are equal: the lowest row is taken
 
 StartOfEpoch = Callable[[float, Mask], EpochStart]  # what is known now, given eta and the targets
 
@@ -67,7 +66,7 @@ def _highest(scene: Scene, policy: Policy, candidates: Candidates, places: Index
     highest = scores.max(initial=-np.inf)
     if not policy.signed and not highest > 0:
         return None
-    place, level = divmod(int(np.argmax(scores >= highest - TIE * abs(highest))), table.levels)
+    place, level = divmod(int(np.argmax(scores >= highest - EQUAL * abs(highest))), table.levels)
     return Choice(place if places is None else int(places[place]), level, float(gains[place, level]))
 
 

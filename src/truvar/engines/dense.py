@@ -20,13 +20,13 @@ from truvar._engine import compiled
 from truvar._engine.threads import run_tiles
 from truvar.actions import Index
 from truvar.domain import Array
+from truvar.engines.rounding import TIE
 from truvar.posterior import Posterior
 
 TILE = 2500  # columns at a time: their sums, u and d stay in the second-level cache
 BLOCK = 512  # rows brought up to date at a time
 UNBUILT = -1
 RESCORE = 64  # candidates scored exactly at a time, most promising first
-TIE = 2e-9  # below the best by more than this, relatively, is no contender
 ROUNDING = 1e-11  # covers that of a sum of n positive terms, n eps, to n = 40000
 
 

@@ -29,7 +29,7 @@ from truvar.domain import Array, Domain
 from truvar.engines.dense import over_targets
 from truvar.engines.norms import Cells, Norms, common_start
 from truvar.engines.products import Product, gamma, product_for
-from truvar.engines.scoring import SUM_ROUNDING
+from truvar.engines.rounding import SUM_ROUNDING
 from truvar.engines.search import BUDGET, KERNEL, READ, Search, excess_outside, norm_bound
 from truvar.errors import TruvarError
 from truvar.kernels import Coregionalized, stationary_form

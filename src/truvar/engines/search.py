@@ -18,7 +18,7 @@ from truvar.actions import Index
 from truvar.domain import Array
 from truvar.engines.norms import Cells, Norms
 from truvar.engines.products import gamma
-from truvar.engines.scoring import SUM_ROUNDING, entry_error
+from truvar.engines.rounding import EQUAL, SUM_ROUNDING, TIE, entry_error
 
 if TYPE_CHECKING:
     from truvar.engines.lazy import Lazy
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 BUDGET = 24  # work for a choice, in candidates scored in full, before a tolerance is made use of
 LEAST = 5e3  # ... and at least so many operations per site
 LAST_RESORT = 1.2  # budgets, after which the best of those looked at is taken, whatever the certificate
-EQUAL = 1e-9  # gains this close, relatively, are one
-TIE = 2e-9  # below the best by more than this, relatively, is no contender
 TIES = 64  # candidates scored in full to find the first of equals, once none can be better
 FIRST, MOST = 16, 64  # candidates scored in full at a time
 NEAR = (512, 4096, 32768)  # rows near a candidate, look by look

@@ -121,14 +121,14 @@ class FoldSearch:
         """The pairs to evaluate next, as many as there are workers if it can be; none: the search is over."""
         if self.domain is None:
             return [(0, fold) for fold in range(self.folds) if not self.tried[0, fold]]
-        pairs = self._explore(workers)
+        pairs = self._explore(self.domain, workers)
         return pairs or self._complete(workers)
 
     def result(self) -> Result | None:
         """What is known of every configuration; None where there is but one."""
         if self.domain is None:
             return None
-        study = self._study(np.full(self.scores.shape, np.inf))
+        study = self._study(self.domain, np.full(self.scores.shape, np.inf))
         self.beta = study.epoch.beta
         return study.result()
 
@@ -144,13 +144,13 @@ class FoldSearch:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _explore(self, workers: int) -> list[Pair]:
+    def _explore(self, domain: Domain, workers: int) -> list[Pair]:
         """What the decision rule wants, up to the fits that are kept for the contenders."""
         pending = np.zeros_like(self.tried)
         begun = int((~np.isnan(self.scores)).any(axis=1).sum())
         allowance = self.left - (self.reserve if begun >= FIRST else 0)
         price = self._prices()
-        study = self._study(price)
+        study = self._study(domain, price)
         pairs: list[Pair] = []
         while len(pairs) < workers:
             open_ = np.where(self.failed, 0, (~self.tried & ~pending).sum(axis=1))
@@ -199,13 +199,12 @@ class FoldSearch:
             self._price = predicted_cost(self.domain.points[seen], taken, self.domain.points, self.seed)
         return np.full(self.scores.shape, np.inf)
 
-    def _study(self, price: Array) -> Study:
+    def _study(self, domain: Domain, price: Array) -> Study:
         """A study that was told the scores seen so far.
 
         Scores far below the median say that a configuration is bad, not how good the best is: they are drawn in, to
         twice as far below the median as the best is above it.
         """
-        assert self.domain is not None
         effects, variance = fold_effects(self.scores)
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
         values = np.nanmean(self.scores[rows] - effects, axis=1)
@@ -214,10 +213,10 @@ class FoldSearch:
             middle, best = float(np.median(values)), float(values.max())
             if best > middle:
                 values = np.maximum(values, middle - 2 * (best - middle))
-        model = self._fit(self.domain.points[rows], values, variance / count)
+        model = self._fit(domain.points[rows], values, variance / count)
         levels = NoiseLevels([variance / m for m in range(1, self.folds + 1)], np.arange(1.0, self.folds + 1).tolist())
         study = Study(
-            self.domain,
+            domain,
             Maximize(monotone=False),
             kernel=model.kernel,
             mean=model.mean,
@@ -226,7 +225,7 @@ class FoldSearch:
             seed=self.seed,
         )
         for row, value, folds in zip(rows, values, count, strict=True):
-            study.tell(self.domain.point(int(row)), float(value), level=int(folds) - 1)
+            study.tell(domain.point(int(row)), float(value), level=int(folds) - 1)
         return study
 
     def _fit(self, points: Array, values: Array, noise: Array) -> Model:

@@ -35,8 +35,7 @@ def _picture(table: pd.DataFrame) -> object:
     figure = sheet(11.5, 3.7)
     left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1, 1.15])
     domain, truth = fig2c.draw()
-    assert domain.axes is not None
-    x, y = domain.axes
+    x, y = domain.axes or ()  # a grid
     values = truth.reshape(len(x), len(y)).T
     image = left.pcolormesh(x, y, values, cmap=style.VALUES, shading="nearest", rasterized=True)
     left.contour(x, y, values, levels=[fig2c.THRESHOLD], colors="white", linewidths=1.5)

@@ -39,8 +39,8 @@ def draw_route(axes: Any, field: Section, route: pd.DataFrame, policy: str) -> N
 
 
 def _axes(field: Section) -> tuple[Any, Any]:
-    assert field.domain.axes is not None  # a section is a grid
-    return field.domain.axes[0], field.domain.axes[1]
+    along, down = field.domain.axes or ()  # a section is a grid
+    return along, down
 
 
 def _frame(axes: Any, field: Section, title: str) -> None:

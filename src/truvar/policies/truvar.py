@@ -20,14 +20,14 @@ from truvar.actions import Candidates, Index
 from truvar.confidence import Confidence, LogBeta, Schedule
 from truvar.cover import covariance_tiles, truncated_reduction
 from truvar.domain import Array
+from truvar.engines.rounding import EQUAL, TIE
 from truvar.errors import TruvarError
 from truvar.policies.seam import Scene, Top
 from truvar.regions import LevelSet
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
-TIE = 2e-9  # below the best by more than this, relatively, is no contender
-CONTENDERS = 64  # scored again: the first of them, as the first of equals is chosen
+CONTENDERS = 64  # scored again at most
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,9 @@ class TruVaR:
         gains = self._gains(scene, candidates)
         exact = getattr(scene.engine, "tolerance", 0.0) == 0
         if exact and scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
-            best = (gains / candidates.cost).max(axis=1)
-            contenders = np.flatnonzero((best >= best.max() * (1 - TIE)) & (best > 0))[:CONTENDERS]
-            for place in contenders:
-                gains[place] = self._gains(replace(scene, only_best=False), candidates.take(np.array([place])))
+            alone = replace(scene, only_best=False)
+            for place in _in_doubt((gains / candidates.cost).max(axis=1)):
+                gains[place] = self._gains(alone, candidates.take(np.array([place])))
         return gains
 
     def _gains(self, scene: Scene, candidates: Candidates) -> Array:
@@ -117,3 +116,15 @@ class TruVaR:
                     rule = fraction, scene.regions.potential[rows]
                     compiled.anticipated_bounds(*moves, *shared, nodes, weights, rule, out[tile])
         return np.asarray(np.maximum(before - after.T, 0.0))
+
+
+def _in_doubt(scores: Array) -> Index:
+    """The places whose rounding the choice depends on: the first of the equals and, if any place is about as far below
+    the best as equals can be, all that could be among them."""
+    best = scores.max(initial=0.0)
+    if not best > 0:
+        return np.empty(0, np.intp)
+    below = 1 - scores / best
+    if (np.abs(below - EQUAL) < EQUAL / 2).any():
+        return np.flatnonzero(below <= TIE)[:CONTENDERS]
+    return np.flatnonzero(below <= EQUAL)[:1]

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
@@ -92,7 +92,6 @@ async def _misunderstood(_: Request, error: Any) -> Response:
 
 
 async def _http(_: Request, error: Any) -> Response:
-    assert isinstance(error, HTTPException | StarletteHTTPException)
     return _error(error.status_code, str(error.detail))
 
 
