@@ -174,7 +174,7 @@ class Belief:
             upper=state.upper,
             epoch=state.epoch,
             best_y=best,
-            rng=np.random.default_rng([self.seed, asks]),
+            seed=(self.seed, asks),
             domain=self.domain,
             visited=self.posterior.points,
             known=self.fitted and (self.mean is not None or len(self.told) > 0),

@@ -48,6 +48,7 @@ class Columns:
         self._v = np.empty((16, len(sites)))
         self._held: dict[str, Array] = {}
         self._active: Index = np.empty(0, np.intp)
+        self._across: tuple[Array, Array] | None = None  # a point, and its covariance with the sites
 
     def read(self) -> Array:
         """All of it. (rows, m)"""
@@ -61,11 +62,10 @@ class Columns:
             grown[:t] = self._v
             self._v = grown
         if np.isfinite(root):
-            across = self.k(self.sites, point[None, :])[:, 0] - column @ self._v[:t]
-            np.divide(across, root, out=self._v[t])
+            np.divide(self._covariance(point, column), root, out=self._v[t])
         else:
             self._v[t] = 0.0
-        self.rows += 1
+        self.rows, self._across = t + 1, None
         return self.row(t)
 
     def replay(self, log: Sequence[Row]) -> None:
@@ -74,7 +74,15 @@ class Columns:
             self.append(*row)
 
     def truncate(self, rows: int) -> None:
-        self.rows = rows
+        self.rows, self._across = rows, None
+
+    def _covariance(self, point: Array, column: Array) -> Array:
+        """C_jx of every site j with a point x (d',), whose column is given. The last answer is kept: what was scored
+        last is measured next. (m,)"""
+        if self._across is None or not np.array_equal(self._across[0], point):
+            across = self.k(self.sites, point[None, :])[:, 0] - column @ self._v[: self.rows]
+            self._across = point.copy(), across
+        return self._across[1]
 
     def hold(self, role: str, values: Array) -> None:
         """Remembers numbers over the sites, or over the targets, until others come for the same role."""
@@ -112,6 +120,11 @@ class Columns:
     def sums(self, points: Array, columns: Array, predictive: Array, rows: Index | None = None) -> Array:
         """Over the targets here, or some of them, for points (c, d') with their columns (c, t) and d (c, K). (c, K)"""
         v, dense = self._v[: self.rows], False
+        if rows is None and len(points) == 1:
+            out, these = np.zeros(predictive.shape), self._active
+            covariance = self._covariance(points[0], columns[0])[these, None]
+            compiled.truncated_sums(covariance, self._held["excess"][these], predictive, out)
+            return out
         if rows is None:  # it may be quicker to sum over all: where e is zero there is nothing to add
             rows, dense = self._active, 2 * len(self._active) > self.targets
         count = self.targets if dense else len(rows)

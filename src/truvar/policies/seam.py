@@ -32,7 +32,7 @@ class Scene:
     upper: Array  # u_t
     epoch: Epoch
     best_y: float | None  # the best value told of the target so far, in the goal's sense
-    rng: np.random.Generator
+    seed: tuple[int, int]  # of what is drawn for this choice: the study's, and how many were asked for before
     domain: Domain
     visited: Array  # (rows, d'): where was measured, then where a measurement is pending
     known: bool = True  # whether `lower` and `upper` mean something yet: not before there is a mean and a kernel
@@ -49,6 +49,11 @@ class Scene:
         """Mean (n,), in the goal's sense (high is good), and standard deviation (n,), given what is pending too."""
         n = len(self.targets)
         return self.goal.sign * self.posterior.mean[:n], np.sqrt(self.posterior.pending_variance[:n])
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """What a rule draws from."""
+        return self.once("rng", lambda: np.random.default_rng(self.seed))
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The value of `compute`, computed at most once for this choice, however many tables are scored."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -59,7 +60,7 @@ class TruVaR:
             raise TruvarError(f"anticipate must be None, 'mean' or 'average', but it was {self.anticipate!r}")
         _ = self.confidence  # checks beta, eta, r and slack
 
-    @property
+    @cached_property
     def confidence(self) -> Confidence:
         return Confidence(LogBeta() if self.beta is None else self.beta, self.eta, self.r, self.slack)
 
@@ -124,7 +125,8 @@ def _in_doubt(scores: Array) -> Index:
     best = scores.max(initial=0.0)
     if not best > 0:
         return np.empty(0, np.intp)
-    below = 1 - scores / best
+    contenders = np.flatnonzero(scores >= best * (1 - TIE))
+    below = 1 - scores[contenders] / best
     if (np.abs(below - EQUAL) < EQUAL / 2).any():
-        return np.flatnonzero(below <= TIE)[:CONTENDERS]
-    return np.flatnonzero(below <= EQUAL)[:1]
+        return contenders[:CONTENDERS]
+    return contenders[below <= EQUAL][:1]
