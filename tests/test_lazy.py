@@ -269,11 +269,14 @@ def test_a_choice_is_exact_by_default_up_to_a_hundred_thousand_points() -> None:
         Lazy(small.posterior, GRID, tolerance=2.0)
 
 
-def test_the_engine_is_chosen_by_size_and_can_be_forced() -> None:
-    side = np.linspace(0, 1, 120)
-    large = tv.Domain.grid(x=side, y=side)
-    study = tv.Study(large, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3)
-    assert study.engine == "lazy"
+@pytest.mark.parametrize(("side", "regular", "name"), [(90, True, "dense"), (91, True, "lazy"), (91, False, "dense")])
+def test_the_engine_is_chosen_by_size_and_structure(side: int, regular: bool, name: str) -> None:
+    x = np.linspace(0, 1, side)
+    domain = tv.Domain.grid(x=x, y=x if regular else x**2)
+    assert tv.Study(domain, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3).engine == name
+
+
+def test_the_engine_can_be_forced() -> None:
     assert tv.Study(GRID, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3).engine == "dense"
     posterior = Posterior(RBF(0.1), GRID.points)
     assert isinstance(engine_for(posterior, GRID, "lazy"), Lazy)

@@ -21,6 +21,7 @@ from truvar._engine import compiled
 from truvar.actions import Candidates, Index
 from truvar.domain import Array
 from truvar.engines import Engine
+from truvar.engines.rounding import in_doubt
 from truvar.errors import TruvarError
 from truvar.posterior import EXACT, Posterior
 from truvar.regions import Mask
@@ -44,20 +45,24 @@ def truncated_reduction(
     posterior = engine.posterior
     e = excess(posterior.pending_variance[: len(targets)], tau)
     active = np.flatnonzero(targets & (e > 0))
+    e = e[active]
     d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
     if len(active) == 0:
         return np.zeros_like(d)
     if candidates.where is not None and len(d) < len(posterior.sites):
-        sums = engine.sums_at(active, e[active], candidates.where, d)
+        sums = engine.sums_at(active, e, candidates.where, d)
     elif candidates.where is None:
         sums = np.zeros_like(d)
         for tile, covariance in covariance_tiles(engine, active, candidates):
-            compiled.truncated_sums(covariance, e[active], d[tile], sums[tile])
+            compiled.truncated_sums(covariance, e, d[tile], sums[tile])
     elif only_best:
         worth = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0) / candidates.cost
-        sums = engine.best_sums(active, e[active], d, worth)
+        sums = engine.best_sums(active, e, d, worth)
+        if getattr(engine, "tolerance", 0.0) == 0:  # else what it has looked at depends on the way anyhow
+            for place in in_doubt((sums * worth).max(axis=1)):
+                sums[place] = engine.sums_at(active, e, np.array([place]), d[place : place + 1])[0]
     else:
-        sums = engine.sums(active, e[active], d)
+        sums = engine.sums(active, e, d)
     return np.divide(sums, d, out=np.zeros_like(sums), where=d > 0)  # d = 0: nothing is left to learn there
 
 

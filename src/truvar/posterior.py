@@ -70,6 +70,7 @@ class Posterior:
         self._ones = np.zeros(16)
         self._pull = np.zeros(m)
         self._hold = np.zeros(m)
+        self._mean: Array | None = None  # as it was last asked for
 
     # -- what is believed ------------------------------------------------------------------------------------------
 
@@ -80,8 +81,12 @@ class Posterior:
 
     @property
     def mean(self) -> Array:
-        """mu_t at every site, eq. (1)."""
-        return self._offset + self._pull + self._shift * (1 - self._hold) + self._task_offset(self.sites)
+        """mu_t at every site, eq. (1). Read-only."""
+        if self._mean is None:
+            mean = self._offset + self._pull + self._shift * (1 - self._hold) + self._task_offset(self.sites)
+            mean.setflags(write=False)
+            self._mean = mean
+        return self._mean
 
     def covariance(self, rows: Index, candidates: Candidates) -> Array:
         """Cov(rows, candidates) given all that was told and is pending: (rows, c)."""
@@ -151,7 +156,7 @@ class Posterior:
 
     def observe(self, y: float, task: int = 0) -> None:
         """The value of the first pending action."""
-        t = self.told
+        t, self._mean = self.told, None
         row, root = self._factor[t, :t], self._factor[t, t]
         u = self.factor.row(t)
         if self._prior_mean is None and t == 0:

@@ -9,10 +9,12 @@ from truvar.actions import Index
 from truvar.domain import Array, Domain
 from truvar.engines.dense import Dense
 from truvar.engines.lazy import Lazy
+from truvar.engines.products import convolves
 from truvar.errors import TruvarError
 from truvar.posterior import Posterior
 
 DENSE_BYTES = 1 << 30  # the largest matrix that is kept: 11,585 points
+GRID_BYTES = 1 << 29  # on a regular grid, where products are cheap: 8,192 points
 
 
 class Engine(Protocol):
@@ -48,9 +50,10 @@ ENGINES: dict[str, Callable[[Posterior, Domain], Engine]] = {
 
 
 def engine_for(posterior: Posterior, domain: Domain, engine: EngineLike = None) -> Engine:
-    """The engine that was asked for by name, or by what makes it; None: the one that suits the size of the domain."""
+    """The engine that was asked for by name, or by what makes it; None: the one that suits the domain."""
     if engine is None:
-        engine = "dense" if 8 * posterior.targets * len(posterior.sites) <= DENSE_BYTES else "lazy"
+        most = GRID_BYTES if convolves(posterior, domain) else DENSE_BYTES
+        engine = "dense" if 8 * posterior.targets * len(posterior.sites) <= most else "lazy"
     return check_engine(engine)(posterior, domain)
 
 

@@ -62,8 +62,7 @@ def product_for(posterior: Posterior, domain: Domain) -> Product:
     kernel, between = posterior.kernel, np.ones(1)
     if isinstance(kernel, Coregionalized):
         between = np.asarray(kernel.covariance, dtype=float)[:, 0]  # of every task with the target
-        kernel = kernel.kernel
-    form = stationary_form(kernel)
+    form = _form(posterior)
     if form is not None:
         if domain.axes is not None and _evenly_spaced(domain.axes):
             return Grid(form, domain.axes, between)
@@ -72,6 +71,17 @@ def product_for(posterior: Posterior, domain: Domain) -> Product:
         if ratio is not None:
             return Interpolated(form, points, ratio, between)
     return LowRank(posterior)
+
+
+def convolves(posterior: Posterior, domain: Domain) -> bool:
+    """Whether products are convolutions on a grid, the fastest kind."""
+    return domain.axes is not None and _evenly_spaced(domain.axes) and _form(posterior) is not None
+
+
+def _form(posterior: Posterior) -> Stationary | None:
+    """The kernel within a task, if it is stationary."""
+    kernel = posterior.kernel
+    return stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
 
 
 def gamma(terms: float) -> float:

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -21,14 +21,13 @@ from truvar.actions import Candidates, Index
 from truvar.confidence import Confidence, LogBeta, Schedule
 from truvar.cover import covariance_tiles, truncated_reduction
 from truvar.domain import Array
-from truvar.engines.rounding import EQUAL, TIE
+from truvar.engines.rounding import in_doubt
 from truvar.errors import TruvarError
 from truvar.policies.seam import Scene, Top
 from truvar.regions import LevelSet
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
-CONTENDERS = 64  # scored again at most
 
 
 @dataclass(frozen=True)
@@ -71,27 +70,17 @@ class TruVaR:
         return np.flatnonzero(allowed[candidates.where % len(allowed)])
 
     def score(self, scene: Scene, candidates: Candidates) -> Array:
-        """The numerator of eq. (3), on the scale k(x, x) = 1. (c, K)
-
-        An engine rounds according to the way it took, say over suggestions that were withdrawn; so what could be chosen
-        is scored again by itself, from the factor alone: the choice is a function of what was told and is pending. Not
-        where the engine may stop within a tolerance, and what it looked at depends on the way anyhow.
-        """
-        gains = self._gains(scene, candidates)
-        exact = getattr(scene.engine, "tolerance", 0.0) == 0
-        if exact and scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
-            alone = replace(scene, only_best=False)
-            for place in _in_doubt((gains / candidates.cost).max(axis=1)):
-                gains[place] = self._gains(alone, candidates.take(np.array([place])))
+        """The numerator of eq. (3), on the scale k(x, x) = 1. (c, K)"""
+        if self.anticipate is None:
+            variance = scene.posterior.scale**2
+            tau = scene.epoch.tau * variance
+            reduction = truncated_reduction(scene.engine, scene.targets, tau, candidates, scene.only_best)
+            return scene.epoch.beta / variance * reduction
+        gains = self._anticipating(scene, candidates)
+        if scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
+            for place in in_doubt((gains / candidates.cost).max(axis=1)):
+                gains[place] = self._anticipating(scene, candidates.take(np.array([place])))
         return gains
-
-    def _gains(self, scene: Scene, candidates: Candidates) -> Array:
-        if self.anticipate is not None:
-            return self._anticipating(scene, candidates)
-        variance = scene.posterior.scale**2
-        tau = scene.epoch.tau * variance
-        reduction = truncated_reduction(scene.engine, scene.targets, tau, candidates, scene.only_best)
-        return scene.epoch.beta / variance * reduction
 
     def _anticipating(self, scene: Scene, candidates: Candidates) -> Array:
         """Eq. (3) with M_{t-1|x} in its second sum: points that leave M take their whole term with them. (c, K)"""
@@ -117,16 +106,3 @@ class TruVaR:
                     rule = fraction, scene.regions.potential[rows]
                     compiled.anticipated_bounds(*moves, *shared, nodes, weights, rule, out[tile])
         return np.asarray(np.maximum(before - after.T, 0.0))
-
-
-def _in_doubt(scores: Array) -> Index:
-    """The places whose rounding the choice depends on: the first of the equals and, if any place is about as far below
-    the best as equals can be, all that could be among them."""
-    best = scores.max(initial=0.0)
-    if not best > 0:
-        return np.empty(0, np.intp)
-    contenders = np.flatnonzero(scores >= best * (1 - TIE))
-    below = 1 - scores[contenders] / best
-    if (np.abs(below - EQUAL) < EQUAL / 2).any():
-        return contenders[:CONTENDERS]
-    return contenders[below <= EQUAL][:1]
