@@ -38,27 +38,6 @@ MEASURE = """#!/bin/sh
 awk "BEGIN {print sin($1)}"
 """
 
-# Forked from a process that has everything loaded, so that twenty runs begin at once; each is a process of its own.
-KILLER = """
-import os, random, signal, sqlite3, sys, time
-from truvar.cli import main
-import truvar.integrations.program, truvar.report.status, truvar.store.database
-
-random.seed(7)
-told, running = [], 0
-for _ in range(20):
-    child = os.fork()
-    if child == 0:
-        os._exit(main(["run", "sine.db", "--command", "./measure {x}", "--quiet"]))
-    time.sleep(random.uniform(0.0, 0.6))
-    os.kill(child, signal.SIGKILL)
-    running += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    with sqlite3.connect("sine.db") as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        told.append(database.execute("SELECT count(*) FROM truvar_events WHERE kind = 'told'").fetchone()[0])
-print(running, *told)
-"""
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -68,23 +47,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("measure").write_text(MEASURE)
     Path("measure").chmod(0o755)
     return tmp_path
-
-
-def test_a_run_killed_at_twenty_moments_ends_as_an_undisturbed_one(folder: Path) -> None:
-    assert main(["new", "sine.toml"]) == 0
-    assert main(["new", "sine.toml", "--store", "calm.db"]) == 0
-    done = subprocess.run([sys.executable, "-c", KILLER], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    running, *told = map(int, done.stdout.splitlines()[-1].split())
-    assert running >= 5  # kills that found a run to kill
-    assert told == sorted(told)  # nothing that was told is ever gone
-    for store in ("sine.db", "calm.db"):
-        assert main(["run", store, "--command", "./measure {x}", "--quiet"]) == 0
-    killed, calm = (load(f"sqlite:///{store}", "sine") for store in ("sine.db", "calm.db"))
-    assert killed.steps == 40
-    assert killed.measurements.equals(calm.measurements)
-    assert killed.pending == calm.pending == []
-    assert killed.ask() == calm.ask()
 
 
 def test_a_problem_file_begins_its_store_and_a_second_run_goes_on(folder: Path, capsys) -> None:

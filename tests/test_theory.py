@@ -620,6 +620,21 @@ def test_a_plan_tells_the_cost_of_epsilon():
     assert plan(steps=3).cost[-1] == 6
 
 
+def test_a_plan_says_how_far_it_is_and_starts_no_threads_for_small_products():
+    from threadpoolctl import threadpool_info
+
+    threads: list[int] = []
+
+    def new(number: int) -> tv.Study:
+        threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.3), mean=0.0, noise=1e-3, seed=number)
+
+    done: list[tuple[int, int]] = []
+    simulate(new, 1.0, runs=2, steps=2, progress=lambda *count: done.append(count))
+    assert done == [(0, 2), (1, 2), (2, 2)]
+    assert set(threads) == {1}
+
+
 def test_a_plan_refuses_what_cannot_be_run():
     with pytest.raises(tv.TruvarError, match="does not pay for one measurement"):
         plan(budget=1.0)

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
-from sqlalchemy import text
 from tests.problems import assert_same
 
 import truvar as tv
-from truvar.store.database import Database
 
 # Processes that start from one that has the imports behind it; none of them shares a connection with the tests.
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -65,72 +63,101 @@ def test_eight_processes_of_fifty_rounds_lose_nothing_and_count_nothing_twice(ur
     assert_same(study, tv.Study.from_json(study.to_json()))
 
 
-def measure(point: dict[str, float]) -> float:
-    time.sleep(0.002)
-    return truth(point)
+def run_until_killed(url: str, steps: int, most: int, signs: Any) -> None:
+    """A run that measures so many places, and is in the middle of one more until it is killed. It gives a sign when it
+    begins, and at every measurement."""
+    left = most
 
+    def measure(point: dict[str, float]) -> float:
+        nonlocal left
+        signs.send("measuring")
+        if left == 0:
+            time.sleep(600)
+        left -= 1
+        return truth(point)
 
-def run(url: str, steps: int) -> None:
+    signs.send("begun")
     tv.load(url, "lake").run(measure, steps=steps, resume=True)
+
+
+def kill(worker: Any) -> None:
+    """Kills a process that is alive and at work."""
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.join(60)
+    assert worker.exitcode == -signal.SIGKILL  # it had not ended before, well or badly
 
 
 def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturbed(url: str) -> None:
     steps = 60
     tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
-    rng, told, kills = random.Random(11), 0, 0
+    rng, told = random.Random(11), 0
     for _ in range(20):
-        worker = PROCESSES.Process(target=run, args=(url, steps))
+        most = rng.randint(0, 4)
+        ours, theirs = PROCESSES.Pipe(duplex=False)
+        worker = PROCESSES.Process(target=run_until_killed, args=(url, steps, most, theirs))
         worker.start()
-        time.sleep(rng.uniform(0.0, 0.25))
-        if worker.is_alive() and worker.pid is not None:
-            os.kill(worker.pid, signal.SIGKILL)
-            kills += 1
-        worker.join(60)
+        signs = rng.randint(1, most + 2)
+        for _ in range(signs):
+            assert ours.poll(60)
+            ours.recv()
+        time.sleep(rng.uniform(0.0, 0.02))
+        kill(worker)
         study = tv.load(url, "lake")
-        assert study.steps >= told  # nothing is lost
+        assert told + max(signs - 2, 0) <= study.steps <= told + most  # nothing is lost
         assert len(study.pending) <= 1
         assert tv.studies(url)["steps"].tolist() == [study.steps]
         told = study.steps
-    assert kills == 20 or told == steps
-    assert kills >= 10
-    run(url, steps)
+    assert 0 < told < steps
+    tv.load(url, "lake").run(truth, steps=steps, resume=True)
     undisturbed = tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS)
     undisturbed.run(truth, steps=steps)
     assert_same(tv.load(url, "lake"), undisturbed)
 
 
-def truvar(arguments: list[str], said: Path) -> None:
+# Measures as many places as the file $MOST says, and is then in the middle of one more as long as that file is there.
+PROGRAM = r"""#!/bin/sh
+echo "$*" >> "$MOST.calls"
+[ ! -e "$MOST" ] || [ $(wc -l < "$MOST.calls") -le $(cat "$MOST") ] || while [ -e "$MOST" ]; do sleep 0.1; done
+awk "BEGIN {printf \"%.17g\", sin(6 * $1) * cos(3 * $2)}"
+"""
+
+
+def truvar(arguments: list[str], said: Path, most: Path) -> None:
     """The command line, in a process of its own."""
     from truvar.cli import main
 
+    os.environ["MOST"] = str(most)
     with said.open("a") as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
         sys.exit(main(arguments))
 
 
-@pytest.mark.slow  # tests/test_crew_run.py has a shorter one
 def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undisturbed(
     url: str, tmp_path: Path
 ) -> None:
-    steps, said, program = 50, tmp_path / "said", tmp_path / "measure.sh"
-    program.write_text("""echo "$1 $2" | awk '{printf "%.17g", sin(6 * $1) * cos(3 * $2)}'""")
-    command = ["--command", f"sh {program} {{x}} {{y}}", "--steps", str(steps), "--quiet"]
+    steps, said, program = 40, tmp_path / "said", tmp_path / "measure"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    command = ["run", url, "--name", "lake", "--command", f"{program} {{x}} {{y}}", "--steps", str(steps), "--quiet"]
     tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
     rng, told = random.Random(5), 0
-    for _ in range(20):
-        worker = PROCESSES.Process(target=truvar, args=(["run", url, "--name", "lake", *command], said))
+    for number in range(20):
+        most, allowed = tmp_path / f"most {number}", rng.randint(0, 2)
+        most.write_text(str(allowed))
+        worker = PROCESSES.Process(target=truvar, args=(command, said, most))
         worker.start()
-        wait_for_events(url, rng.randint(0, 5), worker)
-        time.sleep(rng.uniform(0.0, 0.03))
-        os.kill(worker.pid or 0, signal.SIGKILL)
-        worker.join(60)
+        calls = rng.randint(0, allowed + 1)
+        wait_for_calls(Path(f"{most}.calls"), calls, worker)
+        time.sleep(rng.uniform(0.0, 0.05))
+        kill(worker)
+        most.unlink()  # the program of the dead run ends, unheard
         study = tv.load(url, "lake")
-        assert study.steps >= told
+        assert told + max(calls - 1, 0) <= study.steps <= told + allowed
         assert len(study.pending) <= 1
         told = study.steps
-    assert 10 < told < steps
-    last = PROCESSES.Process(target=truvar, args=(["run", url, "--name", "lake", *command], said))
+    assert 0 < told < steps
+    last = PROCESSES.Process(target=truvar, args=(command, said, tmp_path / "no end"))
     last.start()
     last.join(300)
     assert last.exitcode == 0, said.read_text()
@@ -140,15 +167,10 @@ def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undi
     assert_same(study, undisturbed)
 
 
-def wait_for_events(url: str, count: int, worker: Any) -> None:
-    """Until so many more have happened, or there is nobody left to make them happen."""
-
-    def happened() -> int:
-        with Database(url).reading() as connection:
-            return int(connection.scalar(text("SELECT count(*) FROM truvar_events")) or 0)
-
-    before = happened()
-    while happened() < before + count and worker.is_alive():
+def wait_for_calls(calls: Path, count: int, worker: Any) -> None:
+    """Until the program was called so often."""
+    while count > 0 and not (calls.exists() and calls.read_text().count("\n") >= count):
+        assert worker.is_alive()
         time.sleep(0.01)
 
 

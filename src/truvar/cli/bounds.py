@@ -19,6 +19,7 @@ def _bounds_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--theorem", action="store_true", help="simulate with the theorem's beta, not the problem's own")
     sub.add_argument("--plot", metavar="FILE", type=Path, help="draw expected epsilon against cost")
     sub.add_argument("--json", action="store_true", help="print all of it as JSON")
+    sub.add_argument("--quiet", action="store_true", help="no progress display")
 
 
 def _bounds(arguments: argparse.Namespace) -> int:
@@ -29,6 +30,7 @@ def _bounds(arguments: argparse.Namespace) -> int:
     from truvar.policies import TruVaR
     from truvar.problem import load_problem
     from truvar.report.planner import SLACK, bounds_summary, bounds_text, plot_plan
+    from truvar.report.progress import Remaining
     from truvar.report.tables import to_json
     from truvar.theory import simulate
 
@@ -51,6 +53,7 @@ def _bounds(arguments: argparse.Namespace) -> int:
         plan = simulate(
             lambda number: problem.study(seed=number, **given),
             arguments.epsilon, runs=arguments.runs, budget=budget, steps=arguments.steps,
+            progress=None if arguments.quiet else Remaining("simulated runs"),
         )  # fmt: skip
     said = bounds_summary(study, arguments.epsilon, arguments.delta, plan)
     if arguments.plot and plan is not None:

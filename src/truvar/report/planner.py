@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from truvar._engine.threads import blas_in_one_thread
 from truvar.confidence import lemma_beta
 from truvar.report import style
 from truvar.report.style import INK
@@ -32,6 +33,7 @@ TIMES = (1, 10, 100, 1000)  # at which beta and gamma_T are told
 SLACK = 0.1  # where the problem has none: the theorem needs some
 
 
+@blas_in_one_thread()  # small products, one after another: threads would only wait for each other
 def bounds_summary(study: Study, epsilon: float, delta: float, plan: Plan | None = None) -> dict[str, Any]:
     """All that the theory says about reaching epsilon with probability 1 - delta, and the simulation beside it."""
     setting = study.setting()

@@ -30,6 +30,7 @@ from math import ceil, inf, log, log2, sqrt
 
 import numpy as np
 
+from truvar._engine.threads import blas_in_one_thread
 from truvar.confidence import lemma_beta
 from truvar.domain import Array
 from truvar.errors import TruvarError
@@ -71,6 +72,7 @@ class CostBound:
         return self.epochs[-1].total if self.epochs else 0.0
 
 
+@blas_in_one_thread()
 def theorem(
     setting: Setting, epsilon: float, delta: float, still_open: Callable[[float], Mask] | None = None
 ) -> CostBound:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from truvar._engine.threads import blas_in_one_thread
 from truvar.domain import Array
 from truvar.errors import Finished, TruvarError
 
@@ -82,6 +83,7 @@ class Plan:
         }
 
 
+@blas_in_one_thread()  # small products, one after another: threads would only wait for each other
 def simulate(
     new_study: Callable[[int], Simulated],
     epsilon: float,
@@ -90,15 +92,22 @@ def simulate(
     budget: float = inf,
     steps: int = 300,
     seed: int = 0,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Plan:
     """Runs `new_study(0)`, `new_study(1)`, ... on functions drawn from the prior, each to epsilon, the budget or a
-    number of steps."""
+    number of steps. `progress` is called with the number of runs done and of all."""
     if runs < 1 or steps < 1 or not budget > 0 or not epsilon > 0:
         raise TruvarError(
             "a simulation needs at least one run and one step, and a positive budget and epsilon, but it was "
             f"runs={runs}, steps={steps}, budget={budget}, epsilon={epsilon}"
         )
-    ended = [_run(new_study(k), epsilon, budget, steps, np.random.default_rng([seed, k])) for k in range(runs)]
+    ended = []
+    for k in range(runs):
+        if progress is not None:
+            progress(k, runs)
+        ended.append(_run(new_study(k), epsilon, budget, steps, np.random.default_rng([seed, k])))
+    if progress is not None:
+        progress(runs, runs)
     cost = np.linspace(0, max(float(spent[-1]) for spent, _, _ in ended), GRID + 1)[1:]
     paths = np.empty((runs, GRID))
     for path, (spent, widths, _) in zip(paths, ended, strict=True):

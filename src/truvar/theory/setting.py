@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +26,8 @@ from truvar.confidence import Confidence
 from truvar.domain import Array
 from truvar.errors import TruvarError
 from truvar.posterior import EXACT, Posterior
+
+KEPT = 10_000_000  # numbers of the prior covariance that a setting keeps, to look at the same columns again
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,15 @@ class Setting:
     def of(posterior: Posterior, candidates: Candidates, confidence: Confidence) -> Setting:
         """The setting of a study: its prior, its table of candidates before the first choice, its epochs."""
         variance = posterior.scale**2
+
+        @lru_cache(max(1, KEPT // len(posterior.sites)))
+        def column(x: int) -> Array:
+            found = posterior.prior_covariance(x) / variance
+            found.setflags(write=False)
+            return found
+
         return Setting(
-            column=lambda x: posterior.prior_covariance(x) / variance,
+            column=column,
             prior=np.asarray(posterior.kernel.diag(posterior.sites), dtype=float) / variance,
             noise=candidates.noise / variance,
             cost=candidates.cost,
