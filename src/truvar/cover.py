@@ -56,14 +56,21 @@ def truncated_reduction(
         for tile, covariance in covariance_tiles(engine, active, candidates):
             compiled.truncated_sums(covariance, e, d[tile], sums[tile])
     elif only_best:
-        worth = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0) / candidates.cost
+        worth = _over(1.0, d) / candidates.cost
         sums = engine.best_sums(active, e, d, worth)
         if getattr(engine, "tolerance", 0.0) == 0:  # else what it has looked at depends on the way anyhow
             for place in in_doubt((sums * worth).max(axis=1)):
                 sums[place] = engine.sums_at(active, e, np.array([place]), d[place : place + 1])[0]
     else:
         sums = engine.sums(active, e, d)
-    return np.divide(sums, d, out=np.zeros_like(sums), where=d > 0)  # d = 0: nothing is left to learn there
+    return _over(sums, d)
+
+
+def _over(value: Array | float, d: Array) -> Array:
+    """value / d; zero where d is: nothing is left to learn there."""
+    if d.min() > 0:
+        return np.asarray(value / d)
+    return np.divide(value, d, out=np.zeros_like(d), where=d > 0)
 
 
 def covariance_tiles(engine: Engine, rows: Index, candidates: Candidates) -> Iterator[tuple[slice, Array]]:

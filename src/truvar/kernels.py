@@ -111,8 +111,9 @@ class Stationary:
         if len(others) < len(points):  # symmetric, and the compiled loop is fastest along the longer side
             return self(others, points).T
         out = np.empty((len(points), len(others)))
-        scales = self.lengthscales
-        compiled.stationary(points / scales, others / scales, self.smoothness, self.variance, out)
+        near, far = np.ascontiguousarray(points, dtype=float), np.ascontiguousarray(others, dtype=float)
+        scales = np.full(far.shape[1], self.lengthscales)
+        compiled.stationary(near, far, scales, self.smoothness, self.variance, out)
         return out
 
 

@@ -98,10 +98,13 @@ def exponentials(z, work):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def stationary(points, others, smoothness, variance, out):  # type: ignore[no-untyped-def]
-    """k(points, others) of a stationary kernel, the points divided by the length-scales. Smoothness: 0 is RBF, 1, 3 and
-    5 are twice the nu of a Matern kernel. Fastest where the others are many."""
-    columns = np.ascontiguousarray(others.T)
+def stationary(points, others, scales, smoothness, variance, out):  # type: ignore[no-untyped-def]
+    """k(points, others) of a stationary kernel with these length-scales. Smoothness: 0 is RBF, 1, 3 and 5 are twice the
+    nu of a Matern kernel. Fastest where the others are many."""
+    columns = np.empty((others.shape[1], len(others)))
+    for k in range(others.shape[1]):
+        for j in range(len(others)):
+            columns[k, j] = others[j, k] / scales[k]
     square, work = np.empty(CHUNK), np.empty(CHUNK)
     for i in range(len(points)):
         for start in range(0, len(others), CHUNK):
@@ -109,7 +112,7 @@ def stationary(points, others, smoothness, variance, out):  # type: ignore[no-un
             r, value = square[: stop - start], out[i, start:stop]
             r[:] = 0.0
             for k in range(points.shape[1]):
-                x, y = points[i, k], columns[k, start:stop]
+                x, y = points[i, k] / scales[k], columns[k, start:stop]
                 for j in range(len(r)):
                     r[j] += (x - y[j]) * (x - y[j])
             if smoothness == 0:

@@ -33,10 +33,10 @@ def column_sums(matrix: Array, rows: Index, columns: Index, excess: Array, predi
     out[:] = np.minimum(matrix[np.ix_(rows, columns)] ** 2, np.outer(excess, predictive)).sum(axis=0)
 
 
-def stationary(points: Array, others: Array, smoothness: int, variance: float, out: Array) -> None:
-    """k(points, others) of a stationary kernel, the points divided by the length-scales. Smoothness: 0 is RBF, 1, 3 and
-    5 are twice the nu of a Matern kernel."""
-    square = ((points[:, None, :] - others[None, :, :]) ** 2).sum(axis=2)
+def stationary(points: Array, others: Array, scales: Array, smoothness: int, variance: float, out: Array) -> None:
+    """k(points, others) of a stationary kernel with these length-scales. Smoothness: 0 is RBF, 1, 3 and 5 are twice the
+    nu of a Matern kernel."""
+    square = ((points[:, None, :] / scales - others[None, :, :] / scales) ** 2).sum(axis=2)
     r = np.sqrt(max(smoothness, 1) * square)
     shape = {0: np.exp(-0.5 * square), 1: np.exp(-r), 3: (1 + r) * np.exp(-r), 5: (1 + r + r**2 / 3) * np.exp(-r)}
     out[:] = variance * shape[smoothness]
