@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format bench docs clean
+.PHONY: help run test test-slow lint format bench docs release-check clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.ready-run  ## map the algae bloom of a simulated lake; the report goes to build/lake
 	$(BIN)/truvar run examples/lake.toml --truth chlorophyll --report build/lake
@@ -37,6 +37,9 @@ bench: $(VENV)/.ready-bench  ## measure speed
 docs: $(VENV)/.ready-docs  ## build the documentation into site/
 	$(BIN)/python -m mkdocs build --strict
 
+release-check: $(VENV)/.ready-release  ## build wheel and sdist into dist/, and try the wheel in an empty environment
+	$(BIN)/python .ci/release_check.py
+
 clean:  ## remove what was built, but not .venv
 	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests $(wildcard examples benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -46,6 +49,7 @@ $(VENV)/.ready-run: EXTRAS := plot
 $(VENV)/.ready-dev: EXTRAS := test,lint
 $(VENV)/.ready-bench: EXTRAS := bench
 $(VENV)/.ready-docs: EXTRAS := docs,plot
+$(VENV)/.ready-release: EXTRAS := release
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"

@@ -32,7 +32,7 @@ from truvar.store import load, studies
 from truvar.study import Study
 from truvar.theory import Certificate
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "EI",

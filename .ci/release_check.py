@@ -1,0 +1,86 @@
+"""What a release must pass: `make release-check`.
+
+Wheel and sdist are built into `dist/` from a clean state, the sdist holds what git tracks and nothing else, the wheel
+holds the package and nothing else, and the wheel, installed in an empty environment with the light core alone, shows
+its help and runs the README's example.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DIST = ROOT / "dist"
+CORE = {"joblib", "llvmlite", "narwhals", "numba", "numpy", "pandas", "pip", "python-dateutil", "scikit-learn", "scipy"}
+CORE |= {"setuptools", "six", "threadpoolctl", "truvar", "tzdata"}  # what the five libraries of the core bring
+NOT_IN_SDIST = {".ci/run", ".ci/release_check.py"}
+
+
+def main() -> int:
+    shutil.rmtree(DIST, ignore_errors=True)
+    run(sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT))
+    (wheel,), (sdist,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
+    run(sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sdist))
+    check_contents(wheel, sdist)
+    with tempfile.TemporaryDirectory() as folder:
+        try_wheel(wheel, Path(folder))
+    print(f"{wheel.name} and {sdist.name} are fit to be released")
+    return 0
+
+
+def check_contents(wheel: Path, sdist: Path) -> None:
+    """Everything that git tracks, and nothing else."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = {name for name in listing.stdout.split("\0") if name}
+    with tarfile.open(sdist) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    same("the sdist", inside - {"PKG-INFO"}, tracked - NOT_IN_SDIST)
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+    package = {name.removeprefix("src/") for name in tracked if name.startswith("src/")}
+    same("the wheel", inside, package)
+
+
+def same(what: str, found: set[str], wanted: set[str]) -> None:
+    if found != wanted:
+        raise SystemExit(f"{what} lacks {sorted(wanted - found)} and has {sorted(found - wanted)} too many")
+
+
+def try_wheel(wheel: Path, folder: Path) -> None:
+    """The wheel by itself: installed, asked for help, run with the README's example, away from the repository."""
+    venv.create(folder / "venv", with_pip=True)
+    python, truvar = folder / "venv" / "bin" / "python", folder / "venv" / "bin" / "truvar"
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=folder)
+    names = re.findall(r"^([\w.-]+)==", run(python, "-m", "pip", "list", "--format=freeze", cwd=folder), flags=re.M)
+    extra = {name.lower() for name in names} - CORE
+    if extra:
+        raise SystemExit(f"the light core should be {sorted(CORE)}, but the wheel brought {sorted(extra)} too")
+    run(truvar, "--help", cwd=folder)
+    if wheel.name.split("-")[1] not in run(truvar, "--version", cwd=folder):
+        raise SystemExit("truvar --version is not the wheel's")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = re.search(r"^```python\n(.*?)^```$", readme, re.M | re.S)
+    if example is None:
+        raise SystemExit("README.md has no example")
+    print(run(python, "-c", example[1], cwd=folder), end="")
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> str:
+    """What the command prints; the check ends if it fails."""
+    print("+", *(str(word).split("\n", 1)[0] for word in command), flush=True)
+    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stdout + done.stderr)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
