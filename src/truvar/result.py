@@ -22,14 +22,14 @@ from truvar.theory import Certificate
 class Suggestion:
     """Where to measure next, how precisely, and why: `gain` is the numerator of eq. (3), `score` divides it by cost."""
 
-    id: int
+    id: int  # by which its value is told
     index: int | None  # of the point in the domain; None inside a box or between the points of a grid
-    point: dict[str, float]
+    point: dict[str, float]  # where, by the names of the domain's columns
     level: int | None  # index of the noise level, where there are levels
     task: str | None  # name of the task, where there are tasks
     noise: float  # variance
-    cost: float
-    gain: float
+    cost: float  # of this measurement, the way there included
+    gain: float  # what the rule expects of it
 
     @property
     def score(self) -> float:
@@ -57,18 +57,18 @@ class Result:
 
     domain: Domain
     goal: Goal
-    potential: Mask  # M
+    potential: Mask  # M: still open
     above: Mask  # H
     below: Mask  # L
-    mean: Array
-    sd: Array
-    lower: Array
+    mean: Array  # of the posterior
+    sd: Array  # its standard deviation
+    lower: Array  # confidence bounds
     upper: Array
-    best: Best
-    epsilon: float
-    certificate: Certificate
-    spent: float
-    steps: int
+    best: Best  # the point to report: index, point, mean, sd
+    epsilon: float  # how far from exact the answer can be, if the bounds hold
+    certificate: Certificate  # what is proven, in words; str() of it is the statement
+    spent: float  # the cost of what was told
+    steps: int  # the number of values told
     reason: str | None  # why it stopped or is finished, if it did
     measured: tuple[int, ...]  # indices of the points where the target was measured, in order
 
