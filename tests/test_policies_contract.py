@@ -116,6 +116,13 @@ def test_options_out_of_range_are_refused(make, message):
         make()
 
 
+def test_the_given_start_is_measured_at_the_level_that_the_rule_likes_best_there() -> None:
+    levels = tv.NoiseLevels(variance=[1e-6, 1e-3, 0.05], cost=[15.0, 10.0, 2.0])
+    at = study(tv.TruVaR(), tv.LevelSet(0.5), noise=levels, start=4)
+    table, gains = at.candidates(), at.gains().reshape(-1, 3)
+    assert at.ask().level == int(np.argmax(gains[4] / table.cost[4])) == 2
+
+
 # -- tasks -------------------------------------------------------------------------------------------------------------
 
 

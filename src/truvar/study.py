@@ -162,8 +162,10 @@ class Study:
         if start is None or ledger.trail:
             return self._belief.choose(self._last, list(ledger.pending.values()), ledger.next_id)
         table = self.candidates()
-        gains = self.policy.score(self._belief.scene(0), table.take(np.array([start])))[0]
-        level = int(np.argmax(np.isfinite(gains)))  # the first that the rule would use
+        here = table.take(np.array([start]))
+        gains = self.policy.score(self._belief.scene(0), here)[0]
+        scores = gains / here.cost[0] if self.policy.per_cost else gains
+        level = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))  # that the rule likes best there
         return table, loop.Choice(start, level, float(gains[level]))
 
     def candidates(self) -> Candidates:
