@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "truvar"
 # From the top down; docs/architecture.md says what each is for.
 LAYERS = (
     "errors",
+    "wording",
     "frames",
     "domain",
     "kernels",

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truvar.domain import Array, Domain, number
 from truvar.errors import TruvarError
+from truvar.wording import place
 
 Index = NDArray[np.intp]
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
@@ -249,9 +250,9 @@ class Actions:
             cost = self._base(points, index)
         costs = np.asarray(cost[:, None] + (0.0 if self.levels is None else np.asarray(self.levels.cost, dtype=float)))
         if (costs <= 0).any():  # measuring where one already is must cost something, too
-            place = int(np.argwhere(costs <= 0)[0][0])
+            free = points[int(np.argwhere(costs <= 0)[0][0])]
             raise TruvarError(
-                f"every measurement must cost more than 0, but {self.domain.named(points[place])} costs "
+                f"every measurement must cost more than 0, but {place(self.domain.named(free))} costs "
                 f"{costs.min():g}{'' if last is not None else ' (without travel)'}; give cost a positive base"
             )
         return costs

@@ -21,6 +21,7 @@ import numpy as np
 
 from truvar.domain import Array, number, whole_number
 from truvar.errors import TruvarError
+from truvar.wording import phrase
 
 RESOLUTION = 1e-12  # variances below this share of the prior's are zero to the arithmetic; eta stops there
 
@@ -119,8 +120,8 @@ class TheoremBeta:
     def __call__(self, start: EpochStart) -> float:
         if start.slack <= 0 or start.eta <= 0:
             raise TruvarError(
-                "the theorem needs slack > 0 and eta > 0: TruVaR(beta=TheoremBeta(0.1), slack=0.1), "
-                f"but slack was {start.slack:g} and eta {start.eta:g}"
+                f"the theorem needs slack > 0 and eta > 0, but slack was {start.slack:g} and eta {start.eta:g}; give "
+                + phrase("TruVaR(beta=TheoremBeta(0.1), slack=0.1)", problem="[policy] slack = 0.1")
             )
         cost = start.spent + start.dearest
         while True:  # increasing in cost and growing by its logarithm, so this ends

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truvar.errors import TruvarError
 from truvar.frames import from_geopandas, from_xarray, is_geographic_table
+from truvar.wording import phrase, place
 
 Array = NDArray[np.float64]
 
@@ -56,7 +57,8 @@ class Domain:
     def grid(cls, /, **axes: ArrayLike) -> Domain:
         """Every combination of the values of the named axes: `Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3])`."""
         if not axes:
-            raise TruvarError("a grid needs at least one axis, for example Domain.grid(x=np.linspace(0, 1, 50))")
+            example = phrase("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
+            raise TruvarError(f"a grid needs at least one axis, but there was none; give one: {example}")
         values = tuple(_axis(name, axis) for name, axis in axes.items())
         return cls(tuple(axes), mesh(values), _hull(values), axes=values)
 
@@ -83,8 +85,9 @@ class Domain:
         if duplicate is not None:
             first, second = duplicate
             raise TruvarError(
-                f"every row must be a different point, but rows {first} and {second} are both {domain.point(first)}; "
-                "drop one of them (repeated measurements are told one by one, the point stands here once)"
+                f"every row must be a different point, but rows {first} and {second} are both "
+                f"{place(domain.point(first))}; drop one of them (repeated measurements are told one by one, the "
+                "point stands here once)"
             )
         return domain
 
@@ -104,7 +107,8 @@ class Domain:
         """A continuous box: `Domain.box(x=(0, 1), y=(0, 1))`. Sums over it run over `representers` points:
         a grid in one and two dimensions, scrambled Sobol points above."""
         if not intervals:
-            raise TruvarError("a box needs at least one interval, for example Domain.box(x=(0, 1))")
+            example = phrase("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
+            raise TruvarError(f"a box needs at least one interval, but there was none; give one: {example}")
         representers = whole_number(representers, "the number of representers of a box", least=2)
         bounds = np.array([_interval(name, interval) for name, interval in intervals.items()])
         d = len(bounds)
@@ -150,7 +154,7 @@ class Domain:
         if unknown or missing:
             wrong = f"{unknown[0]!r} is none of them" if unknown else f"{missing[0]!r} is missing"
             raise TruvarError(
-                f"a point must have the columns {', '.join(self.columns)}, but {wrong} in {dict(point)}; "
+                f"a point must have the columns {', '.join(self.columns)}, but {wrong} in {place(point)}; "
                 "give every column by its name and nothing else"
             )
         x = np.empty(len(self.columns))
@@ -176,8 +180,8 @@ class Domain:
         if inside and (self.axes is not None or self.continuous):
             return None, x
         raise TruvarError(
-            f"{dict(point)} is not in the domain; the nearest point of it is {self.point(index)} (index {index}): "
-            "give that one if it is the one you mean"
+            f"{place(point)} is not in the domain; the nearest point of it is {place(self.point(index))} (index "
+            f"{index}): give that one if it is the one you mean"
         )
 
     def column(self, name: str) -> Array:
@@ -301,7 +305,7 @@ def _interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
         ) from None
     low, high = number(low, f"the low end of {name!r}"), number(high, f"the high end of {name!r}")
     if not low < high:
-        raise TruvarError(f"interval {name!r} must have low < high, but it was ({low}, {high}); swap them")
+        raise TruvarError(f"interval {name!r} must have low < high, but they were {low:g} and {high:g}; swap them")
     return low, high
 
 

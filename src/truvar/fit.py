@@ -22,6 +22,7 @@ from truvar._engine.threads import blas_in_one_thread
 from truvar.domain import Array, number_column, whole_number
 from truvar.errors import TruvarError
 from truvar.kernels import SMOOTHNESS, named_kernel
+from truvar.wording import phrase
 
 JITTER = 1e-10  # of the values' variance: the least noise that a kernel is learned with
 LENGTH_PRIOR = (np.log(0.3), 1.0)
@@ -188,18 +189,19 @@ def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None
         others = [name for name in frame.columns if name not in columns]
         if len(others) != 1:
             raise TruvarError(
-                f"fit must know the column of the values, but beside the coordinates there are {others}; give value=..."
+                "the column of the values must be known, but beside the coordinates there are "
+                f"{', '.join(map(str, others)) or 'none'}; give {phrase('value=...', problem='[model] value')}"
             )
         value = str(others[0])
     points = np.column_stack([number_column(frame, name) for name in columns])
     values = number_column(frame, value)
     if len(values) < 2:
-        raise TruvarError(f"fit needs at least 2 rows, but the table has {len(values)}; give it more")
+        raise TruvarError(f"a model is fitted to at least 2 rows, but the table has {len(values)}; give it more")
     whole = np.isfinite(points).all(axis=1) & np.isfinite(values)
     if not whole.all():
         row = int(np.argmin(whole))
         raise TruvarError(
-            f"fit needs finite numbers, but row {row} is {points[row].tolist()} with the value {values[row]}; "
-            "drop or mend that row"
+            f"a model is fitted to finite numbers, but row {row} is {points[row].tolist()} with the value "
+            f"{values[row]}; drop or mend that row"
         )
     return points, values

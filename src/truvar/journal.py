@@ -26,6 +26,7 @@ from typing import Any, Protocol
 
 from truvar.errors import TruvarError
 from truvar.spelling import read, spell, to_text
+from truvar.wording import phrase
 
 FORMAT = "truvar study 1"  # of a study as text
 
@@ -128,8 +129,9 @@ def from_json(text: str) -> tuple[str | None, list[Event]]:
         whole = json.loads(text)
         form, name, events = whole["format"], whole["name"], whole["events"]
     except (ValueError, KeyError, TypeError):
+        wrote = phrase("Study.to_json", shell="truvar export --json", http="the export")
         raise TruvarError(
-            f"a study as text must be what Study.to_json wrote, but it was {_short(text)}; check what you read"
+            f"a study as text must be what {wrote} wrote, but it was {_short(text)}; check what you read"
         ) from None
     if form != FORMAT:
         raise TruvarError(f"the study's format must be {FORMAT!r}, but it was {form!r}; update truvar")

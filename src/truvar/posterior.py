@@ -26,6 +26,7 @@ from truvar.domain import Array
 from truvar.errors import TruvarError
 from truvar.factor import Factor, local_factor
 from truvar.kernels import covariance_function, prior_scale
+from truvar.wording import phrase
 
 EXACT = 1e-14  # an action whose predictive variance is below this share of the prior's tells nothing new
 CONTRADICTION = 1e-4  # ... and a value further than this (in prior standard deviations) from the mean contradicts it
@@ -217,14 +218,16 @@ class Posterior:
         if abs(innovation) <= CONTRADICTION * self.scale:
             return
         known, came = f"{y - innovation:.10g}", f"{y:.10g}"
+        noise = phrase("noise=...", shell="--noise VARIANCE", http="noise")
         if (self._points[:row] == self._points[row]).all(axis=1).any():
             raise TruvarError(
                 f"with noise 0 the value here is already known to be {known}, but {came} came; if "
-                "measurements of one point can differ, give the noise variance (noise=...)"
+                f"measurements of one point can differ, give the noise variance ({noise})"
             )
+        rougher = phrase("Matern with nu=2.5", problem='[model] kernel = "matern52"')
         raise TruvarError(
             f"with noise 0 and so smooth a kernel the value here must be {known}, but {came} came; give the noise "
-            "variance (noise=...) or a rougher kernel, such as Matern with nu=2.5"
+            f"variance ({noise}) or a rougher kernel, such as {rougher}"
         )
 
     def _grow(self) -> None:

@@ -21,6 +21,7 @@ from truvar.domain import whole_number
 from truvar.errors import Finished, TruvarError
 from truvar.pool import Pool
 from truvar.result import Suggestion
+from truvar.wording import place
 
 if TYPE_CHECKING:
     from truvar.study import Study
@@ -217,7 +218,7 @@ class _Run:
             return
         self.failed += 1
         self.in_a_row += 1
-        what = f"the measurement at {suggestion.point} failed {_times(tries)} ({type(error).__name__}: {error})"
+        what = f"the measurement at {place(suggestion.point)} failed {_times(tries)} ({type(error).__name__}: {error})"
         if self.in_a_row >= max(IN_A_ROW, self.pool.workers):
             raise TruvarError(
                 f"{self.in_a_row} measurements in a row failed, the last: {what}; what was told before is kept: mend "

@@ -30,6 +30,7 @@ from truvar.policies import Policy, Scene, policy_named
 from truvar.regions import Goal
 from truvar.result import Result, Suggestion
 from truvar.theory import Setting
+from truvar.wording import phrase, place
 
 
 class Study:
@@ -211,9 +212,9 @@ class Study:
                 write("told", **self._ledger.details(told), y=value, **({} if key is None else {"key": str(key)}))
             elif (known[1], known[0].noise, known[0].cost) != (value, told.noise, told.cost):
                 raise TruvarError(
-                    f"suggestion {action.id} was told already, with {known[1]:g}, but {value:g} came; if the first was "
-                    f"wrong, correct it: correct({action.id}, {value:g}); a second measurement of the place is told by "
-                    "its point"
+                    f"suggestion {action.id} was told already, with {known[1]:.10g}, but {value:.10g} came; if the "
+                    f"first was wrong, correct it: {_correction(action.id, value)}; a second measurement of the place "
+                    f"is told by its point: {place(suggestion(self._ledger, known[0]).point)}"
                 )
         self._stopped = None
         return action.id
@@ -233,7 +234,7 @@ class Study:
         """Takes back a suggestion that will not be measured, or a measurement that was a mistake, by its id: all stands
         as if it had never been made."""
         if isinstance(what, Mapping):
-            raise TruvarError(f"withdraw takes a suggestion or its id, but a point came, {dict(what)}; give the id")
+            raise TruvarError(f"withdraw takes a suggestion or its id, but a point came, {place(what)}; give the id")
         with self._turn() as write:
             write("withdrawn", id=self._resolve(what, told=True).id)
 
@@ -266,8 +267,8 @@ class Study:
         id_: Any = what.id if isinstance(what, Suggestion) else what
         if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
             raise TruvarError(
-                f"a suggestion, its id or a point such as {self.domain.point(0)} must come, but it was {what!r}; "
-                "give one of them"
+                f"a suggestion, its id or a point such as {place(self.domain.point(0))} must come, but it was "
+                f"{what!r}; give one of them"
             )
         return int(id_)
 
@@ -283,9 +284,10 @@ class Study:
         if isinstance(what, Mapping):
             return self._unasked(what, level, task)
         if level is not None or task is not None:
+            came = f"{'a task' if level is None else 'a level'} came ({task if level is None else level})"
             raise TruvarError(
-                f"a suggestion has its own level and task, but level={level!r}, task={task!r} came; leave them out, or "
-                "tell the point if it was measured otherwise"
+                f"a suggestion has its own level and task, but {came}; leave it out, or tell the point if it was "
+                "measured otherwise"
             )
         id_, ledger = self._id(what), self._ledger
         found = ledger.pending.get(id_) or (ledger.expired.get(id_) if expired else None)
@@ -300,7 +302,8 @@ class Study:
         own = suggestion(self._ledger, found)
         if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
             raise TruvarError(
-                f"suggestion {id_} of this study is at {own.point}, but the one that came is at {what.point}: "
+                f"suggestion {id_} of this study is at {place(own.point)}, but the one that came is at "
+                f"{place(what.point)}: "
                 "it belongs to another study; tell it there"
             )
         return found
@@ -309,11 +312,13 @@ class Study:
         index, x = self.domain.locate(point)
         actions, t = self._belief.actions, self._belief.actions.task_index(task)
         if actions.levels is None and level is not None:
-            raise TruvarError(f"this study has no noise levels, but level={level!r} was given; leave it out")
+            raise TruvarError(f"this study has no noise levels, but level {level!r} was given; leave it out")
         count = 0 if actions.levels is None else len(actions.levels.variance)
         if count and (not isinstance(level, (int, np.integer)) or isinstance(level, bool) or not 0 <= level < count):
+            came = "none came" if level is None else f"it was {level!r}"
             raise TruvarError(
-                f"level must say which noise level was used, 0 to {count - 1}, but it was {level!r}; give its index"
+                f"of a point it must be said which noise level was used, 0 to {count - 1}, but {came}; give "
+                f"{phrase('level=...', shell='--level N', http='level')}"
             )
         if index is None:
             return self._action(actions.at(x[None, :], self._last), (t, level or 0), None, level)
@@ -424,7 +429,8 @@ class Study:
     def setting(self) -> Setting:
         """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""
         if self._belief.is_learned:
-            raise TruvarError("bounds are about a known model, but part of this one is learned; give kernel and mean")
+            given = phrase("kernel and mean", problem="[model] lengthscales and mean")
+            raise TruvarError(f"bounds are about a known model, but part of this one is learned; give {given}")
         return Setting.of(self._belief.posterior, self._belief.actions.candidates(None), self.policy.confidence)
 
     def expects(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
@@ -580,6 +586,12 @@ def _stored(url: str, name: str | None) -> Journal:
     from truvar.store import create
 
     return create(url, name)
+
+
+def _correction(id_: int, value: float) -> str:
+    return phrase(
+        f"correct({id_}, {value:.10g})", shell=f"truvar correct {id_} {value:.10g}", http=f"id {id_}, y {value:.10g}"
+    )
 
 
 def _measured(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float | None]:

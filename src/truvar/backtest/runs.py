@@ -28,6 +28,7 @@ from truvar.errors import TruvarError
 from truvar.policies import Policy, policy_named
 from truvar.pool import Pool
 from truvar.problem import Problem, load_problem
+from truvar.wording import phrase
 
 Policies = Sequence[Policy | str] | Mapping[str, Policy | str]
 
@@ -64,7 +65,10 @@ def backtest(
     rules = _named(policies)
     spend = budget if budget is not None else problem.run.get("budget")
     if spend is None or not spend > 0:
-        raise TruvarError(f"a backtest needs a budget > 0 to compare at, but it was {spend!r}; give budget=...")
+        raise TruvarError(
+            f"a backtest needs a budget > 0 to compare at, but it was {'missing' if spend is None else spend}; give "
+            f"{phrase('budget=...', shell='--budget COST')}"
+        )
     if replicates < 1 or jobs < 1:
         raise TruvarError(f"replicates and jobs must be at least 1, but they were {replicates!r} and {jobs!r}")
     if judged not in ("reported", "measured"):
@@ -142,7 +146,10 @@ def _named(policies: Policies) -> dict[str, Policy]:
         for policy in policies:
             name = policy if isinstance(policy, str) else type(policy).__name__
             if name in rules:
-                raise TruvarError(f"two policies are called {name!r}; give them as a dict, {{name: policy}}")
+                raise TruvarError(
+                    f"two policies are called {name!r}; "
+                    + phrase("give them as a dict, {name: policy}", shell="leave out one of them")
+                )
             rules[name] = policy_named(policy)
     if not rules:
         raise TruvarError("a backtest needs at least one policy, but none was given; name some, such as truvar,gchk")

@@ -26,6 +26,7 @@ from truvar.cli.status import REPORT, STATUS
 from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
 from truvar.cli.transfer import EXPORT, IMPORT
 from truvar.errors import TruvarError
+from truvar.wording import by
 
 NEGATIVE = re.compile(r"-\.?\d")
 
@@ -39,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     arguments = parser().parse_args(argv)
     try:
-        code: int = arguments.run(arguments)
+        with by("shell"):
+            code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
     except TruvarError as error:

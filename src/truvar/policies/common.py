@@ -21,11 +21,12 @@ from truvar.domain import Array
 from truvar.errors import TruvarError
 from truvar.policies.seam import Scene, incumbent
 from truvar.regions import LevelSet, Mask
+from truvar.wording import phrase
 
 Serves = Literal["an optimum", "a level set", "any goal"]
 OTHERS = {
-    "an optimum": "Maximize() or Minimize(), or a rule for level sets: truvar, gchk, straddle, sur, variance or random",
-    "a level set": "LevelSet(h), or a rule for optima: truvar, ei, pi, ucb, ucbpe, es, pes, mrs, mes, bamsoo or random",
+    "an optimum": "another goal or a rule for level sets: truvar, gchk, straddle, sur, variance or random",
+    "a level set": "another goal or a rule for optima: truvar, ei, pi, ucb, ucbpe, es, pes, mrs, mes, bamsoo or random",
 }
 
 
@@ -80,7 +81,10 @@ def at_level(scene: Scene, candidates: Candidates, level: int | None, score: Arr
 def level_set(scene: Scene) -> LevelSet:
     """The goal, which is one that has a threshold."""
     if not isinstance(scene.goal, LevelSet):
-        raise TruvarError(f"a threshold is needed, as of LevelSet(7.0), but the goal is {scene.goal}")
+        raise TruvarError(
+            f"a threshold is needed, as of {phrase('LevelSet(7.0)', problem='level_set = 7.0')}, but the goal is "
+            f"{_said(scene)}"
+        )
     return scene.goal
 
 
@@ -95,15 +99,15 @@ def refuse(
 ) -> Index | None:
     """Refuses a goal that the rule is not made for and, unless it can use any, noise levels without the one to use."""
     if serves != "any goal" and scene.goal.level_set != (serves == "a level set"):
-        raise TruvarError(f"{_name(rule)} is for {serves}, but the goal is {scene.goal}; take {OTHERS[serves]}")
+        raise TruvarError(f"{_name(rule)} is for {serves}, but the goal is {_said(scene)}; take {OTHERS[serves]}")
     count = candidates.levels
     if level is None and count > 1:
         raise TruvarError(
             f"{_name(rule)} cannot choose among the {count} noise levels of this study; say which to use, from "
-            f"{_name(rule)}(level=0) to {_name(rule)}(level={count - 1})"
+            f"{_level(rule, 0)} to {_level(rule, count - 1)}"
         )
     if level not in (None, "any", *range(count)):
-        raise TruvarError(f"{_name(rule)}(level={level!r}) should be one of the study's {count} noise levels, from 0")
+        raise TruvarError(f"{_level(rule, level)} should be one of the study's {count} noise levels, from 0; give one")
     return None
 
 
@@ -124,3 +128,12 @@ def at_least(value: float, least: float, what: str) -> None:
 
 def _name(rule: object) -> str:
     return type(rule).__name__
+
+
+def _level(rule: object, level: object) -> str:
+    return phrase(f"{_name(rule)}(level={level!r})", problem=f"[policy] level = {level}")
+
+
+def _said(scene: Scene) -> str:
+    """The goal as it was given."""
+    return phrase(str(scene.goal), problem="a level set" if scene.goal.level_set else "an optimum")

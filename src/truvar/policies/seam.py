@@ -16,6 +16,7 @@ from truvar.engines import Engine
 from truvar.errors import TruvarError
 from truvar.posterior import Posterior
 from truvar.regions import Goal, Mask, Regions
+from truvar.wording import phrase
 
 T = TypeVar("T")
 
@@ -105,7 +106,11 @@ class Top:
 
     def __post_init__(self) -> None:
         if type(self.k) is not int or self.k < 1 or self.by not in ("ucb", "ei"):
-            raise TruvarError(f"Top needs k >= 1 and by 'ucb' or 'ei', but it was k={self.k!r}, by={self.by!r}")
+            raise TruvarError(
+                "the places are the k >= 1 best by 'ucb' or 'ei', but it was "
+                + phrase(f"Top(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}")
+                + "; correct it"
+            )
 
     def points(self, scene: Scene) -> Mask:
         """The k best points of the domain, as a mask; ties go to the lower index."""

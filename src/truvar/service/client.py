@@ -63,7 +63,7 @@ class Server:
         self.url = f"{address.scheme}://{address.netloc}"
         place = address.fragment.partition("/study/")[2]
         self.named = unquote(place) or None
-        headers = {"X-Truvar-Who": (who or whoami()).encode("ascii", "replace").decode()}
+        headers = {"User-Agent": "truvar/python", "X-Truvar-Who": (who or whoami()).encode("ascii", "replace").decode()}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self._http: httpx.Client = library.Client(base_url=f"{self.url}/api", headers=headers, timeout=timeout)

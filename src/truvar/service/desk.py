@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -68,8 +69,8 @@ class Desk:
         self._threads = ThreadPoolExecutor((os.cpu_count() or 1) + 2, thread_name_prefix="study")
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Blocking work, beside the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        """Blocking work, beside the event loop, for whoever asked."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, work)
 
     async def use(self, name: str, work: Callable[[Study], T]) -> T:
         """Work on a study, up to date, one at a time."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from truvar.service.access import LOCAL_NAMES, Access, Tokens, host_name, is_loopback
 from truvar.service.forms import encode
+from truvar.wording import by
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,6 +27,9 @@ HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-cache",
 }
+
+
+PROGRAM = "truvar/"  # how a client in Python calls itself
 
 
 class Guard:
@@ -59,7 +63,8 @@ class Guard:
         async def replay() -> Message:
             return pending.pop() if pending else await receive()
 
-        await self._app(scope, replay, guarded)
+        with by("python" if headers.get("user-agent", "").startswith(PROGRAM) else "http"):
+            await self._app(scope, replay, guarded)
 
     def _refusal(self, scope: Message, headers: dict[str, str]) -> tuple[int, str] | None:
         """Why the request is not let in: status and message. What it may do is left in the scope."""

@@ -26,6 +26,7 @@ from truvar.errors import StoreError, TruvarError, optional
 from truvar.journal import Event, Turn
 from truvar.spelling import read, spell, to_text
 from truvar.store.schema import VERSION, EventRow, StudyRow, goal_in_words, prepare, version_of
+from truvar.wording import phrase
 
 BUSY = 60  # seconds to wait for one's turn
 SOON = 5  # ... and for whatever else somebody may be doing to a file of SQLite
@@ -68,7 +69,8 @@ class Database:
     def create(self, name: str | None) -> StoredJournal:
         """The journal of a new study."""
         if not isinstance(name, str) or not 0 < len(name) <= 200 or name != name.strip():
-            raise TruvarError(f"a stored study needs a name of at most 200 letters, but it was {name!r}; give name=...")
+            given = phrase("name=...", shell="--name NAME", http="another name")
+            raise TruvarError(f"a stored study needs a name of at most 200 letters, but it was {name!r}; give {given}")
         return StoredJournal(self, name, None)
 
     def find(self, name: str) -> StoredJournal:
@@ -184,9 +186,10 @@ class StoredJournal:
 
     def _created(self, connection: Connection) -> int:
         if connection.scalar(select(StudyRow.id).where(StudyRow.name == self.name)) is not None:
+            on = phrase(f"go on with it by tv.load(url, {self.name!r})", shell="go on with it", http="go on with it")
+            another = phrase("another name", shell="another with --name NAME")
             raise TruvarError(
-                f"the store {self.database.shown} has a study {self.name!r} already; go on with it by "
-                f"tv.load(url, {self.name!r}), or give another name"
+                f"the store {self.database.shown} has a study {self.name!r} already; {on}, or give {another}"
             )
         key: Any = connection.execute(insert(StudyRow).values(name=self.name)).inserted_primary_key
         return int(key[0])
