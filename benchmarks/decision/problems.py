@@ -19,7 +19,7 @@ from benchmarks.decision.fields import TRUTH, Array
 from truvar.domain import Domain
 from truvar.fit import Model
 from truvar.kernels import named_kernel
-from truvar.paper import lake
+from truvar.paper import lake, svm
 from truvar.problem import Problem
 
 Half = Literal["tuning", "held-out"]
@@ -57,6 +57,8 @@ def cases() -> Iterator[Case]:
     yield Case("levels-rare", "held-out", 900, lambda side: _several_levels(side, 2.25, 200), levels=True, dear=True)
     yield Case("bo", "tuning", 90, lambda side: _optima(side, range(30)))
     yield Case("bo-other", "held-out", 90, lambda side: _optima(side, range(30, 60)))
+    for name, cost, budget in (("svm", None, 100), ("svm-seconds", {"column": svm.COST}, 1.2)):
+        yield Case(name, "tuning", budget, _with_cost(lambda side: [_svm_grid()], cost), dear=cost is not None)
     yield from _measured()
 
 
@@ -217,11 +219,21 @@ def _gpu(folder: Path, side: int) -> Problem:
     return _problem(frame, columns, {"goal": {"minimize": True}, "model": {"kernel": "matern52", "refit_every": 3}})
 
 
+def _svm_grid() -> Problem:
+    """The SVM grid that comes with truvar: the model learned on the way, no noise."""
+    frame = svm.table()
+    return _tuning(frame.assign(**{TRUTH: frame[svm.VALUE]}), svm.COLUMNS)
+
+
 def _svm(folder: Path) -> Problem:
-    """The paper's SVM on grid: the logarithms of the parameters, the model learned on the way, no noise."""
+    """The paper's SVM on grid: the logarithms of its parameters."""
     frame = pd.read_csv(folder / "svm_on_grid.csv")
     columns = ["C", "alpha", "epsilon"]
     frame = frame.assign(**{TRUTH: frame["validation_error"]})
     frame[columns] = np.log(frame[columns])
+    return _tuning(frame, columns)
+
+
+def _tuning(frame: pd.DataFrame, columns: Sequence[str]) -> Problem:
     spec = {"goal": {"minimize": True}, "model": {"kernel": "matern52", "refit_every": 3, "learn_noise": False}}
     return _problem(frame, columns, {**spec, "noise": {"variance": 1e-8}})

@@ -190,6 +190,17 @@ class Actions:
         table = self._table(self.domain.points, np.arange(len(self.domain)), last)
         return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)))
 
+    def legs(self, sites: Index) -> Array:
+        """The cost of each of some points of the domain (columns, K) coming from each of them (rows): (q, q, K)."""
+        points = self.domain.points[sites]
+        if callable(self._cost):
+            return np.stack([self._cost_at(points, sites, last) for last in points])
+        legs = np.repeat(self._cost_at(points, sites, None)[None], len(sites), axis=0)
+        for name, rate in (self._cost.travel if isinstance(self._cost, Cost) else {}).items():
+            x = points[:, self._coordinate(name)]
+            legs += rate * np.abs(x[:, None] - x)[:, :, None]
+        return legs
+
     def at(self, points: Array, last: Array | None) -> Candidates:
         """The table over other points (m, d), in a box or between the points of a grid."""
         base = self._cost.base if isinstance(self._cost, Cost) else self._cost

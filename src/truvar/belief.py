@@ -177,6 +177,7 @@ class Belief:
             seed=(self.seed, asks),
             domain=self.domain,
             visited=self.posterior.points,
+            actions=self.actions,
             known=self.fitted and (self.mean is not None or len(self.told) > 0),
         )
 

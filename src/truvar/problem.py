@@ -21,7 +21,7 @@ from truvar.domain import Domain, number, read_csv, whole_number
 from truvar.errors import TruvarError
 from truvar.fit import Learned, training_data
 from truvar.kernels import named_kernel
-from truvar.policies import POLICIES, Policy, Top
+from truvar.policies import DIVIDED, POLICIES, Policy, Top
 from truvar.regions import Goal, LevelSet, Maximize, Minimize
 from truvar.runner import check_limits
 from truvar.study import Study
@@ -270,8 +270,8 @@ def _policy(spec: Mapping[str, Any]) -> Policy:
     options = {key: value for key, value in spec.items() if key != "name"}
     _check_keys(options, [option.name for option in fields(rule)], "policy")  # type: ignore[arg-type]
     if divided:
-        if name == "truvar":
-            raise TruvarError('[policy] name = "truvar/cost": truvar divides by the cost as it is; leave out /cost')
+        if name in DIVIDED:
+            raise TruvarError(f'[policy] name = "{given}": {name} divides by the cost as it is; leave out /cost')
         options["per_cost"] = True
     _among(options, {"among": ["potential"], "anticipate": ["mean", "average"]})
     if "beta" in options:

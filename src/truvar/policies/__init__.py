@@ -6,16 +6,18 @@ from truvar.errors import TruvarError
 from truvar.policies.bamsoo import BaMSOO
 from truvar.policies.information import ES, MES, MRS, PES, SUR
 from truvar.policies.myopic import EI, GCHK, PI, UCB, UCBPE, Random, Straddle, Variance
+from truvar.policies.plus import Plus
 from truvar.policies.seam import Policy, Proposes, Scene, Top
 from truvar.policies.truvar import TruVaR
 
 POLICIES: dict[str, Callable[..., Policy]] = {
     rule.__name__.lower(): rule
     for rule in (
-        *(TruVaR, EI, PI, UCB, UCBPE, ES, PES, MRS, MES, BaMSOO),
+        *(TruVaR, Plus, EI, PI, UCB, UCBPE, ES, PES, MRS, MES, BaMSOO),
         *(GCHK, Straddle, SUR, Variance, Random),
     )
 }
+DIVIDED = ("truvar", "plus")  # they divide by the cost as they are
 
 
 def policy_named(policy: Policy | str) -> Policy:
@@ -29,8 +31,8 @@ def policy_named(policy: Policy | str) -> Policy:
             )
         if not divided:
             return POLICIES[name]()
-        if name == "truvar":
-            raise TruvarError("truvar divides by the cost as it is; leave out /cost")
+        if name in DIVIDED:
+            raise TruvarError(f"{name} divides by the cost as it is; leave out /cost")
         return POLICIES[name](per_cost=True)
     if isinstance(policy, type) or not hasattr(policy, "score"):
         raise TruvarError(f"policy must be a rule such as TruVaR() or its name, but it was {policy!r}")
@@ -38,6 +40,7 @@ def policy_named(policy: Policy | str) -> Policy:
 
 
 __all__ = [
+    "DIVIDED",
     "EI",
     "ES",
     "GCHK",
@@ -50,6 +53,7 @@ __all__ = [
     "UCB",
     "UCBPE",
     "BaMSOO",
+    "Plus",
     "Policy",
     "Proposes",
     "Random",

@@ -106,12 +106,12 @@ def _representers(scene: Scene, count: int) -> Index:
         return np.arange(len(mean))
     weight = np.sqrt(expected_improvement(mean, sd, to_beat(scene))) + np.finfo(float).tiny
     merit = np.log(weight) + scene.rng.gumbel(size=len(mean))
-    merit[_systematic(weight, count - 1, scene.rng.random())] = np.inf
+    merit[systematic(weight, count - 1, scene.rng.random())] = np.inf
     merit[np.argmax(mean)] = np.inf
     return np.sort(np.argpartition(-merit, count)[:count])
 
 
-def _systematic(weight: Array, count: int, offset: float) -> Index:
+def systematic(weight: Array, count: int, offset: float) -> Index:
     """`count` rows in proportion to their weights, evenly along the rows; heavy ones several times."""
     share = np.cumsum(weight) / weight.sum()
     return np.minimum(np.searchsorted(share, (np.arange(count) + offset) / count), len(weight) - 1)
@@ -134,9 +134,14 @@ def _settled(scene: Scene, drawn: Draw, candidates: Candidates) -> Array | None:
     """In a box: expected improvement, once all draws are won by one representer and leave nothing to tell apart."""
     if not scene.domain.continuous or len(drawn.starts) > 1:
         return None
-    improvement = expected_improvement(*moments(scene, candidates), to_beat(scene))
-    improvement[~of_target(scene, candidates.points)] = 0.0
-    return np.repeat(improvement[:, None], candidates.levels, axis=1)
+    return improvement(scene, candidates)
+
+
+def improvement(scene: Scene, candidates: Candidates) -> Array:
+    """Expected improvement at every level, of the target alone. (c, K)"""
+    expected = expected_improvement(*moments(scene, candidates), to_beat(scene))
+    expected[~of_target(scene, candidates.points)] = 0.0
+    return np.repeat(expected[:, None], candidates.levels, axis=1)
 
 
 def _check(representers: int, draws: int) -> None:
@@ -370,15 +375,15 @@ class SUR:
         mean, sd = scene.moments
         with np.errstate(divide="ignore", invalid="ignore"):
             u = (mean - threshold(scene)) / sd
-        where, worth = _sampled(np.where(sd > 0, ndtr(u) * ndtr(-u), 0.0), self.representers)
+        where, worth = sampled(np.where(sd > 0, ndtr(u) * ndtr(-u), 0.0), self.representers)
         return where, worth, u[where] ** 2, sd[where] ** 2
 
 
-def _sampled(weight: Array, count: int) -> tuple[Index, Array]:
+def sampled(weight: Array, count: int) -> tuple[Index, Array]:
     """At most `count` rows, and what each of them stands for in a sum over all: every row with some weight or, of more,
     a systematic sample in proportion to the weights."""
     some = np.flatnonzero(weight > 0)
     if len(some) <= count:
         return some, np.ones(len(some))
-    rows, times = np.unique(_systematic(weight, count, 0.5), return_counts=True)
+    rows, times = np.unique(systematic(weight, count, 0.5), return_counts=True)
     return rows, times * weight.sum() / (count * weight[rows])

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from scipy.special import ndtr
 
-from truvar.actions import Candidates, Index
+from truvar.actions import Actions, Candidates, Index
 from truvar.confidence import Confidence, Epoch
 from truvar.domain import Array, Domain
 from truvar.engines import Engine
@@ -36,6 +36,7 @@ class Scene:
     seed: tuple[int, int]  # of what is drawn for this choice: the study's, and how many were asked for before
     domain: Domain
     visited: Array  # (rows, d'): where was measured, then where a measurement is pending
+    actions: Actions  # what can be done, and at what price from elsewhere
     known: bool = True  # whether `lower` and `upper` mean something yet: not before there is a mean and a kernel
     only_best: bool = False  # just the best candidate is wanted: hopeless ones may keep an upper bound as their score
     kept: dict[Hashable, Any] = field(default_factory=dict)  # what a rule computed once for this choice

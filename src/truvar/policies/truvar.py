@@ -23,6 +23,7 @@ from truvar.cover import covariance_tiles, truncated_reduction
 from truvar.domain import Array
 from truvar.engines.rounding import in_doubt
 from truvar.errors import TruvarError
+from truvar.policies.plus import Plus
 from truvar.policies.seam import Scene, Top
 from truvar.regions import LevelSet
 
@@ -58,6 +59,11 @@ class TruVaR:
         if self.anticipate not in (None, "mean", "average"):
             raise TruvarError(f"anticipate must be None, 'mean' or 'average', but it was {self.anticipate!r}")
         _ = self.confidence  # checks beta, eta, r and slack
+
+    @staticmethod
+    def plus() -> Plus:
+        """The rule that weighs what is open by how undecided it is: `Plus()`."""
+        return Plus()
 
     @cached_property
     def confidence(self) -> Confidence:

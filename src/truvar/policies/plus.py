@@ -1,0 +1,141 @@
+"""TruVaR's frame with the loss of the answer in place of the variance: what is still open counts by how undecided it is.
+
+| docs/policies.md | here | shape |
+|---|---|---|
+| the open rows, M | `scene.targets` | (n,) |
+| u = (mu - h) / sigma | `Doubt.square` is its square | (rows,) |
+| rho, the share of a row's variance that a measurement explains | `C^2 / (sigma^2 d)` | (rows, c) |
+| G(rho, u^2), the fall of p (1 - p) | `Doubt.splines` | (rows, pieces, 4) |
+
+For an optimum it is the fall of the expected regret, which `MRS` has; here of more representers and per unit cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from truvar._engine import doubt
+from truvar._engine.threads import blas_in_one_thread
+from truvar.actions import Candidates, Index
+from truvar.confidence import RESOLUTION, Confidence, Schedule
+from truvar.cover import covariance_tiles
+from truvar.domain import Array
+from truvar.policies.common import at_least, bookkeeping, threshold
+from truvar.policies.information import MRS, draw, improvement, sampled, systematic
+from truvar.policies.seam import Scene
+
+NEGLIGIBLE = 1e-9  # of all the doubt: rows that have no more together are left out
+NEARBY = 160  # places that can be stops of a tour
+WORTHWHILE = 0.5  # a tour goes on while a stop pays at least this share of what the first one does
+FIRST = 1 + 1e-6  # by how much the first stop of a tour is preferred to the best single measurement
+
+
+@dataclass(frozen=True)
+class Plus:
+    """By how much a measurement is expected to lower the loss of the answer, per unit cost: of a level set, the sum of
+    p (1 - p) over the points still open, p the probability of lying above the threshold; of an optimum, the expected
+    regret of a point drawn from the distribution of the maximiser. With travel costs, the first stop of a short tour.
+
+    stops         of a tour, at most; 1: one measurement ahead
+    rows          the sum over more open points than this is estimated from so many of them, most of them doubtful
+    representers  points that can be the maximiser: all, or so many of promise
+    draws         of f on them; rounded up to a power of two
+    """
+
+    stops: int = 8
+    rows: int = 2500
+    representers: int = 150
+    draws: int = 1024
+    beta: Schedule | None = None
+    per_cost = True
+    signed = False
+
+    def __post_init__(self) -> None:
+        at_least(self.stops, 1, "stops")
+        at_least(self.rows, 2, "rows")
+        _ = self._optimum  # checks representers and draws
+
+    @property
+    def confidence(self) -> Confidence:
+        return bookkeeping(self.beta)
+
+    @property
+    def _optimum(self) -> MRS:
+        return MRS(self.representers, self.draws)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        return None
+
+    @blas_in_one_thread()
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        if not scene.goal.level_set:
+            agreed = len(draw(scene, self.representers, self.draws).starts) == 1
+            return improvement(scene, candidates) if agreed else self._optimum.score(scene, candidates)
+        open_rows = scene.once(("open rows", self.rows), lambda: _doubt(scene, self.rows))
+        gains = open_rows.falls(scene, candidates)
+        if self.stops > 1 and _can_tour(scene, candidates):
+            self._prefer_tour(scene, candidates, open_rows, gains)
+        return gains
+
+    def _prefer_tour(self, scene: Scene, candidates: Candidates, open_rows: Doubt, gains: Array) -> None:
+        """The first stop of the tour is given as much per unit cost as the best single measurement, and a little more."""
+        rates = gains / candidates.cost
+        if not rates.max() > 0:
+            return
+        level = rates.argmax(axis=1)
+        places = np.arange(len(level))
+        rate, own = rates[places, level], gains[places, level]
+        at_rest = scene.actions.candidates(None).cost[places, level]
+        likely = [systematic(weight, NEARBY // 2, 0.5) for weight in (rate, own / at_rest)]
+        stops = np.unique(np.concatenate([*likely, [int(rate.argmax())]]))
+        level = level[stops]
+        legs = scene.actions.legs(stops)[:, np.arange(len(stops)), level]
+        here = candidates.take(stops)
+        across = scene.posterior.covariance(open_rows.where, here)
+        among = scene.posterior.covariance(stops, here)
+        noise, first = candidates.noise[stops, level], candidates.cost[stops, level]
+        path = np.zeros(self.stops, np.intp)
+        doubt.tour(
+            across, among, noise, open_rows.variance, open_rows.splines, legs, first, WORTHWHILE, path
+        )
+        gains[stops[path[0]], level[path[0]]] = FIRST * rates.max() * first[path[0]]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """The open rows of a level set, and how undecided each of them is."""
+
+    where: Index  # (rows,)
+    variance: Array
+    square: Array  # ((mu - h) / sigma)^2
+    splines: Array  # (rows, pieces, 4)
+
+    def falls(self, scene: Scene, candidates: Candidates) -> Array:
+        """By how much each candidate lowers the sum of p (1 - p), on average over its value. (c, K)"""
+        d = scene.posterior.candidate_variance(candidates)[:, None] + candidates.noise
+        least = RESOLUTION * scene.posterior.scale**2  # below: nothing is left to learn there
+        inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > least)
+        gains = np.zeros_like(d)
+        for tile, covariance in covariance_tiles(scene.engine, self.where, candidates):
+            doubt.doubt_falls(covariance, inverse[tile], self.variance, self.square, self.splines, gains[tile])
+        return gains
+
+
+def _doubt(scene: Scene, count: int) -> Doubt:
+    mean, sd = scene.moments
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = (mean - threshold(scene)) / sd
+    some = scene.targets & (sd**2 > RESOLUTION * scene.posterior.scale**2)
+    weight = np.where(some, ndtr(u) * ndtr(-u), 0.0)
+    where, worth = sampled(np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0), count)
+    square, variance = u[where] ** 2, sd[where] ** 2
+    return Doubt(where, variance, square, doubt.doubt_splines(square, worth))
+
+
+def _can_tour(scene: Scene, candidates: Candidates) -> bool:
+    """Whether the cost depends on where one is, and the table is that of the whole domain, one task."""
+    whole = candidates.where is not None and len(candidates.where) == len(scene.domain) == len(scene.posterior.sites)
+    return scene.actions.travels and whole and not scene.domain.continuous
