@@ -81,8 +81,9 @@ def test_all_rules_share_the_starts_and_runs_end_at_the_last_target():
 
 def test_the_command_runs(tmp_path, capsys):
     target = tmp_path / "decision.json"
-    assert main(["--quick", "--only", "lake-long", "--policies", "gchk,straddle,ei", "--json", str(target)]) == 0
+    assert main(["--quick", "--only", "lake-long", "--policies", "gchk,straddle,ei,plus", "--json", str(target)]) == 0
     printed = capsys.readouterr().out
     assert "gchk" in printed
+    assert "plus over the best rival: 0.9: " in printed
     assert "ei " not in printed  # it is not for level sets
     assert json.loads(target.read_text())["problems"]["lake-long"]["budget"] == 150

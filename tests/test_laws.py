@@ -41,7 +41,7 @@ class Problem:
         points = np.random.default_rng(self.seed).uniform(size=(self.n, 2))
         return tv.Domain.table(pd.DataFrame(points, columns=["x", "y"]))
 
-    def study(self) -> tv.Study:
+    def study(self, policy: Any = None) -> tv.Study:
         goal = {
             "max": lambda: tv.Maximize(monotone=self.monotone),
             "min": lambda: tv.Minimize(monotone=self.monotone),
@@ -57,7 +57,7 @@ class Problem:
             mean=self.mean,
             noise=self.noise * spread if self.uneven else self.noise,
             cost=self.cost,
-            policy=tv.TruVaR(**self.policy),
+            policy=policy or tv.TruVaR(**self.policy),
         )
 
 

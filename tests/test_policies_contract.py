@@ -15,6 +15,7 @@ VARIANTS = (
     tv.TruVaR(among="potential"),
     tv.TruVaR(among=tv.Top(5, by="ei")),
     tv.TruVaR(eta=0.0, anticipate="mean"),
+    tv.Plus(stops=3, rows=5, representers=8, draws=64),
     tv.EI(margin=0.1, per_cost=True),
     tv.UCB(explore=4.0),
     tv.UCB(explore=lambda points, t: np.log(points * t)),
@@ -42,7 +43,7 @@ def test_options_keep_the_laws(policy):
 
 
 def test_the_names_are_those_of_the_command_line():
-    names = "truvar ei pi ucb ucbpe es pes mrs mes bamsoo gchk straddle sur variance random"
+    names = "truvar plus ei pi ucb ucbpe es pes mrs mes bamsoo gchk straddle sur variance random"
     assert list(POLICIES) == names.split()
     assert all(getattr(tv, rule.__name__) is rule for rule in POLICIES.values())
 
@@ -50,7 +51,7 @@ def test_the_names_are_those_of_the_command_line():
 def test_each_rule_serves_its_goals():
     optimum, level_set = [False, False], [True, True]
     expected = {"gchk": level_set, "straddle": level_set, "sur": level_set}
-    expected |= dict.fromkeys(("truvar", "variance", "random"), optimum + level_set)
+    expected |= dict.fromkeys(("truvar", "plus", "variance", "random"), optimum + level_set)
     for name, rule in POLICIES.items():
         assert [goal.level_set for goal in served(rule())] == expected.get(name, optimum), name
 

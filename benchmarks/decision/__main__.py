@@ -1,4 +1,4 @@
-"""python -m benchmarks.decision [--half tuning] [--only NAME] [--policies A,B] [--starts 20] [--quick] [--json FILE]"""
+"""python -m benchmarks.decision [--half tuning] [--only NAME] [--policies A,B] [--starts 20] [--side 50] [--jobs 2]"""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pathlib import Path
 from benchmarks.decision.problems import Case, cases
 from benchmarks.decision.rules import rivals
 from benchmarks.decision.runs import Outcome, run
-from benchmarks.decision.score import Ratio, bootstrapped, costs
+from benchmarks.decision.score import Ratio, bootstrapped, by_target, costs
 from benchmarks.measure import one_thread
 from truvar.errors import TruvarError
 from truvar.policies import Policy, policy_named
 
 SIDE, QUICK_SIDE = 50, 12
+OURS = "plus"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,9 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--half", choices=["tuning", "held-out", "both"], default="tuning", help="which problems")
     parser.add_argument("--only", action="append", help="this problem only; may be given several times")
-    parser.add_argument("--policies", help="rules by name, with commas between; default: the rivals of each problem")
+    parser.add_argument(
+        "--policies", help="rules by name, with commas between; default: ours and the rivals of each problem"
+    )
     parser.add_argument("--starts", type=int, default=20, help="runs of every rule on every problem")
     parser.add_argument("--side", type=int, help=f"points along an axis of a grid; default {SIDE}")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs of a problem")
     parser.add_argument("--quick", action="store_true", help="tiny: does it run? The numbers mean nothing")
     parser.add_argument("--folder", type=Path, help="finished runs are kept there, and not made again")
     parser.add_argument("--json", type=Path, help="where the numbers go")
@@ -44,9 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes: list[Outcome] = []
     with one_thread():
         for case in chosen:
-            outcome = run(case, rules(case, given.policies), starts, side, given.folder)
+            outcome = run(case, rules(case, given.policies), starts, side, given.folder, given.jobs)
             outcomes.append(outcome)
             print(f"\n{case.name} ({case.half}, {starts} starts)\n{costs(outcome).to_string()}", flush=True)
+            if OURS in outcome.seconds.index and len(outcome.seconds) > 1:
+                print(f"{OURS} over the best rival: {by_target(outcome, OURS)}", flush=True)
     overall = compared(chosen, outcomes)
     print("\nGeometric mean over problems and targets of the cost over that of the best other rule, 95 % interval:")
     for name, value in overall.items():
@@ -58,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def rules(case: Case, names: str | None) -> dict[str, Policy]:
-    """The rules to run on a problem: its rivals, or those of the given names that suit it."""
-    known = rivals(case)
+    """The rules to run on a problem: ours and its rivals, or those of the given names that suit it."""
+    known = {OURS: policy_named(OURS), **rivals(case)}
     if names is None:
         return known
     found: dict[str, Policy] = {}

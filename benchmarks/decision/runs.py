@@ -39,6 +39,7 @@ def run(
     starts: int,
     side: int,
     folder: Path | None = None,
+    jobs: int = 1,
 ) -> Outcome:
     """Every rule from every start, until the last target is reached."""
     problems = list(case.make(side))[:starts]
@@ -57,6 +58,7 @@ def run(
             until=targets[-1],
             seed=field,
             folder=folder,
+            jobs=jobs,
         )
         for name, target in zip(names, targets, strict=True):
             costs[name].append(found.costs_to(target))

@@ -9,7 +9,7 @@ are too high; where the rule itself does, too low, which `missed` shows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,13 @@ def bootstrapped(outcomes: Sequence[Outcome], rule: str, rivals: Sequence[Sequen
             found.append(np.log(ratio(outcome, target, rule, names)))
     low, high = np.quantile(np.exp(np.mean(resampled, axis=0)), [0.025, 0.975])
     return Ratio(float(np.exp(np.mean(found))), float(low), float(high))
+
+
+def by_target(outcome: Outcome, rule: str) -> str:
+    """The rule against the best rival of this problem, target by target."""
+    others = [name for name in outcome.seconds.index if name != rule]
+    single = {target: replace(outcome, costs={target: table}) for target, table in outcome.costs.items()}
+    return ", ".join(f"{target:g}: {bootstrapped([one], rule, [others])}" for target, one in single.items())
 
 
 def costs(outcome: Outcome) -> pd.DataFrame:

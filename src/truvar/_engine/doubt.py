@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 PIECES = 32
-FAINT = 1e-3  # shares of variance below this by two terms of the series
+FAINT = 5e-3  # shares of variance below this by two terms of the series
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(2)
 
 

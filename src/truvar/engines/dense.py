@@ -133,10 +133,21 @@ class Dense:
     def _bring(self, rows: Index, goal: int) -> None:
         """Every row has seen at least the first `goal` steps."""
         applied = self._applied[rows]
-        for late in (rows[applied == UNBUILT], rows[(applied != UNBUILT) & (applied < goal)]):
+        if goal > 0:
+            self._step(rows[applied == goal - 1], goal - 1)
+        for late in (rows[applied == UNBUILT], rows[(applied != UNBUILT) & (applied < goal - 1)]):
             for start in range(0, len(late), BLOCK):
                 self._catch_up(late[start : start + BLOCK], goal)
         self._stores += 1
+
+    def _step(self, rows: Index, step: int) -> None:
+        """One step of rows that have seen all before it, in one pass over memory."""
+        u, nothing = self.posterior.v[step], np.zeros(self._matrix.shape[1])
+        for start in range(0, len(u) if len(rows) else 0, TILE):
+            stop = min(start + TILE, len(u))
+            unused = np.zeros(len(rows))
+            compiled.fused_scores(self._matrix, rows, u[rows], u, unused, nothing, start, stop, nothing)
+        self._applied[rows] = step + 1
 
     def _catch_up(self, rows: Index, goal: int) -> None:
         """All the steps that some rows have missed, be they different ones, as one product."""

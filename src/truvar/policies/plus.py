@@ -1,4 +1,4 @@
-"""TruVaR's frame with the loss of the answer in place of the variance: what is still open counts by how undecided it is.
+"""TruVaR's frame with the loss of the answer in place of the variance: what is open counts by how undecided it is.
 
 | docs/policies.md | here | shape |
 |---|---|---|
@@ -23,12 +23,13 @@ from truvar.actions import Candidates, Index
 from truvar.confidence import RESOLUTION, Confidence, Schedule
 from truvar.cover import covariance_tiles
 from truvar.domain import Array
+from truvar.engines.rounding import in_doubt
 from truvar.policies.common import at_least, bookkeeping, threshold
 from truvar.policies.information import MRS, draw, improvement, sampled, systematic
 from truvar.policies.seam import Scene
 
 NEGLIGIBLE = 1e-9  # of all the doubt: rows that have no more together are left out
-NEARBY = 160  # places that can be stops of a tour
+NEARBY = 120  # places that can be stops of a tour
 WORTHWHILE = 0.5  # a tour goes on while a stop pays at least this share of what the first one does
 FIRST = 1 + 1e-6  # by how much the first stop of a tour is preferred to the best single measurement
 
@@ -76,12 +77,15 @@ class Plus:
             return improvement(scene, candidates) if agreed else self._optimum.score(scene, candidates)
         open_rows = scene.once(("open rows", self.rows), lambda: _doubt(scene, self.rows))
         gains = open_rows.falls(scene, candidates)
+        if scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
+            for place in in_doubt((gains / candidates.cost).max(axis=1)):  # so that rounding does not choose
+                gains[place] = open_rows.falls(scene, candidates.take(np.array([place])))
         if self.stops > 1 and _can_tour(scene, candidates):
             self._prefer_tour(scene, candidates, open_rows, gains)
         return gains
 
     def _prefer_tour(self, scene: Scene, candidates: Candidates, open_rows: Doubt, gains: Array) -> None:
-        """The first stop of the tour is given as much per unit cost as the best single measurement, and a little more."""
+        """The first stop of the tour gets the rate of the best single measurement, and a little more."""
         rates = gains / candidates.cost
         if not rates.max() > 0:
             return
@@ -89,8 +93,10 @@ class Plus:
         places = np.arange(len(level))
         rate, own = rates[places, level], gains[places, level]
         at_rest = scene.actions.candidates(None).cost[places, level]
-        likely = [systematic(weight, NEARBY // 2, 0.5) for weight in (rate, own / at_rest)]
-        stops = np.unique(np.concatenate([*likely, [int(rate.argmax())]]))
+        stops = places
+        if len(places) > NEARBY:  # what pays from here, and what would pay from nearby
+            likely = [systematic(weight, NEARBY // 2, 0.5) for weight in (rate, own / at_rest)]
+            stops = np.unique(np.concatenate([*likely, [int(rate.argmax())]]))
         level = level[stops]
         legs = scene.actions.legs(stops)[:, np.arange(len(stops)), level]
         here = candidates.take(stops)
@@ -98,9 +104,7 @@ class Plus:
         among = scene.posterior.covariance(stops, here)
         noise, first = candidates.noise[stops, level], candidates.cost[stops, level]
         path = np.zeros(self.stops, np.intp)
-        doubt.tour(
-            across, among, noise, open_rows.variance, open_rows.splines, legs, first, WORTHWHILE, path
-        )
+        doubt.tour(across, among, noise, open_rows.variance, open_rows.splines, legs, first, WORTHWHILE, path)
         gains[stops[path[0]], level[path[0]]] = FIRST * rates.max() * first[path[0]]
 
 
