@@ -26,7 +26,8 @@ from truvar.wording import phrase
 Serves = Literal["an optimum", "a level set", "any goal"]
 OTHERS = {
     "an optimum": "another goal or a rule for level sets: truvar, plus, gchk, straddle, sur, variance or random",
-    "a level set": "another goal or a rule for optima: truvar, plus, ei, pi, ucb, ucbpe, es, pes, mrs, mes, bamsoo, random",
+    "a level set": "another goal or a rule for optima: truvar, plus, ei, pi, ucb, ucbpe, es, pes, mrs, mes, bamsoo or "
+    "random",
 }
 
 
