@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,20 @@ def test_one_that_keeps_failing_ends_the_run_with_its_own_words_and_leaves_nothi
     assert "./measure ended with exit code 4: the winch is stuck" in last
     study = load("sqlite:///sine.db", "sine")
     assert (study.steps, study.pending) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [([], 86_400), (["--timeout", "1min"], 3 * 60 + 60), (["--timeout", "1min", "--lease", "2h"], 7200)],
+)
+def test_what_a_run_asks_for_is_reserved_for_as_long_as_it_can_take(
+    folder: Path, options: list[str], seconds: int
+) -> None:
+    assert main(["run", "sine.toml", "--command", "./measure {x}", "--steps", "1", "--quiet", *options]) == 0
+    events = load("sqlite:///sine.db", "sine").events
+    asked = events[events["kind"] == "asked"].iloc[0]
+    reserved = (datetime.fromisoformat(asked["details"]["until"]) - asked["time"]).total_seconds()
+    assert reserved == pytest.approx(seconds, abs=5)
 
 
 def test_a_run_leaves_to_others_what_they_are_measuring(folder: Path) -> None:

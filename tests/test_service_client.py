@@ -124,3 +124,37 @@ def test_a_problem_file_is_sent_with_its_tables(served, tmp_path):
     path = tmp_path / "oven.toml"
     path.write_text('[domain]\ntable = "t.csv"\n[goal]\nmaximize = true\n')
     assert len(Server(api.url).create(path).domain) == 3
+
+
+def test_what_a_study_can_do_one_on_a_server_can_do(pair):
+    local, remote = pair
+    beginnings = {"from_json", "resumed"}
+    names = {name for name in dir(tv.Study) if not name.startswith("_")} | set(vars(local))
+    missing = [name for name in names - beginnings if not name.startswith("_") and not hasattr(remote, name)]
+    assert missing == []
+    suggestion = local.ask()
+    assert remote.ask() == suggestion
+    assert remote.outlook(suggestion) == local.outlook(suggestion)
+    assert remote.expects(suggestion) == local.expects(suggestion)
+    np.testing.assert_array_equal(remote.predict([[0.33, 0.2]]), local.predict([[0.33, 0.2]]))
+    assert (remote.limits, remote.epoch, remote.engine) == (local.limits, local.epoch, local.engine)
+    remote.tell(suggestion, 0.5)
+    assert remote.predict([[0.33, 0.2]])[1] < local.predict([[0.33, 0.2]])[1]
+    with pytest.raises(AttributeError, match="no 'telepathy'"):
+        remote.telepathy()
+
+
+def test_what_cannot_be_done_on_a_server_says_what_to_do_instead(pair):
+    _, remote = pair
+    with pytest.raises(tv.TruvarError, match="then server"):
+        remote.fit(pd.DataFrame())
+    with pytest.raises(tv.TruvarError, match="one by one"), remote.together():
+        pass
+
+
+def test_a_run_on_a_server_shows_its_progress_and_takes_up_what_is_pending(pair, capsys):
+    _, remote = pair
+    first = remote.ask()
+    remote.run(measure, steps=2, resume=True, lease=3600, progress=True)
+    assert first.id in list(remote.measurements["id"])
+    assert "measurement    2/2" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """The service on both kinds of stores, and several servers on one store."""
 
 import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -105,3 +106,32 @@ def test_a_store_that_cannot_be_opened_is_refused_at_the_start(tmp_path):
 
     with pytest.raises(tv.TruvarError, match="no folder"):
         create_app(f"sqlite:///{tmp_path}/nowhere/s.db")
+
+
+def test_whoever_reads_waits_for_no_choice(url, application, monkeypatch):
+    client = application(url)
+    assert client.post("/api/studies", json={"name": "slow", "problem": CURVE}).status_code == 201
+    told(client, "slow", {"point": {"x": 0.0}, "y": 0.5})
+    choose, begun, go = tv.Study._choose_action, threading.Event(), threading.Event()
+
+    def choose_slowly(study):
+        begun.set()
+        assert go.wait(120)
+        return choose(study)
+
+    monkeypatch.setattr(tv.Study, "_choose_action", choose_slowly)
+    with ThreadPoolExecutor() as threads:
+        asked = threads.submit(client.post, "/api/studies/slow/ask", json={})
+        try:
+            assert begun.wait(60)
+            for what in ("status", "view", "posterior", "measurements", "events", "export", "certificate"):
+                read = threads.submit(client.get, f"/api/studies/slow/{what}").result(timeout=60)
+                assert read.status_code == 200
+            before = client.get("/api/studies/slow/status").json()
+            assert not asked.done()
+        finally:
+            go.set()
+        assert asked.result().status_code == 200
+    after = client.get("/api/studies/slow/status").json()
+    assert (before["pending"], before["version"]) == ([], 2)
+    assert ([s["id"] for s in after["pending"]], after["version"]) == ([2], 3)

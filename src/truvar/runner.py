@@ -51,16 +51,17 @@ def run(
     workers: int | None = None,
     retries: int | None = None,
     resume: bool | Sequence[Suggestion] = False,
+    lease: float | None = None,
 ) -> str:
     """Runs the study and says why it stopped. Without an executor and `retries`, a measurement that raises ends it.
-    `resume`: what is pending, or these of it, is measured first."""
+    `resume`: what is pending, or these of it, is measured first. `lease`: that of every suggestion, in seconds."""
     if not callable(f):
         raise TruvarError(f"f must be a function that measures a point, but it was {f!r}; give one: f(point) -> y")
     if retries is not None:
         whole_number(retries, "retries", least=0)
     elif executor is not None:
         retries = RETRIES
-    whole = _Run(study, f, limits, Pool(executor, workers), progress, retries)
+    whole = _Run(study, f, limits, Pool(executor, workers), progress, retries, lease)
     whole.take_over(study.pending if resume is True else resume or ())
     return whole.go()
 
@@ -98,8 +99,10 @@ class _Run:
         pool: Pool,
         progress: Callable[[Study], object],
         retries: int | None,
+        lease: float | None,
     ) -> None:
         self.study, self.f, self.limits, self.pool, self.progress = study, f, limits, pool, progress
+        self.lease = lease
         self.retries = retries  # None: a measurement that raises ends the run
         self.running: dict[Any, Suggestion] = {}  # by their futures
         self.again: deque[Suggestion] = deque()
@@ -146,7 +149,7 @@ class _Run:
             if steps is not None and self.study.steps + len(self.running) >= steps:
                 return "enough is running"
             try:
-                suggestion = self.study.ask()
+                suggestion = self.study.ask(lease=self.lease)
             except Finished as end:
                 return end.reason
             budget = float("inf") if self.limits.budget is None else self.limits.budget

@@ -487,6 +487,7 @@ class Study:
         workers: int | None = None,
         retries: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
+        lease: float | None = None,
         progress: bool | Callable[[Study], object] = False,
     ) -> Result:
         """Asks, measures and tells until the first limit is reached; the result's `reason` says which.
@@ -499,11 +500,11 @@ class Study:
         MPI pool. As many measurements run at once as it has workers, or as `workers` says. One that fails is made again
         (`retries`, 1 on an executor), then the run goes on without it and warns; without an executor and `retries` it
         ends the run. `resume` measures first what is pending (or those suggestions of it), as a run that died
-        has left it.
+        has left it. `lease` is that of every suggestion, so that others need not wait for a run that died.
         """
         from truvar.runner import Limits, run
 
-        limits, how = Limits(budget, steps, epsilon), (workers, retries, resume)
+        limits, how = Limits(budget, steps, epsilon), (workers, retries, resume, lease)
         if progress is True:
             from truvar.report import Progress
 

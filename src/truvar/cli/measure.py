@@ -1,7 +1,8 @@
 """`truvar run --command`: a program measures what a stored study asks for.
 
 A run that was killed leaves what it was measuring pending. The next run on the same machine finds out that it is dead,
-and measures that first, so that it goes on as if nothing had happened.
+and measures that first, so that it goes on as if nothing had happened. Elsewhere that cannot be found out: there its
+suggestions are free again when their lease has ended.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from truvar.errors import TruvarError
 if TYPE_CHECKING:
     from truvar.result import Suggestion
     from truvar.study import Study
+
+
+MINUTE, DAY = 60.0, 86_400.0  # seconds
 
 
 def measure(arguments: argparse.Namespace) -> int:
@@ -57,7 +61,7 @@ def measure(arguments: argparse.Namespace) -> int:
     try:
         with shown as show, interruptible(said) as interrupted, _warnings_in_one_line(), suppress(_Stop):
             study.run(
-                program, **limits, executor=pool, retries=arguments.retries, resume=orphans,
+                program, **limits, executor=pool, retries=arguments.retries, resume=orphans, lease=_lease(arguments),
                 progress=_after_each(show, interrupted),
             )  # fmt: skip
     finally:
@@ -69,6 +73,13 @@ def measure(arguments: argparse.Namespace) -> int:
     else:
         print(status_text(study, Look.of(sys.stdout)))
     return INTERRUPTED if interrupted() else 0
+
+
+def _lease(arguments: argparse.Namespace) -> float:
+    """For how long a suggestion is ours: as long as its measurement can take."""
+    if arguments.lease is not None or arguments.timeout is None:
+        return float(arguments.lease or DAY)
+    return float((arguments.retries + 1) * arguments.timeout + MINUTE)
 
 
 class _Stop(Exception):

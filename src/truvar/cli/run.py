@@ -32,6 +32,10 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     program.add_argument("--jobs", type=positive(int), default=1, metavar="N", help="measurements at once (default: 1)")
     program.add_argument("--timeout", type=seconds, metavar="TIME", help="end the program after 90s, 15min, ...")
     program.add_argument("--retries", type=int, default=2, metavar="N", help="tries again after a failure (default: 2)")
+    program.add_argument(
+        "--lease", type=seconds, metavar="TIME",
+        help="others may have a place if it is not told by then (default: what the time-out and retries allow, or 1d)",
+    )  # fmt: skip
     program.add_argument("--shell", action="store_true", help="let a shell read the command")
     table = sub.add_argument_group("with --truth")
     table.add_argument("--seed", type=int, help="of the noise and of the study's random choices")

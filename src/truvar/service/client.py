@@ -7,7 +7,8 @@ study = tv.connect("http://127.0.0.1:8765/#/study/lake", token)
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields
 from math import inf
 from pathlib import Path
@@ -32,6 +33,10 @@ from truvar.theory import Certificate
 if TYPE_CHECKING:
     import httpx
 
+OF_A_COPY = frozenset(
+    {"candidates", "engine", "epoch", "expects", "gains", "imagine", "kernel", "limits", "outlook", "predict", "scene"}
+    | {"setting"}
+)
 TRIES = 4  # of what may be sent again
 PAUSE = 0.5  # seconds before the second try, then twice as long each time
 
@@ -63,7 +68,8 @@ class Server:
         self.url = f"{address.scheme}://{address.netloc}"
         place = address.fragment.partition("/study/")[2]
         self.named = unquote(place) or None
-        headers = {"User-Agent": "truvar/python", "X-Truvar-Who": (who or whoami()).encode("ascii", "replace").decode()}
+        self.who = (who or whoami()).encode("ascii", "replace").decode()
+        headers = {"User-Agent": "truvar/python", "X-Truvar-Who": self.who}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self._http: httpx.Client = library.Client(base_url=f"{self.url}/api", headers=headers, timeout=timeout)
@@ -143,9 +149,10 @@ class RemoteStudy:
     """A study on a server. It is asked and told there; what is known is as of each call."""
 
     def __init__(self, server: Server, name: str) -> None:
-        self.server, self.name = server, name
+        self.server, self.name, self.who = server, name, server.who
         self._path = f"/studies/{quote(name, safe='')}"
         self._stopped: str | None = None
+        self._copy: Study | None = None
         problem = self._get("domain")
         self.domain: Domain = read(problem["domain"])
         self.goal: Goal = read(problem["goal"])
@@ -216,12 +223,27 @@ class RemoteStudy:
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
-        progress: Callable[[Any], object] | None = None,
+        resume: bool | Sequence[Suggestion] = False,
+        lease: float | None = None,
+        progress: bool | Callable[[Any], object] = False,
     ) -> Result:
         """Asks, measures here and tells until the first limit is reached, as `Study.run`."""
-        limits = Limits(budget, steps, epsilon)
-        self._stopped = run(self, f, limits, executor, progress or (lambda _: None), workers, retries)  # type: ignore[arg-type]
+        from truvar.report import Progress
+
+        here: Any = self  # as far as a run needs it, a Study
+        limits, how = Limits(budget, steps, epsilon), (workers, retries, resume, lease)
+        display = Progress(here, budget=budget, steps=steps) if progress is True else nullcontext(progress)
+        with display as show:
+            self._stopped = run(here, f, limits, executor, show or (lambda _: None), *how)
         return self.result()
+
+    def fit(self, *_: Any, **__: Any) -> None:
+        """Not on a server: the model is learned before the study is sent there."""
+        raise TruvarError("a model is learned before the study is on a server; do it here, then server.create(study)")
+
+    def together(self) -> None:
+        """Not on a server: every change is kept by itself."""
+        raise TruvarError("changes on a server are kept one by one; make them so, or open the store itself: tv.load")
 
     # -- what is known -------------------------------------------------------------------------------------------------
 
@@ -315,6 +337,19 @@ class RemoteStudy:
         rows = self._get("events?newest=100000")["events"]
         frame = pd.DataFrame(rows[::-1], columns=["number", "time", "who", "kind", "details"])
         return frame.assign(time=pd.to_datetime(frame["time"], utc=True, format="ISO8601"))
+
+    def copy(self) -> Study:
+        """The study as it stands there, in memory here."""
+        version = self.version
+        if self._copy is None or self._copy.version != version:
+            self._copy = Study.from_json(self.to_json())
+        return self._copy
+
+    def __getattr__(self, name: str) -> Any:
+        """What else a `Study` can be asked, such as `predict`, `outlook` or `kernel`, is asked of a copy."""
+        if name not in OF_A_COPY:
+            raise AttributeError(f"a study on a server has no {name!r}")
+        return getattr(self.copy(), name)
 
     def plot(self, truth: Any = None) -> Any:
         """A picture of where the study stands: a matplotlib Figure."""

@@ -1,4 +1,4 @@
-"""The open studies of a server: one object for each name, worked on by one thread at a time.
+"""The open studies of a server: two objects for each name, one to change and one to read, each in one thread at a time.
 
 Whoever changes a study through its own store is noticed too: before every answer a study catches up with its journal.
 """
@@ -43,17 +43,30 @@ class Broken(TruvarError):
 
 
 @dataclass
-class Entry:
-    """An open study, or one that is being opened."""
+class Copy:
+    """A study as one object, open or being opened, that one thread at a time works on."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # whose turn it is; waiting takes no thread
     working: threading.Lock = field(default_factory=threading.Lock)  # held while a thread works on it
     study: Study | None = None
+
+
+@dataclass
+class Entry:
+    """A study of the desk, twice: whoever reads waits for no change, which may be a long choice."""
+
+    written: Copy = field(default_factory=Copy)
+    read: Copy = field(default_factory=Copy)
     problem: str | None = None  # why it cannot be opened
+    finished: bool = False
     version: int = 0  # number of the last event that is known
     looked: float = 0.0  # when the journal was last looked at
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    answers: dict[str, bytes] = field(default_factory=dict)  # to what was asked at this version
+    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)  # to what was asked, with their versions
+
+    @property
+    def idle(self) -> bool:
+        return not (self.written.turn.locked() or self.read.turn.locked())
 
 
 class Desk:
@@ -66,22 +79,20 @@ class Desk:
             pass
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._writer = asyncio.Lock()
-        self._threads = ThreadPoolExecutor((os.cpu_count() or 1) + 2, thread_name_prefix="study")
-
-    async def in_thread(self, work: Callable[[], T]) -> T:
-        """Blocking work, beside the event loop, for whoever asked."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, work)
+        count = (os.cpu_count() or 1) + 2
+        self._writers = ThreadPoolExecutor(count, thread_name_prefix="change")
+        self._readers = ThreadPoolExecutor(count, thread_name_prefix="read")
 
     async def use(self, name: str, work: Callable[[Study], T]) -> T:
-        """Work on a study, up to date, one at a time."""
+        """What is read off a study as its last change left it."""
         return await self._use(self._entry(name), name, work)
 
     async def change(self, name: str, work: Callable[[Study], T]) -> T:
-        """The same for what changes it, and so catches up by itself. In SQLite, where there is one writer at a time,
-        the others wait here: in turn, and without looking whether the file is free."""
+        """What changes a study, which catches up by itself. In SQLite, where there is one writer at a time, the others
+        wait here: in turn, and without looking whether the file is free."""
         entry = self._entry(name)
-        async with entry.turn, self._writer if self._database.sqlite else nullcontext():
-            return await self._during(entry, lambda: self._work(entry, name, work, catch_up=False))
+        async with entry.written.turn, self._writer if self._database.sqlite else nullcontext():
+            return await self._during(entry, self._writers, lambda: self._work(entry, entry.written, name, work))
 
     async def answer(self, name: str, what: str, make: Callable[[Study], bytes]) -> bytes:
         """What a study answers to a question, made once for each version of it."""
@@ -89,9 +100,9 @@ class Desk:
         entry = self._entry(name)
 
         def work(study: Study) -> bytes:
-            if what not in entry.answers:
-                entry.answers[what] = make(study)
-            return entry.answers[what]
+            if what not in entry.answers or entry.answers[what][0] != study.version:
+                entry.answers[what] = study.version, make(study)
+            return entry.answers[what][1]
 
         return await self._use(entry, name, work)
 
@@ -115,67 +126,67 @@ class Desk:
             return make(self.url)
 
         entry = self._entry(name)
-        async with entry.turn:
-            entry.study = await self.in_thread(work)
-            entry.version = entry.study.version
+        async with entry.written.turn:
+            entry.written.study = await self._in_thread(self._writers, work)
+            entry.version = entry.written.study.version
 
     async def overview(self) -> list[dict[str, Any]]:
         """All studies of the store, the last changed first; those that are open know exactly whether they are over."""
-        frame = await self.in_thread(self._database.overview)
+        frame = await self._in_thread(self._readers, self._database.overview)
         rows = [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
         for row in rows:
             row["state"] = "running" if row["steps"] or row["pending"] else "new"
             entry = self._entries.get(row["name"])
             if entry is not None and entry.problem is not None:
                 row |= {"state": "broken", "problem": entry.problem}
-            elif entry is not None and entry.study is not None and entry.study.finished is not None:
+            elif entry is not None and entry.finished:
                 row["state"] = "finished"
         return sorted(rows, key=lambda row: row["changed"] or "", reverse=True)
 
     def close(self) -> None:
         """Ends the threads; what they do is finished first."""
-        self._threads.shutdown(wait=True)
+        self._writers.shutdown(wait=True)
+        self._readers.shutdown(wait=True)
 
     def _entry(self, name: str) -> Entry:
         entry = self._entries.setdefault(name, Entry())
         self._entries.move_to_end(name)
-        idle = [n for n, e in self._entries.items() if n != name and not e.turn.locked()]
+        idle = [n for n, e in self._entries.items() if n != name and e.idle]
         for other in idle[: max(0, len(self._entries) - self.limits.studies)]:
             del self._entries[other]
         return entry
 
     async def _use(self, entry: Entry, name: str, work: Callable[[Study], T]) -> T:
-        async with entry.turn:
-            return await self._during(entry, lambda: self._work(entry, name, work, catch_up=True))
+        async with entry.read.turn:
+            return await self._during(entry, self._readers, lambda: self._work(entry, entry.read, name, work))
 
-    async def _during(self, entry: Entry, work: Callable[[], T]) -> T:
+    async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        """Blocking work, beside the event loop, for whoever asked."""
+        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, work)
+
+    async def _during(self, entry: Entry, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         """Work in a thread; those who wait for news hear of what it changed."""
         before = entry.version
         try:
-            return await self.in_thread(work)
+            return await self._in_thread(threads, work)
         finally:
             if entry.version != before:
                 entry.changed.set()
                 entry.changed = asyncio.Event()
 
-    def _work(self, entry: Entry, name: str, work: Callable[[Study], T], catch_up: bool) -> T:
-        with entry.working:
-            if entry.study is None:
-                entry.study, entry.problem = self._open(entry, name), None
-            study = entry.study
+    def _work(self, entry: Entry, copy: Copy, name: str, work: Callable[[Study], T]) -> T:
+        with copy.working:
+            if copy.study is None:
+                copy.study, entry.problem = self._open(entry, name), None
+            study = copy.study
             try:
-                if catch_up:
+                if copy is entry.read:
                     self._catch_up(entry, name, study)
                     entry.looked = time.monotonic()
-                    self._note(entry, study)
+                    _note(entry, study)
                 return work(study)
             finally:
-                self._note(entry, study)
-
-    def _note(self, entry: Entry, study: Study) -> None:
-        if study.version != entry.version:
-            entry.version = study.version
-            entry.answers.clear()
+                _note(entry, study)
 
     def _open(self, entry: Entry, name: str) -> Study:
         journal = None if not is_text(name) else self._database.journal(name)
@@ -194,8 +205,13 @@ class Desk:
         except StoreError:
             raise
         except Exception as error:
-            entry.study = None  # to be opened anew
+            entry.read.study = entry.written.study = None  # to be opened anew
             raise _broken(entry, name, error) from None
+
+
+def _note(entry: Entry, study: Study) -> None:
+    if study.version > entry.version:
+        entry.version, entry.finished = study.version, study.finished is not None
 
 
 def _broken(entry: Entry, name: str, error: Exception) -> Broken:
