@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from docs.pages import DOCS, FROM_ELSEWHERE, ROOT, blocks, check, pages, pictures, quiet_terminal, run, same_output
+from tests.test_layers import ENGINE, LAYERS
 
 from truvar.cli import COMMANDS
 from truvar.policies import POLICIES
@@ -73,3 +75,17 @@ def test_the_pages_name_every_rule_and_every_command() -> None:
     policies, commands = text("docs/policies.md"), text("docs/reference/command-line.md")
     assert [rule for rule in POLICIES if f"(`{rule}`)" not in policies] == []
     assert [command.name for command in COMMANDS if f"`{command.name}`" not in commands] == []
+
+
+def test_the_architecture_has_every_room_in_the_order_that_is_enforced() -> None:
+    rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|", text("docs/architecture.md"), flags=re.MULTILINE)
+    assert rows == [*(room for room in LAYERS if room != "__main__"), ENGINE]
+    kinds = re.findall(r"^\| `(\w+(?:\.py|/))` \|", text("docs/architecture.md"), flags=re.MULTILINE)
+    assert [kind for kind in kinds if not (ROOT / "src" / "truvar" / kind).exists()] == []
+
+
+def test_the_files_that_the_pages_name_exist() -> None:
+    for page in pages():
+        if page.name != "comparison.md":  # whose files are those of others
+            named = re.findall(r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]+?)(?:::\w+)?`", text(page))
+            assert [file for file in named if not (ROOT / file).exists()] == [], page

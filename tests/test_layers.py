@@ -40,6 +40,7 @@ LAYERS = (
     "journal",
     "ledger",
     "answers",
+    "lookup",
     "study",
     "pool",
     "runner",

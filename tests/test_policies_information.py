@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 import truvar as tv
 from truvar._engine import lookahead
 from truvar.policies import information
-from truvar.testing import f
+from truvar.testing.policies import f
 
 N = 30
 X = np.linspace(0, 1, N)[:, None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -25,6 +24,7 @@ from truvar.errors import Finished, TruvarError
 from truvar.fit import Learned, Model
 from truvar.journal import Event, Journal, Memory, from_json, now, to_json, whoami
 from truvar.ledger import HISTORY, Ledger, Settings
+from truvar.lookup import action_at, as_measured, checked, last_position, meant, measured
 from truvar.outlook import Outlook, outlook
 from truvar.policies import Policy, Scene, policy_named
 from truvar.regions import Goal
@@ -46,7 +46,8 @@ class Study:
     start          the first suggestion: "random", an index, a point; default: the rule's own choice
     engine         how scores are computed: "dense", "dense32", "lazy", or what makes one; default: by size and kind
     limits         budget, steps and epsilon that it is meant to end at, for those who work on it; `run` has its own
-    store, name    where the study is kept: a URL such as "sqlite:///lake.db", and its name there; default: in memory
+    store, name    where the study is kept: a URL such as "sqlite:///lake.db", and its name there; default: in memory;
+                   or an empty `Journal` of your own
     who            who works on it, for the journal; default: the user and the machine
 
     The study is the fold of its `events`. One that is kept in a store may be worked on by many at once: `ask`, `tell`
@@ -68,7 +69,7 @@ class Study:
         seed: int = 0,
         engine: EngineLike = None,
         limits: Mapping[str, float] | None = None,
-        store: str | None = None,
+        store: str | Journal | None = None,
         name: str | None = None,
         who: str | None = None,
     ) -> None:
@@ -156,12 +157,12 @@ class Study:
         row = choice.place, choice.level
         site = None if table.where is None else int(table.where[choice.place])
         level = None if self._belief.actions.levels is None else choice.level
-        return self._action(table, row, site, level, choice.gain)
+        return action_at(self._ledger, table, row, site, level, choice.gain)
 
     def _choose(self) -> tuple[Candidates, loop.Choice | None]:
         ledger, start = self._ledger, self._ledger.settings.start
         if start is None or ledger.trail:
-            return self._belief.choose(self._last, list(ledger.pending.values()), ledger.next_id)
+            return self._belief.choose(last_position(self._ledger), list(ledger.pending.values()), ledger.next_id)
         table = self.candidates()
         here = table.take(np.array([start]))
         gains = self.policy.score(self._belief.scene(0), here)[0]
@@ -171,7 +172,7 @@ class Study:
 
     def candidates(self) -> Candidates:
         """The table of what can be done next: places, noise, cost."""
-        return self._belief.actions.candidates(self._last)
+        return self._belief.actions.candidates(last_position(self._ledger))
 
     def scene(self) -> Scene:
         """What the policy sees."""
@@ -200,14 +201,14 @@ class Study:
         the id of the measurement. To tell the same value of a suggestion again changes nothing, nor does it to tell a
         point again with the same `key`, any text that whoever measured it chose.
         """
-        value, noise, cost = _measured(y, noise, cost)
+        value, noise, cost = checked(y, noise, cost)
         with self._turn() as write:
             before = None if key is None else self._ledger.told_with(key)
             if before is not None:
                 return before
-            action = self._resolve(what, level, task, told=True, expired=True)
+            action = meant(self._ledger, what, level, task, told=True, expired=True)
             known = None if action.id in self._ledger.pending else self._ledger.told(action.id)
-            told = _as_measured(action if known is None else known[0], noise, cost)
+            told = as_measured(action if known is None else known[0], noise, cost)
             if known is None:
                 write("told", **self._ledger.details(told), y=value, **({} if key is None else {"key": str(key)}))
             elif (known[1], known[0].noise, known[0].cost) != (value, told.noise, told.cost):
@@ -224,10 +225,10 @@ class Study:
     ) -> None:
         """Replaces a value that was told wrong, by the id of the measurement. All stands as if it had been told right
         at the time; what was asked for in between stays as it was."""
-        value, noise, cost = _measured(y, noise, cost)
+        value, noise, cost = checked(y, noise, cost)
         with self._turn() as write:
-            known = self._told(what)
-            write("corrected", **self._ledger.details(_as_measured(known, noise, cost)), y=value)
+            known = measured(self._ledger, what)
+            write("corrected", **self._ledger.details(as_measured(known, noise, cost)), y=value)
         self._stopped = None
 
     def withdraw(self, what: Suggestion | int) -> None:
@@ -236,7 +237,7 @@ class Study:
         if isinstance(what, Mapping):
             raise TruvarError(f"withdraw takes a suggestion or its id, but a point came, {place(what)}; give the id")
         with self._turn() as write:
-            write("withdrawn", id=self._resolve(what, told=True).id)
+            write("withdrawn", id=meant(self._ledger, what, told=True).id)
 
     def note(self, text: str) -> None:
         """A remark for the journal."""
@@ -253,77 +254,6 @@ class Study:
     def refresh(self) -> None:
         """Catches up with what others did to the study in its store."""
         self._ledger.fold(self._journal.since(self._ledger.number))
-
-    def _told(self, what: Suggestion | int) -> Action:
-        """The measurement with that id."""
-        known = self._ledger.told(self._id(what))
-        if known is None:
-            ids = [action.id for action, _ in self._belief.told]
-            have = f"those told so far are {', '.join(map(str, ids))}" if ids else "none was told so far"
-            raise TruvarError(f"correct takes the id of a value that was told, but {self._id(what)} was not; {have}")
-        return known[0]
-
-    def _id(self, what: Any) -> int:
-        id_: Any = what.id if isinstance(what, Suggestion) else what
-        if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
-            raise TruvarError(
-                f"a suggestion, its id or a point such as {place(self.domain.point(0))} must come, but it was "
-                f"{what!r}; give one of them"
-            )
-        return int(id_)
-
-    def _resolve(
-        self,
-        what: Suggestion | int | Mapping[str, float],
-        level: int | None = None,
-        task: str | None = None,
-        told: bool = False,
-        expired: bool = False,
-    ) -> Action:
-        """What is meant: a point, what is pending or, where allowed, what was told or has expired."""
-        if isinstance(what, Mapping):
-            return self._unasked(what, level, task)
-        if level is not None or task is not None:
-            came = f"{'a task' if level is None else 'a level'} came ({task if level is None else level})"
-            raise TruvarError(
-                f"a suggestion has its own level and task, but {came}; leave it out, or tell the point if it was "
-                "measured otherwise"
-            )
-        id_, ledger = self._id(what), self._ledger
-        found = ledger.pending.get(id_) or (ledger.expired.get(id_) if expired else None)
-        if found is None and told:
-            known = ledger.told(id_)
-            found = None if known is None else known[0]
-        if found is None:
-            waiting = ", ".join(map(str, ledger.pending)) or "none"
-            raise TruvarError(
-                f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is, or the point"
-            )
-        own = suggestion(self._ledger, found)
-        if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
-            raise TruvarError(
-                f"suggestion {id_} of this study is at {place(own.point)}, but the one that came is at "
-                f"{place(what.point)}: "
-                "it belongs to another study; tell it there"
-            )
-        return found
-
-    def _unasked(self, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
-        index, x = self.domain.locate(point)
-        actions, t = self._belief.actions, self._belief.actions.task_index(task)
-        if actions.levels is None and level is not None:
-            raise TruvarError(f"this study has no noise levels, but level {level!r} was given; leave it out")
-        count = 0 if actions.levels is None else len(actions.levels.variance)
-        if count and (not isinstance(level, (int, np.integer)) or isinstance(level, bool) or not 0 <= level < count):
-            came = "none came" if level is None else f"it was {level!r}"
-            raise TruvarError(
-                f"of a point it must be said which noise level was used, 0 to {count - 1}, but {came}; give "
-                f"{phrase('level=...', shell='--level N', http='level')}"
-            )
-        if index is None:
-            return self._action(actions.at(x[None, :], self._last), (t, level or 0), None, level)
-        site = t * len(self.domain) + index
-        return self._action(self.candidates(), (site, level or 0), site, level)
 
     # -- what is known -------------------------------------------------------------------------------------------------
 
@@ -436,20 +366,20 @@ class Study:
     def expects(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
         """The mean and standard deviation of the value that a pending suggestion, or a point, would give now. The
         latter is infinite as long as the model is not learned."""
-        action = self._resolve(what, None, None)
+        action = meant(self._ledger, what)
         mean, variance = self._belief.posterior.predict(action.point[None, :])
         return float(mean[0]), float(np.sqrt(variance[0] + action.noise)) if self._belief.fitted else float("inf")
 
     def imagine(self, what: Suggestion | int, rng: np.random.Generator) -> float:
         """A value that a pending suggestion could give, drawn from what is believed now. A study that is told such
         values is run on a function drawn from its own prior."""
-        action = self._resolve(what)
+        action = meant(self._ledger, what)
         mean, variance = self._belief.posterior.predict(action.point[None, :])
         return float(rng.normal(mean[0], np.sqrt(variance[0] + action.noise)))
 
     def outlook(self, what: Suggestion | int) -> Outlook | None:
         """What a pending suggestion would settle by itself; None as long as the model is not learned."""
-        return outlook(self._belief, self._resolve(what))
+        return outlook(self._belief, meant(self._ledger, what))
 
     def to_json(self) -> str:
         """The whole study, problem and events, as text; `Study.from_json` reads it."""
@@ -457,7 +387,7 @@ class Study:
 
     @classmethod
     def from_json(
-        cls, text: str, *, store: str | None = None, name: str | None = None, who: str | None = None
+        cls, text: str, *, store: str | Journal | None = None, name: str | None = None, who: str | None = None
     ) -> Study:
         """The study that `to_json` wrote, in memory or in a store, under its own name or another."""
         own, events = from_json(text)
@@ -534,12 +464,6 @@ class Study:
     def _belief(self) -> Belief:
         return self._ledger.belief
 
-    @property
-    def _last(self) -> Array | None:
-        """The last position (d,)."""
-        trail = self._ledger.trail
-        return trail[-1][1][: len(self.domain.columns)] if trail else None
-
     @contextmanager
     def _turn(self) -> Iterator[Callable[..., None]]:
         """A turn to change the study, up to date with what others did: yields `write(kind, **details)`. What is written
@@ -572,41 +496,26 @@ class Study:
         finally:
             self._write = None
 
-    def _action(
-        self, table: Candidates, row: tuple[int, int], site: int | None, level: int | None, gain: float = float("nan")
-    ) -> Action:
-        point = table.points[row[0]]
-        task = int(point[-1]) if self._belief.tasks is not None else 0
-        return Action(
-            self._ledger.next_id, point, site, level, task, float(table.noise[row]), float(table.cost[row]), gain
+
+def _stored(store: Any, name: str | None) -> Journal:
+    """A new journal: in the store of that URL, or the one given."""
+    if not hasattr(store, "turn"):
+        from truvar.store import create
+
+        return create(store, name)
+    if store.since(0):
+        raise TruvarError(
+            "a new study needs an empty journal, but the one given has events; go on with it by Study.resumed(journal, "
+            "name), or give another"
         )
-
-
-def _stored(url: str, name: str | None) -> Journal:
-    """A new journal in the store."""
-    from truvar.store import create
-
-    return create(url, name)
+    journal: Journal = store
+    return journal
 
 
 def _correction(id_: int, value: float) -> str:
     return phrase(
         f"correct({id_}, {value:.10g})", shell=f"truvar correct {id_} {value:.10g}", http=f"id {id_}, y {value:.10g}"
     )
-
-
-def _measured(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float | None]:
-    """Value, noise and cost as they were told, checked."""
-    value = number(y, "the measured value y")
-    noise = None if noise is None else not_negative(noise, "noise")
-    return value, noise, None if cost is None else not_negative(cost, "cost")
-
-
-def _as_measured(action: Action, noise: float | None, cost: float | None) -> Action:
-    """The action with the noise and cost that it turned out to have."""
-    if noise is not None:
-        action = replace(action, noise=noise, noise_told=True)
-    return action if cost is None else replace(action, cost=cost)
 
 
 def _limits(given: Mapping[str, float] | None) -> dict[str, float]:

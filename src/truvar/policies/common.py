@@ -24,10 +24,10 @@ from truvar.regions import LevelSet, Mask
 from truvar.wording import phrase
 
 Serves = Literal["an optimum", "a level set", "any goal"]
-OTHERS = {
+OTHERS = {  # what to take instead, by what the refused rule serves
     "an optimum": "another goal or a rule for level sets: truvar, plus, gchk, straddle, sur, variance or random",
-    "a level set": "another goal or a rule for optima: truvar, plus, ei, pi, ucb, ucbpe, es, pes, mrs, mes, bamsoo or "
-    "random",
+    "a level set": "another goal or a rule for optima: truvar, plus, ei, pi, ucb, ucbpe, es, pes, mrs, mes, bamsoo, "
+    "variance or random",
 }
 
 
