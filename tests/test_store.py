@@ -20,6 +20,7 @@ from sqlalchemy import text
 from tests.problems import GRID, KINDS, KNOWN, answer, assert_same, truth
 
 import truvar as tv
+from truvar.problem import problem_from_dict
 from truvar.store import schema
 from truvar.store.database import Database
 
@@ -378,6 +379,17 @@ def test_a_store_of_version_1_opens_after_a_migration(version_1: str) -> None:
         assert schema.version_of(connection) == schema.VERSION
 
 
+@pytest.mark.parametrize("damage", ["not JSON", "{}", '{"goal": {"is": "nothing known"}}'])
+def test_one_damaged_study_does_not_keep_the_others_from_a_migration(version_1: str, damage: str) -> None:
+    with sqlalchemy.create_engine(version_1.replace("postgresql:", "postgresql+psycopg:")).begin() as connection:
+        query = "UPDATE truvar_events SET details = :damage WHERE study_id = 1 AND number = 1"
+        connection.execute(text(query), {"damage": damage})
+    found = tv.studies(version_1)
+    assert dict(zip(found["name"], found["goal"], strict=True)) == {"lake": "damaged", "peak": "maximum"}
+    assert tv.load(version_1, "peak").ask() is not None
+    refused(lambda: tv.load(version_1, "lake"), "lake")
+
+
 def test_a_new_study_in_a_store_of_version_1_migrates_it_too(version_1: str) -> None:
     tv.Study(GRID, tv.Maximize(), **KNOWN, store=version_1, name="new")
     assert tv.studies(version_1)["steps"].tolist() == [4, 0, 0]
@@ -562,3 +574,22 @@ def test_a_damaged_event_is_named(file: str) -> None:
     with Database(file).writing() as connection:
         connection.execute(text("UPDATE truvar_events SET details = :none WHERE number = 2"), {"none": json.dumps({})})
     refused(lambda: tv.load(file, "lake"), "'lake' are damaged", "copy")
+
+
+def test_a_problem_with_a_training_file_is_begun_with_its_model_or_not_at_all(file: str, tmp_path: Path) -> None:
+    points = np.linspace(0, 1, 12)
+    pd.DataFrame({"x": points, "y": np.sin(6 * points)}).to_csv(tmp_path / "before.csv", index=False)
+    spec = {
+        "domain": {"grid": {"x": [0, 1, 20]}},
+        "goal": {"level_set": 0.5},
+        "model": {"training": "before.csv"},
+        "noise": {"variance": 0.01},
+    }
+    problem = problem_from_dict(spec, folder=tmp_path)
+    study = problem.study(store=file, name="learned", who="anna")
+    events = study.events
+    assert (events["kind"].tolist(), set(events["who"])) == (["created", "fitted"], {"anna"})
+    assert tv.load(file, "learned").ask() == problem.study().ask()
+    (tmp_path / "before.csv").unlink()
+    refused(lambda: problem.study(store=file, name="unlearned"), "before.csv")
+    assert tv.studies(file)["name"].tolist() == ["learned"]

@@ -54,10 +54,15 @@ class Problem:
 
     def study(self, **overrides: Any) -> Study:
         """A new study of the problem; keyword arguments replace what the file says."""
+        model = self.spec.get("model", {})
+        if "training" not in model:
+            return self._unfitted(**overrides)
+        store = overrides.pop("store", None)
         study = self._unfitted(**overrides)
-        if "training" in self.spec.get("model", {}):
-            study.fit(_table(self.spec["model"]["training"], self.folder, self.tables), self.spec["model"].get("value"))
-        return study
+        study.fit(_table(model["training"], self.folder, self.tables), model.get("value"))
+        if store is None:
+            return study
+        return Study.from_json(study.to_json(), store=store, who=study.who)  # begun with its model, or not at all
 
     def _unfitted(self, **overrides: Any) -> Study:
         """The study before the model is learned from its training file."""

@@ -102,13 +102,17 @@ class Study:
     @classmethod
     def resumed(cls, journal: Journal, name: str | None, who: str | None = None) -> Study:
         """The study whose events are in a journal, where they stand with the whole problem."""
-        events = journal.since(0)
         study = cls.__new__(cls)
         try:
+            events = journal.since(0)
             study._begin(Settings.of(events[0].details), journal, name, who)
             study._ledger.fold(events)
-        except (AttributeError, IndexError, KeyError, TypeError) as error:
-            raise TruvarError(f"the events of the study {name!r} are damaged ({error!r}); take a copy") from error
+        except TruvarError:
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise TruvarError(
+                f"the events of the study {name!r} are damaged ({error!r}); go on with a copy of its store that is not"
+            ) from error
         return study
 
     # -- asking --------------------------------------------------------------------------------------------------------

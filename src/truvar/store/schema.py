@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +35,7 @@ from truvar.regions import LevelSet
 from truvar.spelling import read
 
 VERSION = 2
+DAMAGED = "damaged"  # the goal of a study whose events could not be read when they were migrated
 LOCK = 0x7472757661720001  # of PostgreSQL, while tables are made
 
 
@@ -152,20 +153,33 @@ def _to_2(connection: Connection) -> None:
     added = {"goal": "TEXT DEFAULT '' NOT NULL", "steps": count, "spent": "FLOAT DEFAULT 0 NOT NULL", "pending": count}
     for name, kind in {**added, "created": moment, "changed": moment}.items():
         connection.execute(text(f"ALTER TABLE truvar_studies ADD COLUMN {name} {kind}"))
-    columns = EventRow.time, EventRow.kind, EventRow.details
     for id_ in connection.scalars(select(StudyRow.id)).all():
+        columns = EventRow.time, EventRow.kind, EventRow.details
         query = select(*columns).where(EventRow.study_id == id_).order_by(EventRow.number)
-        events = [(row.time, row.kind, json.loads(row.details)) for row in connection.execute(query)]
-        stands = _standing((kind, details) for _, kind, details in events)
-        values = {
-            "goal": goal_in_words(read(events[0][2]["goal"])),
-            "steps": stands.steps,
-            "spent": stands.spent,
-            "pending": stands.pending,
-            "created": events[0][0],
-            "changed": events[-1][0],
-        }
+        rows = [(row.time, row.kind, row.details) for row in connection.execute(query)]
+        try:
+            values = _row_of(rows)
+        except (AttributeError, LookupError, TypeError, ValueError):  # one that says so itself when it is opened
+            values = {
+                "goal": DAMAGED,
+                "created": rows[0][0] if rows else None,
+                "changed": rows[-1][0] if rows else None,
+            }
         connection.execute(update(StudyRow).where(StudyRow.id == id_).values(values))
+
+
+def _row_of(rows: Sequence[tuple[datetime, str, str]]) -> dict[str, Any]:
+    """Where a study stands after events (time, kind, details)."""
+    events = [(kind, json.loads(details)) for _, kind, details in rows]
+    stands = _standing(events)
+    return {
+        "goal": goal_in_words(read(events[0][1]["goal"])),
+        "steps": stands.steps,
+        "spent": stands.spent,
+        "pending": stands.pending,
+        "created": rows[0][0],
+        "changed": rows[-1][0],
+    }
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_to_2,)  # from version 1, from 2, ...
