@@ -129,9 +129,9 @@ def test_the_fall_of_doubt_is_that_of_its_definition(u, rho):
 def test_the_compiled_sum_is_that_of_its_twin():
     rng = np.random.default_rng(0)
     covariance, variance = rng.uniform(-1, 1, (30, 8)) ** 5, rng.uniform(1, 2, 30)
-    inverse, square = rng.uniform(0.1, 1, (8, 2)), rng.uniform(0, 9, 30)
+    inverse, square = rng.uniform(0.1, 1, (2, 8)), rng.uniform(0, 9, 30)
     splines = doubt.doubt_splines(square, rng.uniform(0.5, 2, 30))
-    sums = np.zeros((8, 2)), np.zeros((8, 2))
+    sums = np.zeros((2, 8)), np.zeros((2, 8))
     doubt.doubt_falls(covariance, inverse, variance, square, splines, sums[0])
     doubt.doubt_falls_twin(covariance, inverse, variance, square, splines, sums[1])
     np.testing.assert_allclose(sums[0], sums[1], rtol=1e-4)

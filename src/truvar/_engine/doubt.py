@@ -43,8 +43,8 @@ def _slope(v: Array, square: Array) -> Array:
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _fall(rho, spline):  # type: ignore[no-untyped-def]
-    place = (1.0 - np.sqrt(1.0 - min(rho, 1.0))) * PIECES
+def _fall(place, spline):  # type: ignore[no-untyped-def]
+    """The spline at `place` = PIECES v."""
     i = min(int(place), PIECES - 1)
     t = place - i
     return spline[i, 0] + t * (spline[i, 1] + t * (spline[i, 2] + t * spline[i, 3]))
@@ -52,19 +52,22 @@ def _fall(rho, spline):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def doubt_falls(covariance, inverse, variance, square, splines, out):  # type: ignore[no-untyped-def]
-    """out_xk += the sum over rows j of what a measurement of x at level k takes from the doubt there, with
-    rho = C_jx^2 inverse_xk / variance_j: covariance (rows, c), inverse and out (c, K)."""
+    """out_kx += the sum over rows j of what a measurement of x at level k takes from the doubt there, with
+    rho = C_jx^2 inverse_kx / variance_j: covariance (rows, c), inverse and out (K, c). Roots first: they vectorise."""
+    rho, place = np.empty(covariance.shape[1]), np.empty(covariance.shape[1])
     for j in range(len(variance)):
         row, spline, base = covariance[j], splines[j], 1.0 / variance[j]
         faint, bend = spline[0, 1] * PIECES / 2, square[j] / 2
-        for x in range(len(row)):
-            share = row[x] * row[x] * base
-            for k in range(inverse.shape[1]):
-                rho = share * inverse[x, k]
-                if rho < FAINT:
-                    out[x, k] += faint * rho * (1.0 + bend * rho)
+        for k in range(len(inverse)):
+            one, sums = inverse[k], out[k]
+            for x in range(len(rho)):
+                rho[x] = row[x] * row[x] * base * one[x]
+                place[x] = (1.0 - np.sqrt(max(1.0 - rho[x], 0.0))) * PIECES
+            for x in range(len(rho)):
+                if rho[x] < FAINT:
+                    sums[x] += faint * rho[x] * (1.0 + bend * rho[x])
                 else:
-                    out[x, k] += _fall(rho, spline)
+                    sums[x] += _fall(place[x], spline)
 
 
 def doubt_falls_twin(
@@ -72,12 +75,12 @@ def doubt_falls_twin(
 ) -> None:
     """The same, level by level, without the short cut for faint shares."""
     pick = np.arange(len(variance))[:, None]
-    for k in range(inverse.shape[1]):
-        rho = np.minimum(covariance**2 * inverse[:, k] / variance[:, None], 1.0)
+    for one, sums in zip(inverse, out, strict=True):
+        rho = np.minimum(covariance**2 * one / variance[:, None], 1.0)
         place = (1.0 - np.sqrt(1.0 - rho)) * PIECES
         i = np.minimum(place.astype(int), PIECES - 1)
         powers = (place - i)[:, :, None] ** np.arange(4)
-        out[:, k] += (splines[pick, i] * powers).sum(axis=(0, 2))
+        sums += (splines[pick, i] * powers).sum(axis=(0, 2))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -105,18 +108,20 @@ def tour(across, among, noise, variance, splines, legs, first, share, path):  # 
     had exactly, without a look at the values that will be found on it.
     """
     rows, stops = across.shape
-    rho, falls = np.zeros(rows), np.empty(stops)
+    rho, falls, inverse, place_of = np.zeros(rows), np.empty(stops), np.empty(stops), np.empty(stops)
     taken, top, count = 0.0, 0.0, 0
     while count < len(path):
         falls[:] = 0.0
+        for x in range(stops):
+            d = among[x, x] + noise[x]
+            inverse[x] = 1.0 / d if d > 0 else 0.0
         for j in range(rows):
-            base = 1.0 / variance[j]
+            row, base, spline = across[j], 1.0 / variance[j], splines[j]
             for x in range(stops):
-                d = among[x, x] + noise[x]
-                if d > 0:
-                    falls[x] += _fall(rho[j] + across[j, x] * across[j, x] * base / d, splines[j])
-                else:
-                    falls[x] += _fall(rho[j], splines[j])
+                left = 1.0 - rho[j] - row[x] * row[x] * base * inverse[x]
+                place_of[x] = (1.0 - np.sqrt(max(left, 0.0))) * PIECES
+            for x in range(stops):
+                falls[x] += _fall(place_of[x], spline)
         rate, chosen, place = 0.0, -1, 0
         for x in range(stops):
             extra, at = _insertion(path, count, legs, first, x)

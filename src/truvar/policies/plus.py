@@ -119,13 +119,14 @@ class Doubt:
 
     def falls(self, scene: Scene, candidates: Candidates) -> Array:
         """By how much each candidate lowers the sum of p (1 - p), on average over its value. (c, K)"""
-        d = scene.posterior.candidate_variance(candidates)[:, None] + candidates.noise
+        d = scene.posterior.candidate_variance(candidates) + candidates.noise.T  # (K, c)
         least = RESOLUTION * scene.posterior.scale**2  # below: nothing is left to learn there
         inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > least)
-        gains = np.zeros_like(d)
+        falls = np.zeros_like(d)
         for tile, covariance in covariance_tiles(scene.engine, self.where, candidates):
-            doubt.doubt_falls(covariance, inverse[tile], self.variance, self.square, self.splines, gains[tile])
-        return gains
+            parts = covariance, inverse[:, tile], self.variance, self.square, self.splines
+            doubt.doubt_falls(*parts, falls[:, tile])
+        return np.ascontiguousarray(falls.T)
 
 
 def _doubt(scene: Scene, count: int) -> Doubt:
