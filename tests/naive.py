@@ -81,11 +81,15 @@ def k_vector(k: Callable, actions: Sequence[Action], task: int, x: tuple[float, 
     return np.array([k(a.task, a.x, task, x) for a in actions])
 
 
-def posterior_mean(k: Callable, actions: Sequence[Action], residuals: Sequence[float], x: tuple) -> float:
-    """Eq. (1) for the target task, on residuals y - prior mean."""
+def posterior_mean(
+    k: Callable, actions: Sequence[Action], residuals: Sequence[float], x: tuple, A: np.ndarray | None = None
+) -> float:
+    """Eq. (1) for the target task, on residuals y - prior mean. A as below."""
     if not actions:
         return 0.0
-    return float(k_vector(k, actions, 0, x) @ inverse(k, actions) @ np.array(residuals))
+    if A is None:
+        A = inverse(k, actions)
+    return float(k_vector(k, actions, 0, x) @ A @ np.array(residuals))
 
 
 def posterior_variance(k: Callable, actions: Sequence[Action], x: tuple, A: np.ndarray | None = None) -> float:
@@ -175,6 +179,7 @@ class NaiveTruVaR:
     def __post_init__(self) -> None:
         self.D = [tuple(float(c) for c in x) for x in self.points]
         self._cache: dict[tuple, float] = {}
+        self._rows = self.all_rows()
         self.scale2 = max(self.k(0, x, 0, x) for x in self.D)
         self.beta = self.beta_at(1)
         everything = set(range(len(self.D)))
@@ -186,10 +191,12 @@ class NaiveTruVaR:
     # -- the model ---------------------------------------------------------------------------------
 
     def k(self, task_a: int, a: tuple, task_b: int, b: tuple) -> float:
-        if (a, b) not in self._cache:
-            self._cache[a, b] = float(self.kernel(np.array([a]), np.array([b]))[0, 0])
-        between = 1.0 if self.tasks is None else float(self.tasks[task_a, task_b])
-        return between * self._cache[a, b]
+        key = (task_a, a, task_b, b)
+        value = self._cache.get(key)
+        if value is None:
+            between = 1.0 if self.tasks is None else float(self.tasks[task_a, task_b])
+            value = self._cache[key] = between * float(self.kernel(np.array([a]), np.array([b]))[0, 0])
+        return value
 
     def k_unit(self, task_a: int, a: tuple, task_b: int, b: tuple) -> float:
         """The kernel normalised so that k(x, x) = 1 for the target."""
@@ -200,7 +207,8 @@ class NaiveTruVaR:
 
     def means(self) -> np.ndarray:
         residuals = [y - self.prior(a.task) for a, y in zip(self.actions, self.y, strict=True)]
-        return np.array([self.prior(0) + posterior_mean(self.k, self.actions, residuals, x) for x in self.D])
+        A = inverse(self.k, self.actions) if self.actions else None
+        return np.array([self.prior(0) + posterior_mean(self.k, self.actions, residuals, x, A) for x in self.D])
 
     def prior(self, task: int) -> float:
         return self.constant if self.task_mean is None else self.task_mean[task]
@@ -258,6 +266,9 @@ class NaiveTruVaR:
     # -- what can be done --------------------------------------------------------------------------
 
     def rows(self) -> list[Row]:
+        return self._rows
+
+    def all_rows(self) -> list[Row]:
         """Tasks outermost, then points, then levels."""
         rows = []
         n_tasks = 1 if self.tasks is None else len(self.tasks)
@@ -318,22 +329,20 @@ class NaiveTruVaR:
     def truncated(self, variance: float, eta: float) -> float:
         return max(self.beta * variance, eta**2)
 
-    def gain(self, row: Row, known: Sequence[Action], eta: float) -> float:
-        """The numerator of eq. (3) for one candidate, after the actions in `known` (told, then pending)."""
+    def gain(self, row: Row, known: Sequence[Action], eta: float, A: np.ndarray | None, before: Sequence[float]) -> float:
+        """The numerator of eq. (3) for one candidate, after the actions in `known` (told, then pending); A and `before`
+        are their inverse and the variances that they leave."""
         if row.noise == 0.0 and self.action(row) in known:
             return 0.0  # known exactly: eq. (2) does not change, and its matrix would be singular
         before_actions = self.unit(known)
         after_actions = self.unit([*known, self.action(row)])
-        A = inverse(self.k_unit, before_actions) if before_actions else None
         B = inverse(self.k_unit, after_actions)
         if self.anticipate is None:
             total = 0.0
             for j in sorted(self.sets.targets):
-                before = posterior_variance(self.k_unit, before_actions, self.D[j], A)
                 after = posterior_variance(self.k_unit, after_actions, self.D[j], B)
-                total += self.truncated(before, eta) - self.truncated(after, eta)
+                total += self.truncated(before[j], eta) - self.truncated(after, eta)
             return total
-        before = [posterior_variance(self.k_unit, before_actions, x, A) for x in self.D]
         after = [posterior_variance(self.k_unit, after_actions, x, B) for x in self.D]
         first = sum(self.truncated(before[j], eta) for j in sorted(self.sets.targets))
         width = [math.sqrt(self.beta * max(v, 0.0) * self.scale2) for v in after]
@@ -385,7 +394,9 @@ class NaiveTruVaR:
     def gains(self, eta: float | None = None) -> np.ndarray:
         """Eq. (3), numerator, for every candidate: the variance given what is told and pending."""
         known = [*self.actions, *self.pending]
-        return np.array([self.gain(row, known, self.eta if eta is None else eta) for row in self.rows()])
+        A = inverse(self.k_unit, self.unit(known)) if known else None
+        before = [posterior_variance(self.k_unit, self.unit(known), x, A) for x in self.D]
+        return np.array([self.gain(row, known, self.eta if eta is None else eta, A, before) for row in self.rows()])
 
     def gains_ahead(self) -> np.ndarray:
         """The same; but where pending actions leave nothing to gain, eta is lowered for this one choice."""
