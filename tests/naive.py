@@ -329,7 +329,9 @@ class NaiveTruVaR:
     def truncated(self, variance: float, eta: float) -> float:
         return max(self.beta * variance, eta**2)
 
-    def gain(self, row: Row, known: Sequence[Action], eta: float, A: np.ndarray | None, before: Sequence[float]) -> float:
+    def gain(
+        self, row: Row, known: Sequence[Action], eta: float, A: np.ndarray | None, before: Sequence[float]
+    ) -> float:
         """The numerator of eq. (3) for one candidate, after the actions in `known` (told, then pending); A and `before`
         are their inverse and the variances that they leave."""
         if row.noise == 0.0 and self.action(row) in known:

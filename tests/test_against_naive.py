@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from tests.naive import Action, NaiveTruVaR
 
 import truvar as tv
-from naive import Action, NaiveTruVaR
 
 TOLERANCE = 1e-8
 TIE = 1e-9

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.terminal import in_terminal
 
 from truvar import __version__, load_problem
 from truvar.backtest import Replay
@@ -247,30 +244,8 @@ def test_a_closed_stderr_does_not_end_the_run(hill):
     assert "report: " in out
 
 
-def in_terminal(arguments: list[str], columns: int = 100, **environment: str) -> tuple[int, str, str]:
-    """Exit code, stdout (a pipe) and what the terminal on stderr was sent."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
-    env = {**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment}
-    with subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=theirs, env=env, text=True) as process:
-        os.close(theirs)
-        sent = b""
-        while True:
-            try:
-                chunk = os.read(ours, 4096)
-            except OSError:  # Linux says EIO when the other end is closed
-                break
-            if not chunk:
-                break
-            sent += chunk
-        out = process.stdout.read()
-    os.close(ours)
-    return process.returncode, out, sent.decode()
-
-
 def test_in_a_terminal_one_coloured_line_is_written_over(hill):
-    code, out, sent = in_terminal(["run", str(hill()), "--truth", "height"])
+    code, out, sent = in_terminal(command("run", hill(), "--truth", "height"), columns=100, piped=True)
     assert code == 0
     assert "\x1b" not in out
     assert sent.count("\n") == 1
@@ -281,7 +256,7 @@ def test_in_a_terminal_one_coloured_line_is_written_over(hill):
 
 
 def test_in_a_narrow_terminal_without_colour_nothing_wraps(hill):
-    _, _, sent = in_terminal(["run", str(hill()), "--truth", "height"], columns=42, NO_COLOR="1")
+    _, _, sent = in_terminal(command("run", hill(), "--truth", "height"), columns=42, piped=True, NO_COLOR="1")
     states = sent.strip().split("\r\x1b[K")[1:]
     assert states
     assert all(len(state) < 42 and "\x1b" not in state for state in states)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
 import sys
-import termios
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from tests.terminal import in_terminal
 
 from truvar.cli import main
 from truvar.integrations.program import Program, ProgramFailed
@@ -146,31 +141,16 @@ def test_what_a_program_did_wrong_is_said(command: str, message: str) -> None:
 # -- in a terminal -----------------------------------------------------------------------------------------------------
 
 
-def in_terminal(script: str, **environment: str) -> str:
+def shown(script: str, **environment: str) -> str:
     """What a terminal of 90 columns is sent by a shell script in which `truvar` is the command."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TRUVAR_STORE")}
-    env = {**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", "PY": sys.executable, **environment}
     whole = f'set -e; truvar() {{ "$PY" -m truvar "$@"; }}\n{script}\necho "all done"'
-    with subprocess.Popen(["sh", "-c", whole], stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
-        os.close(theirs)
-        sent = b""
-        while True:
-            try:
-                chunk = os.read(ours, 4096)
-            except OSError:  # Linux says EIO when the other end is closed
-                break
-            if not chunk:
-                break
-            sent += chunk
-    os.close(ours)
-    assert process.returncode == 0, sent.decode()
-    return sent.decode()
+    code, _, sent = in_terminal(["sh", "-c", whole], columns=90, PY=sys.executable, **environment)
+    assert code == 0, sent
+    return sent
 
 
 def test_a_whole_campaign_in_a_terminal(folder: Path) -> None:
-    sent = in_terminal(
+    sent = shown(
         """
         truvar new sine.toml
         truvar ask -n 2 --lease 2h
@@ -195,7 +175,7 @@ def test_a_whole_campaign_in_a_terminal(folder: Path) -> None:
 
 def test_without_colour_and_in_plain_letters_where_asked(folder: Path) -> None:
     assert main(["new", "sine.toml"]) == 0
-    sent = in_terminal("truvar status", NO_COLOR="1", PYTHONIOENCODING="ascii")
+    sent = shown("truvar status", NO_COLOR="1", PYTHONIOENCODING="ascii")
     assert "\x1b" not in sent
     assert sent.isascii()
     assert "# above 0.5 (H): 0" in sent

@@ -7,9 +7,9 @@ import time
 
 import numpy as np
 import pytest
+from tests.serving import CURVE, GRID, Api, store_url
 
 import truvar as tv
-from serving import CURVE, GRID, Api, store_url
 
 
 def measure(point):

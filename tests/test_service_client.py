@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.serving import CURVE, GRID
 
 import truvar as tv
-from serving import CURVE, GRID
 from truvar.service import Server
 
 

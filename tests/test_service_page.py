@@ -3,8 +3,7 @@
 import re
 
 import pytest
-
-from serving import CURVE, GRID, browser
+from tests.serving import CURVE, GRID, browser
 
 DESK = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
@@ -141,7 +140,7 @@ def test_the_map_is_used_by_keyboard_and_said_in_words(page_on, served):
 
 
 def test_a_token_is_asked_for_and_a_reader_sees_no_forms(chromium, guarded):
-    from serving import Api
+    from tests.serving import Api
 
     url, write, read = guarded
     Api(url, write).create("looked at", CURVE)

@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
-
-from serving import CURVE
+from tests.serving import CURVE
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
 

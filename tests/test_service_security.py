@@ -5,9 +5,9 @@ import sys
 
 import httpx
 import pytest
+from tests.serving import CURVE, Api
 
 import truvar as tv
-from serving import CURVE, Api
 from truvar.service import Tokens
 from truvar.service.access import check_address, host_name, is_loopback
 

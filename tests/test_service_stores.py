@@ -5,9 +5,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.serving import CURVE
 
 import truvar as tv
-from serving import CURVE
 
 pytest.importorskip("fastapi", reason="needs truvar[service]")
 
