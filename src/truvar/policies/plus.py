@@ -2,12 +2,12 @@
 
 | docs/policies.md | here | shape |
 |---|---|---|
-| the open rows, M | `scene.targets` | (n,) |
+| the rows that are not yet decided | `Doubt.where` | (rows,) |
 | u = (mu - h) / sigma | `Doubt.square` is its square | (rows,) |
 | rho, the share of a row's variance that a measurement explains | `C^2 / (sigma^2 d)` | (rows, c) |
 | G(rho, u^2), the fall of p (1 - p) | `Doubt.splines` | (rows, pieces, 4) |
 
-For an optimum it is the fall of the expected regret, which `MRS` has; here of more representers and per unit cost.
+For an optimum, what is open is the place of the maximiser: the fall of its entropy, which `PES` has, per unit cost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from truvar.cover import covariance_tiles
 from truvar.domain import Array
 from truvar.engines.rounding import in_doubt
 from truvar.policies.common import at_least, bookkeeping, threshold
-from truvar.policies.information import MRS, draw, improvement, sampled, systematic
+from truvar.policies.information import PES, draw, improvement, sampled, systematic
 from truvar.policies.seam import Scene
 
 NEGLIGIBLE = 1e-9  # of all the doubt: rows that have no more together are left out
@@ -36,19 +36,19 @@ FIRST = 1 + 1e-6  # by how much the first stop of a tour is preferred to the bes
 
 @dataclass(frozen=True)
 class Plus:
-    """By how much a measurement is expected to lower the loss of the answer, per unit cost: of a level set, the sum of
-    p (1 - p) over the points still open, p the probability of lying above the threshold; of an optimum, the expected
-    regret of a point drawn from the distribution of the maximiser. With travel costs, the first stop of a short tour.
+    """By how much a measurement is expected to lower what is undecided about the answer, per unit cost: of a level set,
+    the sum over all points of p (1 - p), p the probability of lying above the threshold; of an optimum, the entropy of
+    the maximiser. With travel costs and a level set, the first stop of a short tour.
 
     stops         of a tour, at most; 1: one measurement ahead
-    rows          the sum over more open points than this is estimated from so many of them, most of them doubtful
+    rows          the sum over more undecided points than this is estimated from so many of them, most of them doubtful
     representers  points that can be the maximiser: all, or so many of promise
     draws         of f on them; rounded up to a power of two
     """
 
     stops: int = 8
     rows: int = 2500
-    representers: int = 150
+    representers: int = 50
     draws: int = 1024
     beta: Schedule | None = None
     per_cost = True
@@ -64,8 +64,8 @@ class Plus:
         return bookkeeping(self.beta)
 
     @property
-    def _optimum(self) -> MRS:
-        return MRS(self.representers, self.draws)
+    def _optimum(self) -> PES:
+        return PES(self.representers, self.draws)
 
     def places(self, scene: Scene, candidates: Candidates) -> Index | None:
         return None
@@ -75,16 +75,16 @@ class Plus:
         if not scene.goal.level_set:
             agreed = len(draw(scene, self.representers, self.draws).starts) == 1
             return improvement(scene, candidates) if agreed else self._optimum.score(scene, candidates)
-        open_rows = scene.once(("open rows", self.rows), lambda: _doubt(scene, self.rows))
-        gains = open_rows.falls(scene, candidates)
+        undecided = scene.once(("undecided", self.rows), lambda: _doubt(scene, self.rows))
+        gains = undecided.falls(scene, candidates)
         if scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
             for place in in_doubt((gains / candidates.cost).max(axis=1)):  # so that rounding does not choose
-                gains[place] = open_rows.falls(scene, candidates.take(np.array([place])))
+                gains[place] = undecided.falls(scene, candidates.take(np.array([place])))
         if self.stops > 1 and _can_tour(scene, candidates):
-            self._prefer_tour(scene, candidates, open_rows, gains)
+            self._prefer_tour(scene, candidates, undecided, gains)
         return gains
 
-    def _prefer_tour(self, scene: Scene, candidates: Candidates, open_rows: Doubt, gains: Array) -> None:
+    def _prefer_tour(self, scene: Scene, candidates: Candidates, undecided: Doubt, gains: Array) -> None:
         """The first stop of the tour gets the rate of the best single measurement, and a little more."""
         rates = gains / candidates.cost
         if not rates.max() > 0:
@@ -100,17 +100,17 @@ class Plus:
         level = level[stops]
         legs = scene.actions.legs(stops)[:, np.arange(len(stops)), level]
         here = candidates.take(stops)
-        across = scene.posterior.covariance(open_rows.where, here)
+        across = scene.posterior.covariance(undecided.where, here)
         among = scene.posterior.covariance(stops, here)
         noise, first = candidates.noise[stops, level], candidates.cost[stops, level]
         path = np.zeros(self.stops, np.intp)
-        doubt.tour(across, among, noise, open_rows.variance, open_rows.splines, legs, first, WORTHWHILE, path)
+        doubt.tour(across, among, noise, undecided.variance, undecided.splines, legs, first, WORTHWHILE, path)
         gains[stops[path[0]], level[path[0]]] = FIRST * rates.max() * first[path[0]]
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """The open rows of a level set, and how undecided each of them is."""
+    """The rows of a level set that are not yet decided, and how undecided each of them is."""
 
     where: Index  # (rows,)
     variance: Array
@@ -133,7 +133,7 @@ def _doubt(scene: Scene, count: int) -> Doubt:
     mean, sd = scene.moments
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (mean - threshold(scene)) / sd
-    some = scene.targets & (sd**2 > RESOLUTION * scene.posterior.scale**2)
+    some = sd**2 > RESOLUTION * scene.posterior.scale**2  # in M or not: what M lost can come back
     weight = np.where(some, ndtr(u) * ndtr(-u), 0.0)
     where, worth = sampled(np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0), count)
     square, variance = u[where] ** 2, sd[where] ** 2
