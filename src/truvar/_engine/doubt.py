@@ -31,7 +31,7 @@ def doubt_splines(square: Array, worth: Array) -> Array:
     rise = _slope(middle.ravel(), square).reshape(len(square), *middle.shape) @ WEIGHTS / (2 * PIECES)
     slope = _slope(ends, square) / PIECES
     level = np.cumsum(rise, axis=1) - rise
-    left, right = slope[:, :-1], slope[:, 1:]
+    left, right = np.minimum(slope[:, :-1], 3 * rise), np.minimum(slope[:, 1:], 3 * rise)  # so that no piece ever falls
     parts = (level, left, 3 * rise - 2 * left - right, left + right - 2 * rise)
     return np.ascontiguousarray(np.stack(parts, axis=2) * worth[:, None, None])
 

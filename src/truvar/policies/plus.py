@@ -1,4 +1,4 @@
-"""TruVaR's frame with the loss of the answer in place of the variance: what is open counts by how undecided it is.
+"""TruVaR's frame with what is undecided about the answer in place of the variance.
 
 | docs/policies.md | here | shape |
 |---|---|---|
