@@ -1,5 +1,7 @@
 """Who may do what, and what nobody may: tokens, foreign pages, files of the server, sizes, markup in names."""
 
+import re
+import socket
 import subprocess
 import sys
 
@@ -239,3 +241,14 @@ def test_sql_in_names_and_notes_is_text(served):
     api.post(f"/studies/{name}/note", {"text": "'); DELETE FROM truvar_studies; --"})
     assert [row["name"] for row in api.get("/studies")["studies"]].count(name) == 1
     assert len(api.get(f"/studies/{name}/events")["events"]) == 2
+
+
+def test_an_address_that_is_taken_is_named_in_one_line(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-m", "truvar", "serve", str(tmp_path / "a.db"), "--port", port],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(rf"truvar: 127\.0\.0\.1 port {port} cannot be served at .* --port\n", done.stderr)

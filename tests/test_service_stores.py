@@ -2,12 +2,16 @@
 
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sklearn.gaussian_process.kernels import RBF
+from sqlalchemy import text
 from tests.serving import CURVE
 
 import truvar as tv
+from truvar.store.database import Database
 
 pytest.importorskip("fastapi", reason="needs truvar[service]")
 
@@ -135,3 +139,27 @@ def test_whoever_reads_waits_for_no_choice(url, application, monkeypatch):
     after = client.get("/api/studies/slow/status").json()
     assert (before["pending"], before["version"]) == ([], 2)
     assert ([s["id"] for s in after["pending"]], after["version"]) == ([2], 3)
+
+
+def test_the_list_says_which_studies_are_finished_or_broken_before_anyone_opens_them(url, application):
+    known = {"kernel": RBF(0.5), "mean": 0.0, "noise": 1e-6, "store": url}
+    domain = tv.Domain.grid(x=[0.0, 0.5, 1.0])
+    for name in ("over", "hurt", "under way", "new"):
+        study = tv.Study(domain, tv.LevelSet(0.3), **known, name=name)
+        if name != "new":
+            study.run(lambda point: point["x"], steps=20 if name == "over" else 1)
+    with Database(url).writing() as connection:
+        of = "(SELECT id FROM truvar_studies WHERE name = 'hurt')"
+        connection.execute(text(f"UPDATE truvar_events SET details = '{{}}' WHERE kind = 'told' AND study_id = {of}"))
+    client = application(url)
+
+    def states():
+        return {row["name"]: row["state"] for row in client.get("/api/studies").json()["studies"]}
+
+    expected = {"over": "finished", "hurt": "broken", "under way": "running", "new": "new"}
+    end = time.monotonic() + 60
+    while states() != expected and time.monotonic() < end:
+        time.sleep(0.2)
+    assert states() == expected
+    told(client, "under way", {"point": {"x": 0.0}, "y": 0.0})
+    assert states() == expected

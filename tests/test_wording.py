@@ -69,6 +69,12 @@ def test_the_command_line_names_its_own_words(folder: Path, capsys: pytest.Captu
         assert not PYTHON.search(message)
 
 
+def test_a_name_of_several_words_is_quoted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    began()
+    assert main(["new", "line.toml", "--name", "a line"]) == 0
+    assert "say which: --name 'a line'" in said(capsys, "status", "line.db")
+
+
 def test_so_do_noise_levels_and_problem_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     began(LEVELS)
     message = said(capsys, "tell", "x=0", "depth m=-1", "0.25")

@@ -84,7 +84,9 @@ def open_study(arguments: argparse.Namespace) -> Study:
     if name is None:
         names = list(studies(url)["name"])
         if len(names) != 1:
-            have = f"it has {', '.join(names)}; say which: --name {names[0]}" if names else "it has none yet"
+            have = (
+                f"it has {', '.join(names)}; say which: --name {shlex.quote(names[0])}" if names else "it has none yet"
+            )
             raise TruvarError(f"the store {shown(url)} must have one study where no name is given, but {have}")
         name = names[0]
     return load(url, name, arguments.who)

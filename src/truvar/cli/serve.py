@@ -39,9 +39,12 @@ def _serve(arguments: argparse.Namespace) -> int:
     if not 0 < arguments.port < 65536:
         raise TruvarError(f"--port must be from 1 to 65535, but it was {arguments.port}; give another")
     limits = Limits(points=arguments.max_points) if arguments.max_points else Limits()
-    print(f"truvar: {_address(arguments, tokens)} (Ctrl-C to stop)", flush=True)
     level = "info" if arguments.verbose else "warning"
-    serve(store_of(arguments), arguments.host, arguments.port, tokens, limits, level)
+
+    def ready() -> None:
+        print(f"truvar: {_address(arguments, tokens)} (Ctrl-C to stop)", flush=True)
+
+    serve(store_of(arguments), arguments.host, arguments.port, tokens, limits, level, ready)
     return 0
 
 

@@ -11,9 +11,9 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,6 +27,7 @@ from truvar.store.database import Database
 from truvar.study import Study
 
 T = TypeVar("T")
+PATIENCE = 1.0  # seconds that a list of studies waits for the states of all
 LOG = logging.getLogger("truvar.service")
 
 
@@ -58,7 +59,6 @@ class Entry:
     written: Copy = field(default_factory=Copy)
     read: Copy = field(default_factory=Copy)
     problem: str | None = None  # why it cannot be opened
-    finished: bool = False
     version: int = 0  # number of the last event that is known
     looked: float = 0.0  # when the journal was last looked at
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -78,6 +78,8 @@ class Desk:
         with self._database.writing():  # a store that is not there yet is begun
             pass
         self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._found: dict[str, tuple[str, dict[str, Any]]] = {}  # when it was last changed, and its state
+        self._looking: asyncio.Task[None] | None = None
         self._writer = asyncio.Lock()
         count = (os.cpu_count() or 1) + 2
         self._writers = ThreadPoolExecutor(count, thread_name_prefix="change")
@@ -131,20 +133,44 @@ class Desk:
             entry.version = entry.written.study.version
 
     async def overview(self) -> list[dict[str, Any]]:
-        """All studies of the store, the last changed first; those that are open know exactly whether they are over."""
+        """All studies of the store, the last changed first. Which of them are finished or broken takes opening them:
+        that is done once for every change, beside the answer where it takes long."""
         frame = await self._in_thread(self._readers, self._database.overview)
         rows = [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+        rows.sort(key=lambda row: row["changed"] or "", reverse=True)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_at(rows))
+        await asyncio.wait({self._looking}, timeout=PATIENCE)
         for row in rows:
             row["state"] = "running" if row["steps"] or row["pending"] else "new"
+            changed, found = self._found.get(row["name"], ("", {}))
+            row |= found if changed == row["changed"] else {}
             entry = self._entries.get(row["name"])
             if entry is not None and entry.problem is not None:
                 row |= {"state": "broken", "problem": entry.problem}
-            elif entry is not None and entry.finished:
-                row["state"] = "finished"
-        return sorted(rows, key=lambda row: row["changed"] or "", reverse=True)
+        return rows
+
+    async def _look_at(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Opens those that have changed since they were last looked at."""
+        for row in rows:
+            name, changed = row["name"], row["changed"]
+            if self._found.get(name, ("", {}))[0] != changed and (row["steps"] or row["pending"]):
+                with suppress(TruvarError):  # gone, or the store cannot be used now: it is looked at again
+                    self._found[name] = changed, await self._state_of(name)
+
+    async def _state_of(self, name: str) -> dict[str, Any]:
+        """Whether a study is finished or broken; one that is not open is not kept."""
+        entry = self._entries.get(name, Entry())
+        try:
+            over = await self._use(entry, name, lambda study: study.finished is not None)
+        except Broken:
+            return {"state": "broken", "problem": entry.problem}
+        return {"state": "finished"} if over else {}
 
     def close(self) -> None:
         """Ends the threads; what they do is finished first."""
+        if self._looking is not None:
+            self._looking.cancel()
         self._writers.shutdown(wait=True)
         self._readers.shutdown(wait=True)
 
@@ -211,7 +237,7 @@ class Desk:
 
 def _note(entry: Entry, study: Study) -> None:
     if study.version > entry.version:
-        entry.version, entry.finished = study.version, study.finished is not None
+        entry.version = study.version
 
 
 def _broken(entry: Entry, name: str, error: Exception) -> Broken:
