@@ -283,6 +283,21 @@ def test_a_value_far_from_what_was_expected_is_asked_about(begun: Truvar, capsys
 # -- from a CSV --------------------------------------------------------------------------------------------------------
 
 
+def test_a_place_is_told_as_the_card_shows_it(truvar: Truvar, refused: Truvar) -> None:
+    Path("thirds.csv").write_text("x,y\n0.123456789,-1\n333.3333333,0\n333.3333334,0\n123456.789,0.5\n")
+    Path("thirds.toml").write_text(
+        "[domain]\ntable = 'thirds.csv'\n[goal]\nmaximize = true\n[model]\nlengthscales = [9.0, 9.0]\nmean = 0.0\n"
+        "[noise]\nvariance = 0.1\n"
+    )
+    truvar("new", "thirds.toml")
+    truvar("tell", "x=0.123457", "y=-1", "0.5")
+    Path("day.csv").write_text("x,y,value\n123457,0.5,0.7\n")
+    truvar("tell", "--csv", "day.csv")
+    assert load("sqlite:///thirds.db", "thirds").measurements["index"].tolist() == [0, 3]
+    for x in ("0.12346", "0.123458", "333.333"):  # fewer digits, other ones, and two points that it could be
+        assert f"x={x} y=" in refused("tell", f"x={x}", "y=0", "0.5")
+
+
 def test_a_csv_tells_by_id_or_by_coordinates(begun: Truvar, monkeypatch: pytest.MonkeyPatch) -> None:
     begun("ask", "-n", "2")
     Path("ids.csv").write_text("\ufeffid,value,cost\n2,0.5,\n1,-0.25,9\n\n")

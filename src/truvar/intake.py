@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
-from truvar.domain import number
+import numpy as np
+
+from truvar.domain import Domain, number
 from truvar.errors import TruvarError
 from truvar.study import Study
 
@@ -41,8 +43,9 @@ def tell_all(study: Study, told: Iterable[Told]) -> list[int]:
     return ids
 
 
-def from_words(words: Sequence[str], columns: Sequence[str], **options: Any) -> list[Told]:
+def from_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Told]:
     """`3 7.2` is the value 7.2 of suggestion 3, `x=300 y=-8 7.2` that of a point; several may follow each other."""
+    columns = domain.columns
     given = {name: value for name, value in options.items() if value is not None}
     told: list[Told] = []
     point: dict[str, float] = {}
@@ -56,7 +59,8 @@ def from_words(words: Sequence[str], columns: Sequence[str], **options: Any) -> 
                 raise TruvarError(f"the coordinates are {', '.join(columns)}, but {name!r} came; correct the name")
             point[name] = _number(text, name)
         elif point or id_ is not None:
-            told.append(Told(point if id_ is None else id_, _number(word, "the measured value"), given))
+            what = _as_shown(domain, point) if id_ is None else id_
+            told.append(Told(what, _number(word, "the measured value"), given))
             point, id_ = {}, None
         else:
             id_ = _id(word)
@@ -96,7 +100,7 @@ def from_csv(text: str, study: Study) -> list[Told]:
             )
         cells = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
         try:
-            told.append(_read_line(cells, columns, own, places, f"line {line}"))
+            told.append(_read_line(cells, study.domain, own, places, f"line {line}"))
         except TruvarError as error:
             raise TruvarError(f"line {line}: {error} (nothing of the file was told)") from None
     return told
@@ -119,8 +123,9 @@ def _check_header(header: list[str], columns: Sequence[str], own: Mapping[str, s
 
 
 def _read_line(
-    cells: Mapping[str, str], columns: Sequence[str], own: Mapping[str, str], places: Mapping[int, Any], where: str
+    cells: Mapping[str, str], domain: Domain, own: Mapping[str, str], places: Mapping[int, Any], where: str
 ) -> Told:
+    columns = domain.columns
     value = _number(cells[own["value"]], "the value")
     named = cells.get(own["id"], "")
     id_ = _id(named) if named else None
@@ -138,7 +143,7 @@ def _read_line(
         return Told(id_, value, options, where)
     if point is None:
         raise TruvarError("neither an id nor all coordinates are given; give one of them")
-    return Told(point, value, options, where)
+    return Told(_as_shown(domain, point), value, options, where)
 
 
 def _places(study: Study) -> dict[int, dict[str, float]]:
@@ -148,6 +153,16 @@ def _places(study: Study) -> dict[int, dict[str, float]]:
     for row in told.itertuples(index=False, name=None):
         places[int(row[0])] = dict(zip(study.domain.columns, row[2:], strict=False))
     return places
+
+
+def _as_shown(domain: Domain, point: dict[str, float]) -> dict[str, float]:
+    """The point of the domain that a point is as cards and maps show it, to six digits, if it can be one only."""
+    if domain.continuous or any(name not in point for name in domain.columns):
+        return point
+    x = np.array([point[name] for name in domain.columns])
+    size = np.floor(np.log10(np.abs(x), out=np.full(len(x), -np.inf), where=x != 0))
+    near = (np.abs(domain.points - x) <= 0.5000001 * 10.0 ** (size - 5)).all(axis=1)
+    return domain.point(int(np.argmax(near))) if near.sum() == 1 else point
 
 
 def _same(known: Mapping[str, float] | None, point: Mapping[str, float]) -> bool:

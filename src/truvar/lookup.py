@@ -42,8 +42,9 @@ def meant(
         found = None if known is None else known[0]
     if found is None:
         waiting = ", ".join(map(str, ledger.pending)) or "none"
+        other = ", or the point" if expired else " or was told" if told else ""
         raise TruvarError(
-            f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is, or the point"
+            f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is{other}"
         )
     own = suggestion(ledger, found)
     if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):

@@ -38,7 +38,7 @@ def _tell(arguments: argparse.Namespace) -> int:
     options = {name: getattr(arguments, name) for name in ("noise", "cost", "level", "task")}
     if arguments.csv is None:
         study = open_study(arguments)
-        told = from_words(words, study.domain.columns, **options)
+        told = from_words(words, study.domain, **options)
     elif words or any(value is not None for value in options.values()):
         raise TruvarError("values come from a CSV file or from the command line, but both were given; leave out one")
     else:
@@ -69,7 +69,7 @@ def _correct(arguments: argparse.Namespace) -> int:
     words = words_of(arguments)
     if len(words) != 2 or "=" in words[0]:
         raise TruvarError(f"correct takes ID VALUE, but {' '.join(words) or 'nothing'} came; see truvar status for ids")
-    (told,) = from_words(words, study.domain.columns)
+    (told,) = from_words(words, study.domain)
     study.correct(told.what, told.value, noise=arguments.noise, cost=arguments.cost)  # type: ignore[arg-type]
     _say(arguments, study, told_text([told.what], before, study, "corrected"), {"corrected": told.what})
     return 0

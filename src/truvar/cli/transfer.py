@@ -33,7 +33,11 @@ def _export(arguments: argparse.Namespace) -> int:
         arguments.out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TruvarError(f"{arguments.out} cannot be written ({error.strerror}); give another path") from None
-    what = f"the study with its {len(study.events)} events" if whole else f"{study.steps} measurements"
+    what = (
+        f"the study with its {len(study.events)} events"
+        if whole
+        else f"{study.steps} measurement{'s' * (study.steps != 1)}"
+    )
     print(f"{what}: {arguments.out}")
     return 0
 

@@ -58,8 +58,9 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.url = _checked(url)
-        self.shown = self.url.render_as_string(hide_password=True)
         self.sqlite = self.url.get_backend_name() == "sqlite"
+        url = self.url.render_as_string(hide_password=True)
+        self.shown = phrase(url, shell=self.url.database if self.sqlite else url)
         self._version = 0  # of the tables, as far as is known
         self._engine: Engine | None = None
         self._process = 0
@@ -122,7 +123,9 @@ class Database:
         """Makes sure that the tables are there and those of this version."""
         if self._version == VERSION:
             return
-        missing = f"there is no store {self.shown}; check the URL, or begin a study there: tv.Study(..., store=...)"
+        where = phrase("the URL", shell="its path" if self.sqlite else "the URL")
+        begin = phrase("tv.Study(..., store=...)", shell="truvar new PROBLEM.toml --store STORE")
+        missing = f"there is no store {self.shown}; check {where}, or begin a study there: {begin}"
         if self._file is not None and not self._file.exists():
             raise TruvarError(missing)
         with self._connected().connect() as connection, connection.begin():
