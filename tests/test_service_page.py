@@ -76,6 +76,10 @@ def test_a_study_is_created_asked_and_told_and_the_map_changes(page_on, served, 
     page.get_by_text("Settled", exact=True).click()
     assert picture(page) != after
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")  # nothing sticks out
+    right = "node => node.getBoundingClientRect().right"
+    value, button = page.locator(".values tbody tr b").first, page.locator(".values tbody tr button").first
+    edge = page.locator(".values .scroll").evaluate(right)
+    assert value.evaluate(right) < button.evaluate(right) <= edge  # both are in sight, neither covers the other
 
 
 def test_a_value_is_corrected_and_taken_back_and_others_changes_show(page_on, served):

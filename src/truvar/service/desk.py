@@ -241,8 +241,9 @@ def _note(entry: Entry, study: Study) -> None:
 
 
 def _broken(entry: Entry, name: str, error: Exception) -> Broken:
-    LOG.warning("the study %r cannot be opened", name, exc_info=error)
-    said = str(error) if isinstance(error, TruvarError) else f"{type(error).__name__}: {error}"
+    known = isinstance(error, TruvarError)
+    said = str(error) if known else f"{type(error).__name__}: {error}"
+    LOG.warning("the study %r cannot be opened: %s", name, said, exc_info=None if known else error)
     entry.problem = f"its record cannot be read: {said}"
     return Broken(f"the study {name!r} cannot be opened; {entry.problem}")
 

@@ -18,14 +18,15 @@ export function values(current, writable, act) {
     replace(node, el("h2", {}, "Measurements"), rows.length ? el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of measurements" },
       el("table", {}, el("caption", { class: "unseen" }, "Measurements, newest first"),
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "#"), view.columns.map((c) => el("th", { scope: "col" }, c.label)),
-          el("th", { scope: "col" }, "Value"), extra.map((name) => el("th", { scope: "col" }, name)),
-          el("th", { scope: "col" }, "Noise variance"), el("th", { scope: "col" }, "Cost"), el("th", { scope: "col" }, "Spent"),
-          writable ? el("th", { scope: "col" }, el("span", { class: "unseen" }, "Change")) : null)),
+          el("th", { scope: "col" }, "Value"), writable ? el("th", { scope: "col" }, el("span", { class: "unseen" }, "Change")) : null,
+          extra.map((name) => el("th", { scope: "col" }, name)),
+          el("th", { scope: "col" }, "Noise variance"), el("th", { scope: "col" }, "Cost"), el("th", { scope: "col" }, "Spent"))),
         el("tbody", {}, shown.map((row) => el("tr", { "data-id": row.id },
           el("th", { scope: "row" }, `${row.id}`), view.columns.map((c) => el("td", {}, number(row.point[c.name], 5))),
-          el("td", {}, el("b", {}, number(row.value, 5))), extra.map((name) => el("td", {}, `${row[name] ?? "–"}`)),
-          el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost)), el("td", {}, number(row.spent)),
-          writable ? el("td", {}, el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`, onclick: () => correct(row, view, act) }, "Correct")) : null))))) :
+          el("td", {}, el("b", {}, number(row.value, 5))),
+          writable ? el("td", {}, el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`, onclick: () => correct(row, view, act) }, "Correct")) : null,
+          extra.map((name) => el("td", {}, `${row[name] ?? "–"}`)),
+          el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost)), el("td", {}, number(row.spent))))))) :
       el("p", { class: "note" }, "Nothing was measured yet."),
     rows.length > shown.length ? el("button", { class: "quiet", onclick: () => { all = true; redraw(); } }, `Show all ${rows.length}`) : null);
     const scroll = node.querySelector(".scroll");
