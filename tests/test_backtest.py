@@ -19,7 +19,7 @@ from truvar.backtest import Backtest, Function, Replay, backtest, replay
 from truvar.cli import main
 from truvar.policies import policy_named
 from truvar.problem import problem_from_dict
-from truvar.report.curves import plot_backtest
+from truvar.report.scores import plot_backtest
 from truvar.report.tables import to_json
 
 SPEC = {

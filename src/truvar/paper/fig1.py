@@ -17,7 +17,7 @@ from truvar.paper.common import Outcome, Setting
 from truvar.policies import TruVaR
 from truvar.regions import Maximize
 from truvar.report import style
-from truvar.report.curves import COLOURS, sheet
+from truvar.report.scores import COLOURS, sheet
 from truvar.result import Result
 from truvar.study import Study
 

@@ -16,7 +16,7 @@ from truvar.domain import Array, Domain
 from truvar.paper.common import Experiment, Outcome, Setting, curves, level_set_table
 from truvar.policies import GCHK, SUR, Policy, TruVaR
 from truvar.problem import Problem
-from truvar.report.curves import plot_curves
+from truvar.report.scores import plot_curves
 
 TITLE = "Level set with three noise levels"
 RUNS, BUDGET = 100, 700.0

@@ -88,7 +88,7 @@ def run(setting: Setting) -> Backtest:
 
 def regrets(setting: Setting, column: str, title: str) -> Outcome:
     """Figure 3 (a) or (b): the column of the curves that is shown."""
-    from truvar.report.curves import plot_curves
+    from truvar.report.scores import plot_curves
 
     result = run(setting)
     frame = curves(result, np.arange(1.0, result.budget + 1))

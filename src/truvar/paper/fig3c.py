@@ -17,7 +17,7 @@ from truvar.paper import svm
 from truvar.paper.common import Experiment, Outcome, Setting, curves
 from truvar.policies import Policy, Top, TruVaR
 from truvar.problem import Problem
-from truvar.report.curves import plot_curves
+from truvar.report.scores import plot_curves
 
 TITLE = "Tuning an SVM on a grid"
 RUNS, STEPS = 100, 70

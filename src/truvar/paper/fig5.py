@@ -9,7 +9,7 @@ from truvar.cover import excess
 from truvar.paper import fig1
 from truvar.paper.common import Outcome, Setting
 from truvar.report import style
-from truvar.report.curves import COLOURS, finish, sheet
+from truvar.report.scores import COLOURS, finish, sheet
 
 TITLE = "Excess variance"
 
