@@ -16,11 +16,12 @@ import truvar as tv
 TOLERANCE = 1e-8
 TIE = 1e-9
 
-GRID = tv.Domain.grid(x=np.linspace(0, 1, 6), y=np.linspace(0, 1, 7))
-LINE = tv.Domain.grid(x=np.linspace(-1, 2, 50))
-SHORT = tv.Domain.grid(x=np.linspace(-1, 2, 36))
+GRID = tv.Domain.grid(x=np.linspace(0, 1, 5), y=np.linspace(0, 1, 6))
+FINER = tv.Domain.grid(x=np.linspace(0, 1, 6), y=np.linspace(0, 1, 7))
+LINE = tv.Domain.grid(x=np.linspace(-1, 2, 40))
+SHORT = tv.Domain.grid(x=np.linspace(-1, 2, 30))
 LAKE = tv.Domain.grid(distance_m=np.linspace(0, 1400, 8), depth_m=np.linspace(-18, 0, 6))
-SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(5).uniform(size=(45, 2)), columns=["x", "y"]))
+SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(5).uniform(size=(36, 2)), columns=["x", "y"]))
 
 SMOOTH = RBF(0.25)
 ROUGH = Matern([0.3, 0.45], nu=2.5)
@@ -448,7 +449,7 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
         },
         1,
     ),
-    "slack": (GRID, {"goal": "max", "kernel": SMOOTH, "slack": 0.3, "r": 0.5, "beta_schedule": LOG_BO}, 3),
+    "slack": (FINER, {"goal": "max", "kernel": SMOOTH, "slack": 0.3, "r": 0.5, "beta_schedule": LOG_BO}, 3),
     "level set, slack, r": (
         LINE,
         {"goal": "level", "threshold": 0.1, "kernel": LINE_KERNEL, "slack": 0.1, "r": 0.3, "noise": 1e-3},
