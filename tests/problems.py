@@ -1,6 +1,5 @@
 """One small problem of every kind that a study can have, with a function that answers."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,9 +85,6 @@ KINDS: dict[str, Kind] = {
 
 def truth(point: dict[str, float]) -> float:
     return float(np.sin(5 * point["x"]) + point["y"] / 2 + 0.3 * point.get("z", 0.0))
-
-
-Answer = Callable[[tv.Suggestion], float]
 
 
 def answer(suggestion: tv.Suggestion) -> float:

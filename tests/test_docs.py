@@ -9,6 +9,7 @@ import pytest
 from docs.pages import DOCS, FROM_ELSEWHERE, ROOT, blocks, check, pages, pictures, quiet_terminal, run, same_output
 from tests.test_layers import ENGINE, LAYERS
 
+import truvar
 from truvar.cli import COMMANDS
 from truvar.policies import POLICIES
 from truvar.problem import KEYS
@@ -69,6 +70,11 @@ def test_the_reference_has_every_key_of_a_problem_file() -> None:
     keys = {key for section in KEYS.values() for key in section}
     missing = [key for key in sorted(keys) if f"`{key}" not in page and f"`[{key}]`" not in page]
     assert missing == []
+
+
+def test_the_reference_has_every_public_name() -> None:
+    there = re.findall(r"^::: truvar\.(?:\w+\.)*(\w+)$", text("docs/reference/python.md"), flags=re.MULTILINE)
+    assert sorted(set(truvar.__all__) - {*there, "__version__"}) == []
 
 
 def test_the_pages_name_every_rule_and_every_command() -> None:
