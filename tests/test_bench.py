@@ -23,7 +23,7 @@ ROWS = {
         )
         for variant in ("", "-fixed", "-tuned")
     ),
-    *("optimum-10k-lazy", "level-set-10k-lazy"),
+    *("optimum-10k-dense", "level-set-10k-dense"),
     *("peer-scikit-learn", "peer-gpytorch", "peer-botorch", "peer-jax"),
     *(
         f"{row}-{layout}-{goal}"
