@@ -31,7 +31,7 @@ def travel_cost(field: Section, setting: Setting, most: float = BUDGET) -> Outco
     frame = curves(result, np.arange(20.0, budget + 1, 20.0))
     figure = sheet(8.5, 4.6)
     axes = figure.add_subplot()
-    title = f"{field.name}, costs of travel and depth"
+    title = f"{field.name}, {'costs of travel and depth' if field.cost.get('magnitude') else 'cost of travel'}"
     draw_curves(axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True)
     axes.set_ylim(0, 1.02)
     axes.legend(frameon=False, ncols=2, loc="lower right", title="dashed: score divided by cost")
