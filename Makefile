@@ -34,7 +34,8 @@ format: $(VENV)/.ready-dev  ## rewrite the code in the house style
 bench: $(VENV)/.ready-bench  ## measure speed
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.ready-docs  ## build the documentation into site/
+docs: $(VENV)/.ready-docs  ## run the tutorials and build the documentation into site/
+	$(BIN)/python docs/pages.py $(wildcard docs/tutorials/*.md)
 	$(BIN)/python -m mkdocs build --strict
 
 release-check: $(VENV)/.ready-release  ## build wheel and sdist into dist/, and try the wheel in an empty environment
@@ -48,7 +49,7 @@ clean:  ## remove what was built, but not .venv
 $(VENV)/.ready-run: EXTRAS := plot
 $(VENV)/.ready-dev: EXTRAS := test,lint
 $(VENV)/.ready-bench: EXTRAS := bench
-$(VENV)/.ready-docs: EXTRAS := docs,plot
+$(VENV)/.ready-docs: EXTRAS := docs
 $(VENV)/.ready-release: EXTRAS := release
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
