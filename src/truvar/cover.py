@@ -21,7 +21,6 @@ from truvar._engine import compiled
 from truvar.actions import Candidates, Index
 from truvar.domain import Array
 from truvar.engines import Engine
-from truvar.engines.rounding import in_doubt
 from truvar.errors import TruvarError
 from truvar.posterior import EXACT, Posterior
 from truvar.regions import Mask
@@ -56,11 +55,7 @@ def truncated_reduction(
         for tile, covariance in covariance_tiles(engine, active, candidates):
             compiled.truncated_sums(covariance, e, d[tile], sums[tile])
     elif only_best:
-        worth = _over(1.0, d) / candidates.cost
-        sums = engine.best_sums(active, e, d, worth)
-        if getattr(engine, "tolerance", 0.0) == 0:  # else what it has looked at depends on the way anyhow
-            for place in in_doubt((sums * worth).max(axis=1)):
-                sums[place] = engine.sums_at(active, e, np.array([place]), d[place : place + 1])[0]
+        sums = engine.best_sums(active, e, d, _over(1.0, d) / candidates.cost)
     else:
         sums = engine.sums(active, e, d)
     return _over(sums, d)

@@ -44,7 +44,7 @@ class Study:
     tasks          other quantities that may be measured instead
     policy         the decision rule, or its name; default `TruVaR()`
     start          the first suggestion: "random", an index, a point; default: the rule's own choice
-    engine         how scores are computed: "dense", "dense32", "lazy", or what makes one; default: by size and kind
+    engine         how scores are computed: "dense", "dense32", "dense64", "lazy", or what makes one; default: by size
     limits         budget, steps and epsilon that it is meant to end at, for those who work on it; `run` has its own
     store, name    where the study is kept: a URL such as "sqlite:///lake.db", and its name there; default: in memory;
                    or an empty `Journal` of your own

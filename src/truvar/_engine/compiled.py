@@ -16,33 +16,42 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 REORDERED = {"reassoc", "contract", "nnan", "nsz"}  # sums in any order, so that they vectorise
+ROWS = 128  # summed in the precision of the matrix
 CHUNK = 1024  # kernel values at a time: they and their squares stay in the nearest cache
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fused_scores(matrix, rows, step, u, excess, predictive, start, stop, out):  # type: ignore[no-untyped-def]
-    """C_jx -= step_j u_x for the rows and columns start..stop, and out_x += sum over rows of min(C_jx^2, e_j d_x)."""
-    count, width = len(rows), stop - start
+    """C_jx -= step_j u_x for the rows and columns start..stop, and out_x += sum over rows of min(C_jx^2, e_j d_x). In
+    the precision of the matrix, sums over more than ROWS in double."""
+    width = stop - start
     us, ds, sums = u[start:stop], predictive[start:stop], out[start:stop]  # slices: indices known to be in range
-    j = 0
-    while j + 4 <= count:
-        a, b = matrix[rows[j], start:stop], matrix[rows[j + 1], start:stop]
-        c, d = matrix[rows[j + 2], start:stop], matrix[rows[j + 3], start:stop]
-        ua, ub, uc, ud = step[j], step[j + 1], step[j + 2], step[j + 3]
-        ea, eb, ec, ed = excess[j], excess[j + 1], excess[j + 2], excess[j + 3]
+    part = np.zeros(width, matrix.dtype)
+    for first in range(0, len(rows), ROWS):
+        last = min(first + ROWS, len(rows))
+        j = first
+        while j + 4 <= last:
+            a, b = matrix[rows[j], start:stop], matrix[rows[j + 1], start:stop]
+            c, d = matrix[rows[j + 2], start:stop], matrix[rows[j + 3], start:stop]
+            ua, ub, uc, ud = step[j], step[j + 1], step[j + 2], step[j + 3]
+            ea, eb, ec, ed = excess[j], excess[j + 1], excess[j + 2], excess[j + 3]
+            for x in range(width):
+                ux, dx = us[x], ds[x]
+                va, vb, vc, vd = a[x] - ua * ux, b[x] - ub * ux, c[x] - uc * ux, d[x] - ud * ux
+                a[x], b[x], c[x], d[x] = va, vb, vc, vd
+                ab, cd = min(va * va, ea * dx) + min(vb * vb, eb * dx), min(vc * vc, ec * dx) + min(vd * vd, ed * dx)
+                part[x] += ab + cd
+            j += 4
+        while j < last:
+            a, ua, ea = matrix[rows[j], start:stop], step[j], excess[j]
+            for x in range(width):
+                va = a[x] - ua * us[x]
+                a[x] = va
+                part[x] += min(va * va, ea * ds[x])
+            j += 1
         for x in range(width):
-            ux, dx = us[x], ds[x]
-            va, vb, vc, vd = a[x] - ua * ux, b[x] - ub * ux, c[x] - uc * ux, d[x] - ud * ux
-            a[x], b[x], c[x], d[x] = va, vb, vc, vd
-            sums[x] += min(va * va, ea * dx) + min(vb * vb, eb * dx) + min(vc * vc, ec * dx) + min(vd * vd, ed * dx)
-        j += 4
-    while j < count:
-        a, ua, ea = matrix[rows[j], start:stop], step[j], excess[j]
-        for x in range(width):
-            va = a[x] - ua * us[x]
-            a[x] = va
-            sums[x] += min(va * va, ea * ds[x])
-        j += 1
+            sums[x] += part[x]
+            part[x] = 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -45,6 +45,7 @@ EngineLike: TypeAlias = "str | Callable[[Posterior, Domain], Engine] | None"
 ENGINES: dict[str, Callable[[Posterior, Domain], Engine]] = {
     "dense": lambda posterior, domain: Dense(posterior),
     "dense32": lambda posterior, domain: Dense(posterior, single=True),
+    "dense64": lambda posterior, domain: Dense(posterior, single=False),
     "lazy": Lazy,
 }
 

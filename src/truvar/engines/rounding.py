@@ -7,6 +7,8 @@ scored again by itself, from the factor alone: the choice is a function of what 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from truvar.actions import Index
@@ -36,3 +38,14 @@ def in_doubt(scores: Array) -> Index:
     if (np.abs(below - EQUAL) < EQUAL / 2).any():
         return contenders[:CONTENDERS]
     return np.asarray(contenders[below <= EQUAL][:1])
+
+
+def _highest(scores: Array) -> Array:
+    """Over the levels: (c, K) to (c,)."""
+    return scores[:, 0] if scores.shape[1] == 1 else np.asarray(scores.max(axis=1))
+
+
+def settle(sums: Array, worth: Array, again: Callable[[Index], Array]) -> None:
+    """Scores by themselves the places (c, K) whose rounding the choice of the highest sum x worth depends on."""
+    if len(places := in_doubt(_highest(sums * worth))):
+        sums[places] = again(places)
