@@ -79,7 +79,7 @@ class Columns:
     def _covariance(self, point: Array, column: Array) -> Array:
         """C_jx of every site j with a point x (d',), whose column is given. The last answer is kept: what was scored
         last is measured next. (m,)"""
-        if self._across is None or not np.array_equal(self._across[0], point):
+        if self._across is None or (self._across[0] != point).any():
             across = self.k(self.sites, point[None, :])[:, 0] - column @ self._v[: self.rows]
             self._across = point.copy(), across
         return self._across[1]

@@ -1,6 +1,6 @@
 """The inner loops, compiled. Each has a twin of the same name in `twin.py`, and they agree to rounding.
 
-Column tiles keep a tile's sums, u and d in the nearer caches, four rows at a time make the most of each. One pass reads
+Column tiles keep a tile's sums, u and d in the nearer caches, eight rows at a time make the most of each. One pass reads
 and writes the matrix once, which is all that memory allows.
 """
 
@@ -30,18 +30,24 @@ def fused_scores(matrix, rows, step, u, excess, predictive, start, stop, out):  
     for first in range(0, len(rows), ROWS):
         last = min(first + ROWS, len(rows))
         j = first
-        while j + 4 <= last:
+        while j + 8 <= last:
             a, b = matrix[rows[j], start:stop], matrix[rows[j + 1], start:stop]
             c, d = matrix[rows[j + 2], start:stop], matrix[rows[j + 3], start:stop]
+            e, f = matrix[rows[j + 4], start:stop], matrix[rows[j + 5], start:stop]
+            g, h = matrix[rows[j + 6], start:stop], matrix[rows[j + 7], start:stop]
             ua, ub, uc, ud = step[j], step[j + 1], step[j + 2], step[j + 3]
-            ea, eb, ec, ed = excess[j], excess[j + 1], excess[j + 2], excess[j + 3]
+            ue, uf, ug, uh = step[j + 4], step[j + 5], step[j + 6], step[j + 7]
+            xa, xb, xc, xd = excess[j], excess[j + 1], excess[j + 2], excess[j + 3]
+            xe, xf, xg, xh = excess[j + 4], excess[j + 5], excess[j + 6], excess[j + 7]
             for x in range(width):
                 ux, dx = us[x], ds[x]
                 va, vb, vc, vd = a[x] - ua * ux, b[x] - ub * ux, c[x] - uc * ux, d[x] - ud * ux
-                a[x], b[x], c[x], d[x] = va, vb, vc, vd
-                ab, cd = min(va * va, ea * dx) + min(vb * vb, eb * dx), min(vc * vc, ec * dx) + min(vd * vd, ed * dx)
-                part[x] += ab + cd
-            j += 4
+                ve, vf, vg, vh = e[x] - ue * ux, f[x] - uf * ux, g[x] - ug * ux, h[x] - uh * ux
+                a[x], b[x], c[x], d[x], e[x], f[x], g[x], h[x] = va, vb, vc, vd, ve, vf, vg, vh
+                ab, cd = min(va * va, xa * dx) + min(vb * vb, xb * dx), min(vc * vc, xc * dx) + min(vd * vd, xd * dx)
+                ef, gh = min(ve * ve, xe * dx) + min(vf * vf, xf * dx), min(vg * vg, xg * dx) + min(vh * vh, xh * dx)
+                part[x] += (ab + cd) + (ef + gh)
+            j += 8
         while j < last:
             a, ua, ea = matrix[rows[j], start:stop], step[j], excess[j]
             for x in range(width):

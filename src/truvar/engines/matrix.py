@@ -27,7 +27,7 @@ BLOCK = 512  # rows brought up to date at a time
 UNBUILT = -1
 HALF_ULP = 2.0**-24  # what rounding to single precision takes from 1 at most
 TINY = float(np.finfo(np.float32).tiny)
-SINGLE_SUM = 64 * HALF_ULP  # relative error of a sum in single precision: 32 terms after two more, and their own
+SINGLE_SUM = 64 * HALF_ULP  # relative error of a sum in single: of ROWS terms by eights, at most 7 alone, of each
 
 
 class Matrix:
