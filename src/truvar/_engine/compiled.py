@@ -1,7 +1,7 @@
 """The inner loops, compiled. Each has a twin of the same name in `twin.py`, and they agree to rounding.
 
-Column tiles keep a tile's sums, u and d in the nearer caches, eight rows at a time make the most of each. One pass reads
-and writes the matrix once, which is all that memory allows.
+Column tiles keep a tile's sums, u and d in the nearer caches, eight rows at a time make the most of each. One pass
+reads and writes the matrix once, which is all that memory allows.
 """
 
 from __future__ import annotations
