@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -30,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--policies", help="rules by name, with commas between; default: ours and the rivals of each problem"
     )
-    parser.add_argument("--starts", type=int, default=20, help="runs of every rule on every problem")
+    parser.add_argument(
+        "--starts", type=int, default=20, help="runs of every rule on every problem, one on each function at least"
+    )
     parser.add_argument("--side", type=int, help=f"points along an axis of a grid; default {SIDE}")
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs of a problem")
     parser.add_argument("--quick", action="store_true", help="tiny: does it run? The numbers mean nothing")
@@ -48,9 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes: list[Outcome] = []
     with one_thread():
         for case in chosen:
-            outcome = run(case, rules(case, given.policies), starts, side, given.folder, given.jobs)
+            few = replace(case, make=lambda side, make=case.make: make(side)[:starts]) if given.quick else case
+            outcome = run(few, rules(case, given.policies), starts, side, given.folder, given.jobs)
             outcomes.append(outcome)
-            print(f"\n{case.name} ({case.half}, {starts} starts)\n{costs(outcome).to_string()}", flush=True)
+            made = len(next(iter(outcome.costs.values())))
+            print(f"\n{case.name} ({case.half}, {made} starts)\n{costs(outcome).to_string()}", flush=True)
             if OURS in outcome.seconds.index and len(outcome.seconds) > 1:
                 print(f"{OURS} over the best rival: {by_target(outcome, OURS)}", flush=True)
     overall = compared(chosen, outcomes)

@@ -41,9 +41,9 @@ def run(
     folder: Path | None = None,
     jobs: int = 1,
 ) -> Outcome:
-    """Every rule from every start, until the last target is reached."""
-    problems = list(case.make(side))[:starts]
-    shares = [len(part) for part in np.array_split(np.arange(starts), len(problems))]
+    """Every rule from every start, until the last target is reached. Each field or function has one start at least."""
+    problems = case.make(side)
+    shares = [len(part) for part in np.array_split(np.arange(max(starts, len(problems))), len(problems))]
     names = F1 if case.level_set else REGRET
     costs: dict[float, list[pd.DataFrame]] = {name: [] for name in names}
     seconds = []
