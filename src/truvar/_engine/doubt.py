@@ -7,7 +7,8 @@ likelier side is wrong with probability min(p, 1 - p), two guesses at random fro
     G(rho, u^2) = 1 / (2 pi) times the integral of exp(-u^2 / (1 + sin t)) over 0 < t < arcsin(rho),
 
 whatever the measurements are. With 1 - rho = (1 - v)^2 the integrand is smooth in v up to rho = 1,
-exp(-u^2 / (1 + rho)) / (pi (1 + rho)^(1/2)), so that a cubic spline in v with 32 pieces is G to about 1e-7 of it.
+exp(-u^2 / (1 + rho)) / (pi (1 + rho)^(1/2)), so that a polynomial of degree 10 in v is G to 1e-7: no table and no
+branch, and the sum over rows is made of vector instructions.
 """
 
 from __future__ import annotations
@@ -19,21 +20,14 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-PIECES = 32
-FAINT = 5e-3  # shares of variance below this by two terms of the series
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(2)
+DEGREE = 10
+NODES = (1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))) / 2  # where the slope is exact, among them v = 0 and v = 1
+FIT = np.linalg.inv(NODES[:, None] ** np.arange(DEGREE)).T / np.arange(1, DEGREE + 1)
 
 
-def doubt_splines(square: Array, worth: Array) -> Array:
-    """worth_j G(., square_j): the coefficients of the cubic on each piece, (rows, PIECES, 4)."""
-    ends = np.linspace(0.0, 1.0, PIECES + 1)
-    middle = (ends[:-1] + ends[1:])[:, None] / 2 + NODES / (2 * PIECES)  # (PIECES, nodes)
-    rise = _slope(middle.ravel(), square).reshape(len(square), *middle.shape) @ WEIGHTS / (2 * PIECES)
-    slope = _slope(ends, square) / PIECES
-    level = np.cumsum(rise, axis=1) - rise
-    left, right = np.minimum(slope[:, :-1], 3 * rise), np.minimum(slope[:, 1:], 3 * rise)  # so that no piece ever falls
-    parts = (level, left, 3 * rise - 2 * left - right, left + right - 2 * rise)
-    return np.ascontiguousarray(np.stack(parts, axis=2) * worth[:, None, None])
+def doubt_curves(square: Array, worth: Array) -> Array:
+    """worth_j G(., square_j) as a polynomial in v: the coefficients of v, v^2, ... (rows, DEGREE)."""
+    return np.asarray(_slope(NODES, square) @ FIT * worth[:, None])
 
 
 def _slope(v: Array, square: Array) -> Array:
@@ -43,44 +37,39 @@ def _slope(v: Array, square: Array) -> Array:
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _fall(place, spline):  # type: ignore[no-untyped-def]
-    """The spline at `place` = PIECES v."""
-    i = min(int(place), PIECES - 1)
-    t = place - i
-    return spline[i, 0] + t * (spline[i, 1] + t * (spline[i, 2] + t * spline[i, 3]))
+def _fall(left, c):  # type: ignore[no-untyped-def]
+    """The polynomial where the share `left` of the variance is not explained; never below 0, as G is not."""
+    v = 1.0 - np.sqrt(max(left, 0.0))
+    high = c[5] + v * (c[6] + v * (c[7] + v * (c[8] + v * c[9])))
+    return max(v * (c[0] + v * (c[1] + v * (c[2] + v * (c[3] + v * (c[4] + v * high))))), 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def doubt_falls(covariance, inverse, variance, square, splines, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _numbers(curve):  # type: ignore[no-untyped-def]
+    """The coefficients out of memory, so that they stay in registers."""
+    low = curve[0], curve[1], curve[2], curve[3], curve[4]
+    return *low, curve[5], curve[6], curve[7], curve[8], curve[9]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan", "nsz"})
+def doubt_falls(covariance, inverse, variance, curves, out):  # type: ignore[no-untyped-def]
     """out_kx += the sum over rows j of what a measurement of x at level k takes from the doubt there, with
-    rho = C_jx^2 inverse_kx / variance_j: covariance (rows, c), inverse and out (K, c). Roots first: they vectorise."""
-    rho, place = np.empty(covariance.shape[1]), np.empty(covariance.shape[1])
+    rho = C_jx^2 inverse_kx / variance_j: covariance (rows, c), inverse and out (K, c)."""
     for j in range(len(variance)):
-        row, spline, base = covariance[j], splines[j], 1.0 / variance[j]
-        faint, bend = spline[0, 1] * PIECES / 2, square[j] / 2
+        row, base = covariance[j], 1.0 / variance[j]
+        c = _numbers(curves[j])
         for k in range(len(inverse)):
             one, sums = inverse[k], out[k]
-            for x in range(len(rho)):
-                rho[x] = row[x] * row[x] * base * one[x]
-                place[x] = (1.0 - np.sqrt(max(1.0 - rho[x], 0.0))) * PIECES
-            for x in range(len(rho)):
-                if rho[x] < FAINT:
-                    sums[x] += faint * rho[x] * (1.0 + bend * rho[x])
-                else:
-                    sums[x] += _fall(place[x], spline)
+            for x in range(len(row)):
+                sums[x] += _fall(1.0 - row[x] * row[x] * base * one[x], c)
 
 
-def doubt_falls_twin(
-    covariance: Array, inverse: Array, variance: Array, square: Array, splines: Array, out: Array
-) -> None:
-    """The same, level by level, without the short cut for faint shares."""
-    pick = np.arange(len(variance))[:, None]
+def doubt_falls_twin(covariance: Array, inverse: Array, variance: Array, curves: Array, out: Array) -> None:
+    """The same, level by level."""
     for one, sums in zip(inverse, out, strict=True):
         rho = np.minimum(covariance**2 * one / variance[:, None], 1.0)
-        place = (1.0 - np.sqrt(1.0 - rho)) * PIECES
-        i = np.minimum(place.astype(int), PIECES - 1)
-        powers = (place - i)[:, :, None] ** np.arange(4)
-        sums += (splines[pick, i] * powers).sum(axis=(0, 2))
+        powers = (1.0 - np.sqrt(1.0 - rho))[:, :, None] ** np.arange(1, DEGREE + 1)
+        sums += np.maximum((curves[:, None] * powers).sum(axis=2), 0.0).sum(axis=0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -97,8 +86,8 @@ def _insertion(path, count, legs, first, x):  # type: ignore[no-untyped-def]
     return best, place
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def tour(across, among, noise, variance, splines, legs, first, share, path):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan", "nsz"})
+def tour(across, among, noise, variance, curves, legs, first, share, path):  # type: ignore[no-untyped-def]
     """A tour by greedy insertion: at each stage the stop with the highest fall of doubt per extra cost, put where that
     is least, while its rate is at least `share` of the first one's and the path has room. Fills the path in the order
     of travel and returns the number of stops.
@@ -108,7 +97,7 @@ def tour(across, among, noise, variance, splines, legs, first, share, path):  # 
     had exactly, without a look at the values that will be found on it.
     """
     rows, stops = across.shape
-    rho, falls, inverse, place_of = np.zeros(rows), np.empty(stops), np.empty(stops), np.empty(stops)
+    rho, falls, inverse = np.zeros(rows), np.empty(stops), np.empty(stops)
     taken, top, count = 0.0, 0.0, 0
     while count < len(path):
         falls[:] = 0.0
@@ -116,12 +105,10 @@ def tour(across, among, noise, variance, splines, legs, first, share, path):  # 
             d = among[x, x] + noise[x]
             inverse[x] = 1.0 / d if d > 0 else 0.0
         for j in range(rows):
-            row, base, spline = across[j], 1.0 / variance[j], splines[j]
+            row, base, left = across[j], 1.0 / variance[j], 1.0 - rho[j]
+            c = _numbers(curves[j])
             for x in range(stops):
-                left = 1.0 - rho[j] - row[x] * row[x] * base * inverse[x]
-                place_of[x] = (1.0 - np.sqrt(max(left, 0.0))) * PIECES
-            for x in range(stops):
-                falls[x] += _fall(place_of[x], spline)
+                falls[x] += _fall(left - row[x] * row[x] * base * inverse[x], c)
         rate, chosen, place = 0.0, -1, 0
         for x in range(stops):
             extra, at = _insertion(path, count, legs, first, x)

@@ -3,9 +3,8 @@
 | docs/policies.md | here | shape |
 |---|---|---|
 | the rows that are not yet decided | `Doubt.where` | (rows,) |
-| u = (mu - h) / sigma | `Doubt.square` is its square | (rows,) |
 | rho, the share of a row's variance that a measurement explains | `C^2 / (sigma^2 d)` | (rows, c) |
-| G(rho, u^2), the fall of p (1 - p) | `Doubt.splines` | (rows, pieces, 4) |
+| G(rho, u^2), the fall of p (1 - p), u = (mu - h) / sigma | `Doubt.curves` | (rows, degree) |
 
 For an optimum, what is open is the place of the maximiser: the fall of its entropy, which `PES` has, per unit cost.
 """
@@ -104,7 +103,7 @@ class Plus:
         among = scene.posterior.covariance(stops, here)
         noise, first = candidates.noise[stops, level], candidates.cost[stops, level]
         path = np.zeros(self.stops, np.intp)
-        doubt.tour(across, among, noise, undecided.variance, undecided.splines, legs, first, WORTHWHILE, path)
+        doubt.tour(across, among, noise, undecided.variance, undecided.curves, legs, first, WORTHWHILE, path)
         gains[stops[path[0]], level[path[0]]] = FIRST * rates.max() * first[path[0]]
 
 
@@ -114,8 +113,7 @@ class Doubt:
 
     where: Index  # (rows,)
     variance: Array
-    square: Array  # ((mu - h) / sigma)^2
-    splines: Array  # (rows, pieces, 4)
+    curves: Array  # (rows, degree)
 
     def falls(self, scene: Scene, candidates: Candidates) -> Array:
         """By how much each candidate lowers the sum of p (1 - p), on average over its value. (c, K)"""
@@ -124,8 +122,7 @@ class Doubt:
         inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > least)
         falls = np.zeros_like(d)
         for tile, covariance in covariance_tiles(scene.engine, self.where, candidates):
-            parts = covariance, inverse[:, tile], self.variance, self.square, self.splines
-            doubt.doubt_falls(*parts, falls[:, tile])
+            doubt.doubt_falls(covariance, inverse[:, tile], self.variance, self.curves, falls[:, tile])
         return np.ascontiguousarray(falls.T)
 
 
@@ -136,8 +133,7 @@ def _doubt(scene: Scene, count: int) -> Doubt:
     some = sd**2 > RESOLUTION * scene.posterior.scale**2  # in M or not: what M lost can come back
     weight = np.where(some, ndtr(u) * ndtr(-u), 0.0)
     where, worth = sampled(np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0), count)
-    square, variance = u[where] ** 2, sd[where] ** 2
-    return Doubt(where, variance, square, doubt.doubt_splines(square, worth))
+    return Doubt(where, sd[where] ** 2, doubt.doubt_curves(u[where] ** 2, worth))
 
 
 def _can_tour(scene: Scene, candidates: Candidates) -> bool:
