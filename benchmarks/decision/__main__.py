@@ -26,7 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.decision", description="What rules spend to reach a goal."
     )
-    parser.add_argument("--half", choices=["tuning", "held-out", "both"], default="tuning", help="which problems")
+    parser.add_argument(
+        "--half", choices=["tuning", "held-out", "apart", "both"], default="tuning", help="which problems"
+    )
     parser.add_argument("--only", action="append", help="this problem only; may be given several times")
     parser.add_argument(
         "--policies", help="rules by name, with commas between; default: ours and the rivals of each problem"
@@ -41,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where the numbers go")
     given = parser.parse_args(arguments)
     starts, side = (2, QUICK_SIDE) if given.quick else (given.starts, given.side or SIDE)
-    chosen = [case for case in cases() if given.half in (case.half, "both")]
+    halves = ("tuning", "held-out") if given.half == "both" else (given.half,)
+    chosen = [case for case in cases() if case.half in halves]
     if given.only:
         known = {case.name: case for case in cases()}
         unknown = [name for name in given.only if name not in known]
