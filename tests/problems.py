@@ -76,7 +76,11 @@ KINDS: dict[str, Kind] = {
     "look-ahead": Kind(GRID, tv.Maximize(), {**KNOWN, "policy": tv.ES(representers=20, draws=64), "seed": 8}),
     "at random": Kind(GRID, tv.LevelSet(0.5), {**KNOWN, "policy": "random", "seed": 2}),
     "matrix-free": Kind(GRID, tv.LevelSet(0.6), {**KNOWN, "engine": "lazy"}),
-    "single precision": Kind(GRID, tv.LevelSet(0.6), {**KNOWN, "engine": "dense32"}),
+    "single precision": Kind(
+        tv.Domain.grid(x=np.linspace(0, 1, 19), y=np.linspace(0, 2, 17)),
+        tv.LevelSet(0.6),
+        {**KNOWN, "engine": "dense32"},
+    ),
     "theorem": Kind(
         GRID, tv.LevelSet(0.6), {**KNOWN, "policy": tv.TruVaR(beta=tv.TheoremBeta(0.1), slack=0.1), "mean": 0.0}
     ),

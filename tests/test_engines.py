@@ -206,6 +206,21 @@ def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
         assert (exact / d)[best.argmax()] >= (exact / d).max() * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("engine", ["dense", "dense32", "dense64", "lazy"])
+def test_what_a_choice_gains_does_not_depend_on_suggestions_that_were_withdrawn(engine: str) -> None:
+    """To the last bit: the engines round according to the way they took, the choice is scored by itself."""
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 20), y=np.linspace(0, 1, 20))
+    known = {"kernel": Matern(0.4, nu=2.5), "mean": 0.0, "noise": 1e-8, "engine": engine}
+    straight, winding = tv.Study(domain, tv.LevelSet(0.3), **known), tv.Study(domain, tv.LevelSet(0.3), **known)
+    for _ in range(40):
+        for given_up in [winding.ask() for _ in range(3)]:
+            winding.withdraw(given_up)
+        chosen, again = straight.ask(), winding.ask()
+        assert (again.index, again.gain) == (chosen.index, chosen.gain)
+        straight.tell(chosen, value(chosen.point))
+        winding.tell(again, value(again.point))
+
+
 def test_where_single_precision_meets_ties_all_the_time_the_engine_goes_on_in_double() -> None:
     """A grid that is large against the length-scale: nearly all candidates are equally good for many steps."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 24), y=np.linspace(0, 1, 24))

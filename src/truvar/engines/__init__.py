@@ -13,7 +13,7 @@ from truvar.engines.products import convolves
 from truvar.errors import TruvarError
 from truvar.posterior import Posterior
 
-DENSE_BYTES = 1 << 30  # the largest matrix that is kept: 11,585 points
+DENSE_BYTES = 1 << 30  # of the largest matrix in double, 11,585 points; beside one in single if all scores are wanted
 GRID_BYTES = 1 << 29  # on a regular grid, where products are cheap: 8,192 points
 
 
@@ -32,8 +32,8 @@ class Engine(Protocol):
         ...
 
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
-        """The same where only the highest sum x worth is wanted: exact wherever it could be that one, upper bounds that
-        stay below it elsewhere. (m, K)"""
+        """The same where only the highest sum x worth is wanted: exact wherever it could be that one, and then a function
+        of what was told and is pending alone (`rounding.settle`); upper bounds that stay below it elsewhere. (m, K)"""
         ...
 
     def covariance(self, rows: Index, sites: slice) -> Array:

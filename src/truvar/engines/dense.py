@@ -8,10 +8,12 @@ against the length-scale, a matrix in double is made instead.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
 
+from truvar._engine.threads import blas_in_one_thread
 from truvar.actions import Index
 from truvar.domain import Array
 from truvar.engines.matrix import Matrix
@@ -53,7 +55,7 @@ class Dense:
         return np.stack([self._matrix.sums(rows, excess, d) for d in np.ascontiguousarray(predictive.T)], axis=1)
 
     def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
-        return self.posterior.factor.sums(over_targets(self.posterior, rows, excess), sites, predictive)
+        return self._sums(over_targets(self.posterior, rows, excess), sites, predictive)
 
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
         """One level in full, the others only where they could win.
@@ -79,23 +81,31 @@ class Dense:
         if not single:
             best, count = bounds[:, self._level].max(), RESCORE
             bounds[:, self._level] = CERTAIN
+        e, alone = over_targets(self.posterior, rows, excess), single
         while len(first := _contenders(bounds, best, count)):  # until no bound reaches the best that is certain
             x, k = np.divmod(first, bounds.shape[1])
             if not single:
                 sums[x, k] = matrix.column_sums(rows, x, excess, predictive[x, k])
             elif self._pays(len(rows) * len(x)):
-                sums[x, k] = self.sums_at(rows, excess, x, predictive[x, k][:, None])[:, 0]
+                sums[x, k] = self._sums(e, x, predictive[x, k][:, None])[:, 0]
+                alone = count == 1
             else:
+                del matrix  # before there is another
                 return self.best_sums(rows, excess, predictive, worth)
             scores, bounds[x, k], count = sums[x, k] * worth[x, k], CERTAIN, RESCORE
             if scores.max() > best:
                 best, self._level = scores.max(), int(k[scores.argmax()])
-        if not single:
-            settle(sums, worth, lambda sites: self.sums_at(rows, excess, sites, predictive[sites]))
+        if not alone:  # else the best was scored by itself
+            settle(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
         return sums
 
     def covariance(self, rows: Index, sites: slice) -> Array:
         return self._matrix.block(rows, sites)
+
+    def _sums(self, e: Array, sites: Index, predictive: Array) -> Array:
+        """From the factor, with e of all targets (n,)."""
+        with blas_in_one_thread() if len(sites) > 1 else nullcontext():
+            return self.posterior.factor.sums(e, sites, predictive)
 
     def _pays(self, entries: int) -> bool:
         """Whether to form so many entries again, or to go on in double."""

@@ -47,5 +47,5 @@ def _highest(scores: Array) -> Array:
 
 def settle(sums: Array, worth: Array, again: Callable[[Index], Array]) -> None:
     """Scores by themselves the places (c, K) whose rounding the choice of the highest sum x worth depends on."""
-    if len(places := in_doubt(_highest(sums * worth))):
-        sums[places] = again(places)
+    for place in in_doubt(_highest(sums * worth)):
+        sums[place] = again(np.array([place]))[0]
