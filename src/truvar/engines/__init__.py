@@ -32,8 +32,8 @@ class Engine(Protocol):
         ...
 
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
-        """The same where only the highest sum x worth is wanted: exact wherever it could be that one, and then a function
-        of what was told and is pending alone (`rounding.settle`); upper bounds that stay below it elsewhere. (m, K)"""
+        """The same where only the highest sum x worth is wanted: exact wherever it could be that one, and then a
+        function of what was told and is pending alone (`rounding.settle`); upper bounds below it elsewhere. (m, K)"""
         ...
 
     def covariance(self, rows: Index, sites: slice) -> Array:
