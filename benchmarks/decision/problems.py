@@ -57,10 +57,12 @@ def cases() -> Iterator[Case]:
     yield Case("levels-rare", "held-out", 900, lambda side: _several_levels(side, 2.25, 200), levels=True, dear=True)
     yield Case("bo", "tuning", 90, lambda side: _optima(side, range(30)))
     yield Case("bo-other", "held-out", 90, lambda side: _optima(side, range(30, 60)))
-    yield Case("bo-many", "apart", 90, lambda side: _optima(side, range(1000, 1100)))
     for name, cost, budget in (("svm", None, 100), ("svm-seconds", {"column": svm.COST}, 1.2)):
         yield Case(name, "tuning", budget, _with_cost(lambda side: [_svm_grid()], cost), dear=cost is not None)
     yield from _measured()
+    yield Case("lake-many", "apart", 150, _many_lakes)
+    yield Case("lake-many-survey", "apart", 8000, _with_cost(_many_lakes, SURVEY), dear=True)
+    yield Case("bo-many", "apart", 90, lambda side: _optima(side, range(1000, 1100)))
 
 
 def _lakes() -> Iterator[Case]:
@@ -155,9 +157,22 @@ def _zurich(side: int, seed: int, threshold: float) -> Problem:
     return _field(frame, values, "matern52", lake.LENGTHSCALES, 0.0, **prior, threshold=threshold)
 
 
-def _drawn(side: int, kernel: str, lengths: tuple[float, float], quantile: float, seed: int) -> list[Problem]:
-    values = fields.draws(kernel, lengths, side, range(seed, seed + 5))
+def _drawn(
+    side: int, kernel: str, lengths: tuple[float, float], quantile: float, seed: int, count: int = 5
+) -> list[Problem]:
+    values = fields.draws(kernel, lengths, side, range(seed, seed + count))
     return [_field(fields.section(side), v, kernel, lengths, quantile, mean=0.0) for v in values]
+
+
+def _many_lakes(side: int) -> list[Problem]:
+    """25 of each of four kinds."""
+    kinds = (
+        ("matern52", (400.0, 4.0), 0.75),
+        ("matern52", (600.0, 1.5), 0.7),
+        ("matern32", (300.0, 4.0), 0.85),
+        ("rbf", (250.0, 4.0), 0.8),
+    )
+    return [problem for i, kind in enumerate(kinds) for problem in _drawn(side, *kind, 1000 + 25 * i, 25)]
 
 
 def _several_levels(side: int, threshold: float, seed: int) -> list[Problem]:
