@@ -14,7 +14,7 @@ from truvar.kernels import named_kernel
 from truvar.posterior import Posterior
 
 ROWS = {
-    *("step", "step-whole"),
+    *("step", "step-whole", "step-single", "step-single-whole"),
     *(
         f"{case}{variant}"
         for case in (

@@ -23,6 +23,7 @@ Index = NDArray[np.intp]
 DEGREE = 10
 NODES = (1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))) / 2  # where the slope is exact, among them v = 0 and v = 1
 FIT = np.linalg.inv(NODES[:, None] ** np.arange(DEGREE)).T / np.arange(1, DEGREE + 1)
+EQUAL = 1e-9  # stops and places in a tour this close, relatively, are equal: the first of them is taken
 
 
 def doubt_curves(square: Array, worth: Array) -> Array:
@@ -81,7 +82,7 @@ def _insertion(path, count, legs, first, x):  # type: ignore[no-untyped-def]
         if s < count:
             old = first[path[s]] if s == 0 else legs[path[s - 1], path[s]]
             extra += legs[x, path[s]] - old
-        if extra < best:
+        if extra < best - EQUAL * first[x]:
             best, place = extra, s
     return best, place
 
@@ -113,7 +114,7 @@ def tour(across, among, noise, variance, curves, legs, first, share, path):  # t
         for x in range(stops):
             extra, at = _insertion(path, count, legs, first, x)
             value = (falls[x] - taken) / max(extra, 1e-12 * first[x])
-            if value > rate:
+            if value > rate * (1.0 + EQUAL):
                 rate, chosen, place = value, x, at
         if chosen < 0 or rate < share * top:
             break
