@@ -8,6 +8,7 @@ against the length-scale, a matrix in double is made instead.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property
 
@@ -58,46 +59,13 @@ class Dense:
         return self._sums(over_targets(self.posterior, rows, excess), sites, predictive)
 
     def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
-        """One level in full, the others only where they could win.
-
-        S(d) = sum of min(C^2, e d) grows with d, and S(d) / d falls, so one level bounds every other:
-        S(d_k) <= S(d_0) max(1, d_k / d_0).
-        """
-        d_0 = np.ascontiguousarray(predictive[:, self._level])
-        single = self._single and len(rows) > FEW
-        matrix = self._single_matrix if single else self._matrix
-        own = matrix.sums(rows, excess, d_0)
-        most = own * (1 + ROUNDING)
-        if single:
-            most = matrix.at_most(own, len(rows))
-            self._lost -= SAVED * len(rows) * len(own)
-        sums = most[:, None]
-        if predictive.shape[1] > 1:
-            ratio = np.divide(predictive, d_0[:, None], out=np.ones_like(predictive), where=d_0[:, None] > 0)
-            sums = sums * np.maximum(1.0, ratio)
-        if not single:
-            sums[:, self._level] = own
-        bounds, best, count = sums * worth, 0.0, 1
-        if not single:
-            best, count = bounds[:, self._level].max(), RESCORE
-            bounds[:, self._level] = CERTAIN
-        e, alone = over_targets(self.posterior, rows, excess), single
-        while len(first := _contenders(bounds, best, count)):  # until no bound reaches the best that is certain
-            x, k = np.divmod(first, bounds.shape[1])
-            if not single:
-                sums[x, k] = matrix.column_sums(rows, x, excess, predictive[x, k])
-            elif self._pays(len(rows) * len(x)):
-                sums[x, k] = self._sums(e, x, predictive[x, k][:, None])[:, 0]
-                alone = count == 1
-            else:
-                del matrix  # before there is another
-                return self.best_sums(rows, excess, predictive, worth)
-            scores, bounds[x, k], count = sums[x, k] * worth[x, k], CERTAIN, RESCORE
-            if scores.max() > best:
-                best, self._level = scores.max(), int(k[scores.argmax()])
-        if not alone:  # else the best was scored by itself
-            settle(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
-        return sums
+        if self._single and len(rows) > FEW:
+            sums = self._best_in_single(rows, excess, predictive, worth)
+            if sums is not None:
+                return sums
+            self._single = False
+            del self._single_matrix
+        return self._best_in_double(rows, excess, predictive, worth)
 
     def covariance(self, rows: Index, sites: slice) -> Array:
         return self._matrix.block(rows, sites)
@@ -107,14 +75,75 @@ class Dense:
         with blas_in_one_thread() if len(sites) > 1 else nullcontext():
             return self.posterior.factor.sums(e, sites, predictive)
 
-    def _pays(self, entries: int) -> bool:
-        """Whether to form so many entries again, or to go on in double."""
-        self._lost += entries
-        if self._forced or self._lost <= PATIENCE * self.posterior.targets * len(self.posterior.sites):
-            return True
-        self._single = False
-        del self._single_matrix
-        return False
+    def _best_in_double(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
+        """One level in full, the others only where they could win."""
+        matrix, level = self._matrix, self._level
+        own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]))
+        sums = _over_levels(own * (1 + ROUNDING), predictive, level)
+        sums[:, level] = own
+        bounds = sums * worth
+        best = float(bounds[:, level].max())
+        bounds[:, level] = CERTAIN
+        self._look(sums, worth, bounds, best, lambda x, k: matrix.column_sums(rows, x, excess, predictive[x, k]))
+        e = over_targets(self.posterior, rows, excess)
+        settle(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
+        return sums
+
+    def _best_in_single(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array | None:
+        """The same from bounds alone, whatever could win scored in double; None: that takes more than it saves."""
+        matrix, level = self._single_matrix, self._level
+        own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]))
+        sums = _over_levels(matrix.at_most(own, len(rows)), predictive, level)
+        self._lost -= SAVED * len(rows) * len(own)
+        most = (PATIENCE * self.posterior.targets * len(own) - self._lost) / len(rows)
+        e = over_targets(self.posterior, rows, excess)
+        seen = self._look(
+            sums,
+            worth,
+            sums * worth,
+            0.0,
+            lambda x, k: self._sums(e, x, predictive[x, k][:, None])[:, 0],
+            np.inf if self._forced else most,
+        )
+        self._lost += seen * len(rows)
+        if not self._forced and seen > most:
+            return None
+        if seen > 1:  # else the best was scored by itself
+            settle(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
+        return sums
+
+    def _look(
+        self,
+        sums: Array,
+        worth: Array,
+        bounds: Array,
+        best: float,
+        again: Callable[[Index, Index], Array],
+        most: float = np.inf,
+    ) -> int:
+        """Scores `again` sites at levels, the most promising first, until no bound reaches the best that is certain, or
+        more than `most` were. How many."""
+        count, seen = RESCORE if best > 0 else 1, 0
+        while seen <= most and len(first := _contenders(bounds, best, count)):
+            x, k = np.divmod(first, bounds.shape[1])
+            sums[x, k] = again(x, k)
+            scores, bounds[x, k] = sums[x, k] * worth[x, k], CERTAIN
+            if scores.max() > best:
+                best, self._level = float(scores.max()), int(k[scores.argmax()])
+            count, seen = RESCORE, seen + len(x)
+        return seen
+
+
+def _over_levels(sums: Array, predictive: Array, level: int) -> Array:
+    """Bounds of all levels from those of one. (m, K)
+
+    S(d) = sum of min(C^2, e d) grows with d, and S(d) / d falls: S(d_k) <= S(d_0) max(1, d_k / d_0).
+    """
+    if predictive.shape[1] == 1:
+        return sums[:, None]
+    d_0 = predictive[:, level, None]
+    ratio = np.divide(predictive, d_0, out=np.ones_like(predictive), where=d_0 > 0)
+    return np.asarray(sums[:, None] * np.maximum(1.0, ratio))
 
 
 def _contenders(bounds: Array, best: float, count: int) -> Index:

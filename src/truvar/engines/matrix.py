@@ -20,6 +20,7 @@ from truvar._engine import compiled
 from truvar._engine.threads import run_tiles
 from truvar.actions import Index
 from truvar.domain import Array
+from truvar.engines.norms import common_start
 from truvar.posterior import Posterior
 
 TILE = 2500  # columns at a time: their sums, u and d stay in the second-level cache
@@ -141,11 +142,8 @@ class Matrix:
     def _follow(self) -> None:
         """Takes back the steps that the posterior has dropped, and notes the new ones."""
         posterior, now = self.posterior, self.posterior.serials
-        kept = len(self._serials)
-        if now[:kept] != self._serials:
-            pairs = enumerate(zip(self._serials, now, strict=False))
-            kept = next((i for i, (old, new) in pairs if old != new), min(kept, len(now)))
-            self._take_back(kept)
+        if now[: len(self._serials)] != self._serials:
+            self._take_back(common_start(self._serials, now))
         self._serials = list(now)
         self._pending = {
             serial: self._pending[serial] if serial in self._pending else posterior.v[i].copy()
