@@ -25,7 +25,7 @@ lint: $(VENV)/.ready-dev  ## check style, types and the order of the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src
-	$(BIN)/python -m pytest -q tests/test_layers.py
+	$(BIN)/python -m pytest -q tests/repository/test_layers.py
 
 format: $(VENV)/.ready-dev  ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .

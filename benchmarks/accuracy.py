@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import truvar as tv
 from benchmarks.cases import LENGTHSCALE, gp_on_grid
 from benchmarks.measure import Row, Target, at_most
-from truvar.kernels import named_kernel
+from truvar.models.kernels import named_kernel
 
 Long = NDArray[np.longdouble]
 

@@ -12,9 +12,9 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
 import truvar as tv
 from benchmarks.recipe import Recipe, Told, Wanted
-from truvar.kernels import covariance_function, named_kernel
+from truvar.acquisition import Policy
+from truvar.models.kernels import covariance_function, named_kernel
 from truvar.paper import lake
-from truvar.policies import Policy
 
 Array = NDArray[np.float64]
 

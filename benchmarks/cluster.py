@@ -22,9 +22,9 @@ import numpy as np
 import truvar as tv
 from benchmarks.measure import Row, at_most, median
 from benchmarks.scaling import NOISE, _peak_gb, _study
-from truvar.integrations.executors import connect
+from truvar.integrations.dask import connect
 from truvar.integrations.sharded import Sharded
-from truvar.kernels import named_kernel
+from truvar.models.kernels import named_kernel
 
 POINTS, WORKERS, STEPS = 4_000_000, 4, 30
 

@@ -28,7 +28,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from threadpoolctl import threadpool_limits
 
 import truvar as tv
-from truvar.confidence import EpochStart, Schedule, lemma_beta
+from truvar.acquisition.confidence import EpochStart, Schedule, lemma_beta
 from truvar.theory import Setting, epoch_cost, theorem
 
 DELTA, SLACK, R = 0.1, 0.1, 0.5

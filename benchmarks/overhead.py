@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.cases import level_set
 from benchmarks.measure import Row, Stopwatch, at_most, median, no_collection
-from truvar.cover import truncated_reduction
+from truvar.acquisition.truncation import truncated_reduction
 from truvar.engines import engine_for
-from truvar.posterior import Posterior
+from truvar.models.posterior import Posterior
 
 
 def rows(quick: bool) -> list[Row]:

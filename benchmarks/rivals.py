@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from benchmarks.cases import optimum
 from benchmarks.measure import Row, Stopwatch, at_most, median, no_collection
-from truvar.policies import POLICIES
+from truvar.acquisition import POLICIES
 
 RIVALS = {"es": "entropy search", "pes": "predictive entropy search", "mrs": "minimum regret search"}
 

@@ -21,10 +21,10 @@ import numpy as np
 import truvar as tv
 from benchmarks.cases import LENGTHSCALE, Array
 from benchmarks.measure import Row, Stopwatch, Target, at_most, median, one_thread
-from truvar.cover import truncated_reduction
+from truvar.acquisition.truncation import truncated_reduction
 from truvar.engines import EngineLike
 from truvar.engines.lazy import Lazy
-from truvar.kernels import covariance_function, named_kernel
+from truvar.models.kernels import covariance_function, named_kernel
 
 SIZES = {2_500: "2.5k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}
 LAYOUTS = ("grid", "scattered")

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.cases import Array, optimum
 from benchmarks.measure import Row, Stopwatch, at_most, median, no_collection
 from truvar.engines import Dense
-from truvar.posterior import Posterior
+from truvar.models.posterior import Posterior
 
 
 def rows(quick: bool) -> list[Row]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.postgres import server
+from tests.helpers.postgres import server
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -65,7 +65,7 @@ def served(tmp_path_factory):
     """A server without tokens, as (Api, URL of its store)."""
     pytest.importorskip("fastapi", reason="needs truvar[service]")
     from benchmarks.service import server
-    from tests.serving import Api, store_url
+    from tests.helpers.server import Api, store_url
 
     store = store_url(tmp_path_factory.mktemp("served") / "studies.db")
     with server(store) as url:
@@ -77,7 +77,7 @@ def guarded(tmp_path_factory):
     """A server with tokens, as (its address, the token to write, the token to read)."""
     pytest.importorskip("fastapi", reason="needs truvar[service]")
     from benchmarks.service import server
-    from tests.serving import store_url
+    from tests.helpers.server import store_url
 
     write, read = "w" * 20, "r" * 20
     store = store_url(tmp_path_factory.mktemp("guarded") / "studies.db")

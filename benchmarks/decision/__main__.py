@@ -15,8 +15,8 @@ from benchmarks.decision.rules import rivals
 from benchmarks.decision.runs import Outcome, run
 from benchmarks.decision.score import Ratio, bootstrapped, by_target, costs
 from benchmarks.measure import one_thread
-from truvar.errors import TruvarError
-from truvar.policies import Policy, policy_named
+from truvar.acquisition import Policy, policy_named
+from truvar.exceptions import TruvarError
 
 SIDE, QUICK_SIDE = 50, 12
 OURS = "plus"

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from truvar.fit import Learned, Model, fit
-from truvar.kernels import covariance_function, named_kernel
+from truvar.models.fit import Learned, Model, fit
+from truvar.models.kernels import covariance_function, named_kernel
+from truvar.models.posterior import Posterior
 from truvar.paper import lake
-from truvar.posterior import Posterior
 
 Array = NDArray[np.float64]
 TRUTH = "value"  # the column that answers

@@ -16,9 +16,9 @@ import pandas as pd
 
 from benchmarks.decision import fields
 from benchmarks.decision.fields import TRUTH, Array
-from truvar.domain import Domain
-from truvar.fit import Model
-from truvar.kernels import named_kernel
+from truvar.domain.domain import Domain
+from truvar.models.fit import Model
+from truvar.models.kernels import named_kernel
 from truvar.paper import lake, svm
 from truvar.problem import Problem
 

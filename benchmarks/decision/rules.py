@@ -8,9 +8,9 @@ import numpy as np
 
 import truvar as tv
 from benchmarks.decision.problems import Case
-from truvar.actions import Candidates
-from truvar.domain import Array
-from truvar.policies import Policy, Scene, policy_named
+from truvar.acquisition import Policy, Scene, policy_named
+from truvar.domain.candidates import Candidates
+from truvar.domain.domain import Array
 
 
 @dataclass(frozen=True)

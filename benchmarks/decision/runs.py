@@ -11,8 +11,8 @@ import pandas as pd
 
 from benchmarks.decision.fields import TRUTH
 from benchmarks.decision.problems import F1, REGRET, Case
+from truvar.acquisition import Policy
 from truvar.backtest import backtest
-from truvar.policies import Policy
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,6 @@
 """truvar decides where to measure next: truncated variance reduction for optima and level sets."""
 
-from truvar.actions import Cost, NoiseLevels, Tasks
-from truvar.backtest import backtest
-from truvar.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
-from truvar.domain import Domain
-from truvar.errors import Finished, TruvarError
-from truvar.fit import Learned
-from truvar.policies import (
+from truvar.acquisition import (
     EI,
     ES,
     GCHK,
@@ -25,12 +19,18 @@ from truvar.policies import (
     TruVaR,
     Variance,
 )
+from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
+from truvar.backtest import backtest
+from truvar.domain.candidates import Cost, NoiseLevels, Tasks
+from truvar.domain.domain import Domain
+from truvar.domain.goals import LevelSet, Maximize, Minimize
+from truvar.exceptions import Finished, TruvarError
+from truvar.models.fit import Learned
 from truvar.problem import Problem, load_problem
-from truvar.regions import LevelSet, Maximize, Minimize
-from truvar.result import Result, Suggestion
 from truvar.service import connect
-from truvar.store import load, studies
-from truvar.study import Study
+from truvar.study.result import Result, Suggestion
+from truvar.study.stored import load, studies
+from truvar.study.study import Study
 from truvar.theory import Certificate
 
 __version__ = "0.1.0"

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from truvar.actions import Cost, CostLike, NoiseLevels, NoiseLike
-from truvar.confidence import ConstantBeta, LogBeta, RKHSBeta, Schedule, TheoremBeta
-from truvar.domain import Domain, number, read_csv, whole_number
-from truvar.errors import TruvarError
-from truvar.fit import Learned, training_data
-from truvar.kernels import named_kernel
-from truvar.policies import DIVIDED, POLICIES, Policy, Top
-from truvar.regions import Goal, LevelSet, Maximize, Minimize
-from truvar.runner import check_limits
-from truvar.study import Study
+from truvar.acquisition import DIVIDED, POLICIES, Policy, Top
+from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, Schedule, TheoremBeta
+from truvar.domain.candidates import Cost, CostLike, NoiseLevels, NoiseLike
+from truvar.domain.domain import Domain, number, read_csv, whole_number
+from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
+from truvar.exceptions import TruvarError
+from truvar.models.fit import Learned, training_data
+from truvar.models.kernels import named_kernel
+from truvar.study.runner import check_limits
+from truvar.study.study import Study
 
 KEYS = {
     "": ["name", "seed", "start", "domain", "goal", "model", "noise", "cost", "policy", "run"],

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from truvar.domain import Array, Domain
-from truvar.errors import Finished, TruvarError
+from truvar.domain.domain import Array, Domain
+from truvar.exceptions import Finished, TruvarError
 from truvar.problem import Problem
-from truvar.result import Suggestion
-from truvar.study import Study
+from truvar.study.result import Suggestion
+from truvar.study.study import Study
 
 CURVES = ("policy", "replicate", "step", "spent", "score", "seconds")
 

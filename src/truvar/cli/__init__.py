@@ -13,20 +13,20 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from truvar.cli._common import INTERRUPTED, Command
 from truvar.cli.ask import ASK
 from truvar.cli.backtest import BACKTEST
 from truvar.cli.bounds import BOUNDS
-from truvar.cli.command import INTERRUPTED, Command
 from truvar.cli.completion import COMPLETION
+from truvar.cli.export_import import EXPORT, IMPORT
 from truvar.cli.new import NEW
 from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
 from truvar.cli.serve import SERVE
 from truvar.cli.status import REPORT, STATUS
 from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
-from truvar.cli.transfer import EXPORT, IMPORT
-from truvar.errors import TruvarError
-from truvar.wording import by
+from truvar.exceptions import TruvarError
+from truvar.messages import by
 
 NEGATIVE = re.compile(r"-\.?\d")
 

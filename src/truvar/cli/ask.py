@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from truvar.cli.command import Command, positive, seconds
-from truvar.cli.finding import open_study, study_arguments, typed
-from truvar.errors import Finished
+from truvar.cli._common import Command, positive, seconds
+from truvar.cli._store import open_study, study_arguments, typed
+from truvar.exceptions import Finished
 
 
 def _ask_arguments(sub: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _ask(arguments: argparse.Namespace) -> int:
     """Suggest what to measure next."""
-    from truvar.report.cards import card, card_data
+    from truvar.report.suggestion_card import card, card_data
     from truvar.report.tables import to_json
     from truvar.report.terminal import Look
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from truvar.cli.command import Command, cluster, positive
+from truvar.cli._common import Command, cluster, positive
 
 
 def _backtest_arguments(sub: argparse.ArgumentParser) -> None:
@@ -34,8 +34,8 @@ def _backtest(arguments: argparse.Namespace) -> int:
     """Compare policies on a problem whose true values stand in its table."""
     from truvar.backtest import backtest
     from truvar.problem import load_problem
+    from truvar.report.backtest_plot import plot_backtest
     from truvar.report.progress import Remaining
-    from truvar.report.scores import plot_backtest
     from truvar.report.style import matplotlib
     from truvar.report.tables import to_json
 

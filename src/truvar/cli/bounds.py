@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from truvar.cli.command import Command, positive
-from truvar.errors import TruvarError
+from truvar.cli._common import Command, positive
+from truvar.exceptions import TruvarError
 
 
 def _bounds_arguments(sub: argparse.ArgumentParser) -> None:
@@ -26,10 +26,10 @@ def _bounds(arguments: argparse.Namespace) -> int:
     """What an accuracy costs, by theory and by simulation of the prior."""
     from dataclasses import replace
 
-    from truvar.confidence import TheoremBeta
-    from truvar.policies import TruVaR
+    from truvar.acquisition import TruVaR
+    from truvar.acquisition.confidence import TheoremBeta
     from truvar.problem import load_problem
-    from truvar.report.planner import SLACK, bounds_summary, bounds_text, plot_plan
+    from truvar.report.plan_summary import SLACK, bounds_summary, bounds_text, plot_plan
     from truvar.report.progress import Remaining
     from truvar.report.tables import to_json
     from truvar.theory import simulate

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from truvar.cli.command import Command
+from truvar.cli._common import Command
 
 HOW = {
     "bash": 'eval "$(truvar completion bash)"   # in ~/.bashrc',

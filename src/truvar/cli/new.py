@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from truvar.cli.command import Command
-from truvar.cli.finding import shown, store_url
-from truvar.errors import TruvarError
+from truvar.cli._common import Command
+from truvar.cli._store import shown, store_url
+from truvar.exceptions import TruvarError
 
 
 def _new_arguments(sub: argparse.ArgumentParser) -> None:
@@ -24,9 +24,9 @@ def _new_arguments(sub: argparse.ArgumentParser) -> None:
 def _new(arguments: argparse.Namespace) -> int:
     """Check a problem, say what was understood, and begin a study of it."""
     from truvar.problem import load_problem
+    from truvar.report.problem_summary import concerns, understood
     from truvar.report.tables import summary, to_json
     from truvar.report.terminal import Look
-    from truvar.report.understood import concerns, understood
 
     if str(arguments.problem).endswith(".db"):
         raise TruvarError(f"a problem file was expected, but {arguments.problem} is a store; give a .toml file")

@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from truvar.cli.command import Command, cluster, positive
+from truvar.cli._common import Command, cluster, positive
 from truvar.paper import DATA, FIGURES
 
 

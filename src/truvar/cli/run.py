@@ -7,15 +7,15 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli.command import INTERRUPTED, Command, interruptible, positive, seconds
-from truvar.cli.finding import study_arguments
-from truvar.cli.measure import measure
-from truvar.errors import TruvarError
+from truvar.cli._common import INTERRUPTED, Command, interruptible, positive, seconds
+from truvar.cli._store import study_arguments
+from truvar.cli.run_command import measure
+from truvar.exceptions import TruvarError
 
 if TYPE_CHECKING:
-    from truvar.domain import Array
-    from truvar.result import Result
-    from truvar.study import Study
+    from truvar.domain.domain import Array
+    from truvar.study.result import Result
+    from truvar.study.study import Study
 
 
 def _run_arguments(sub: argparse.ArgumentParser) -> None:

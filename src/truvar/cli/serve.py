@@ -6,9 +6,9 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from truvar.cli.command import Command
-from truvar.cli.finding import store_of
-from truvar.errors import TruvarError
+from truvar.cli._common import Command
+from truvar.cli._store import store_of
+from truvar.exceptions import TruvarError
 
 if TYPE_CHECKING:
     from truvar.service import Tokens
@@ -30,7 +30,7 @@ def _serve_arguments(sub: argparse.ArgumentParser) -> None:
 def _serve(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     from truvar.service import Limits, Tokens, serve
-    from truvar.service.access import check_address
+    from truvar.service.auth import check_address
 
     tokens = Tokens(
         write=_given(arguments.token, "TRUVAR_TOKEN"), read=_given(arguments.read_token, "TRUVAR_READ_TOKEN")

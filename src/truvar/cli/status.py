@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from truvar.cli.command import Command
-from truvar.cli.finding import open_study, study_arguments
+from truvar.cli._common import Command
+from truvar.cli._store import open_study, study_arguments
 
 
 def _status_arguments(sub: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def _report_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Write a report as one HTML file."""
-    from truvar.report.page import write_page
+    from truvar.report.html_report import write_page
     from truvar.report.tables import to_json
 
     study = open_study(arguments)

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli.command import Command
-from truvar.cli.finding import open_study, study_arguments, words_of
-from truvar.errors import TruvarError
+from truvar.cli._common import Command
+from truvar.cli._store import open_study, study_arguments, words_of
+from truvar.exceptions import TruvarError
 
 if TYPE_CHECKING:
-    from truvar.study import Study
+    from truvar.study.study import Study
 
 
 def _tell_arguments(sub: argparse.ArgumentParser) -> None:
@@ -31,8 +31,8 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 def _tell(arguments: argparse.Namespace) -> int:
     """Tell measured values."""
-    from truvar.intake import from_csv, from_words, tell_all
-    from truvar.report.told import surprises, told_text
+    from truvar.report.tell_summary import surprises, told_text
+    from truvar.study.measurements_io import from_csv, from_words, tell_all
 
     words = words_of(arguments)
     options = {name: getattr(arguments, name) for name in ("noise", "cost", "level", "task")}
@@ -61,8 +61,8 @@ def _correct_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _correct(arguments: argparse.Namespace) -> int:
     """Replace a value that was told wrong."""
-    from truvar.intake import from_words
-    from truvar.report.told import told_text
+    from truvar.report.tell_summary import told_text
+    from truvar.study.measurements_io import from_words
 
     study = open_study(arguments)
     before = study.result()
@@ -82,7 +82,7 @@ def _withdraw_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _withdraw(arguments: argparse.Namespace) -> int:
     """Take back suggestions or measurements."""
-    from truvar.report.told import told_text
+    from truvar.report.tell_summary import told_text
 
     ids = words_of(arguments)
     for word in ids:

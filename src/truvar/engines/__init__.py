@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from truvar.actions import Index
-from truvar.domain import Array, Domain
+from truvar.domain.candidates import Index
+from truvar.domain.domain import Array, Domain
 from truvar.engines.dense import Dense
 from truvar.engines.lazy import Lazy
 from truvar.engines.products import convolves
-from truvar.errors import TruvarError
-from truvar.posterior import Posterior
+from truvar.exceptions import TruvarError
+from truvar.models.posterior import Posterior
 
 DENSE_BYTES = 1 << 30  # of the largest matrix in double, 11,585 points; beside one in single if all scores are wanted
 GRID_BYTES = 1 << 29  # on a regular grid, where products are cheap: 8,192 points

@@ -14,12 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
-from truvar._engine.threads import blas_in_one_thread
-from truvar.actions import Index
-from truvar.domain import Array
+from truvar._numba.threads import blas_in_one_thread
+from truvar.domain.candidates import Index
+from truvar.domain.domain import Array
 from truvar.engines.matrix import Matrix
 from truvar.engines.rounding import TIE, settle
-from truvar.posterior import Posterior
+from truvar.models.posterior import Posterior
 
 RESCORE = 64  # candidates scored exactly at a time, most promising first
 FEW = 64  # rows that are kept in double anyhow: they cost little, and their sums are often small against rounding

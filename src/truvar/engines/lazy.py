@@ -23,17 +23,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from truvar._engine.threads import blas_in_one_thread
-from truvar.actions import Index
-from truvar.domain import Array, Domain
+from truvar._numba.threads import blas_in_one_thread
+from truvar.domain.candidates import Index
+from truvar.domain.domain import Array, Domain
 from truvar.engines.dense import over_targets
 from truvar.engines.norms import Cells, Norms, common_start
 from truvar.engines.products import Product, gamma, product_for
 from truvar.engines.rounding import SUM_ROUNDING, settle
 from truvar.engines.search import BUDGET, KERNEL, READ, Search, excess_outside, norm_bound
-from truvar.errors import TruvarError
-from truvar.kernels import Coregionalized, stationary_form
-from truvar.posterior import Posterior
+from truvar.exceptions import TruvarError
+from truvar.models.kernels import Coregionalized, stationary_form
+from truvar.models.posterior import Posterior
 
 EXACT_UP_TO = 131_072  # sites; beyond, `TOLERANCE` is accepted where exactness would take more than the budget
 TOLERANCE = 0.02

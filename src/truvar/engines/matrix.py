@@ -16,12 +16,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.blas import dgemm
 
-from truvar._engine import compiled
-from truvar._engine.threads import run_tiles
-from truvar.actions import Index
-from truvar.domain import Array
+from truvar._numba import truncated
+from truvar._numba.threads import run_tiles
+from truvar.domain.candidates import Index
+from truvar.domain.domain import Array
 from truvar.engines.norms import common_start
-from truvar.posterior import Posterior
+from truvar.models.posterior import Posterior
 
 TILE = 2500  # columns at a time: their sums, u and d stay in the second-level cache
 BLOCK = 512  # rows brought up to date at a time
@@ -61,7 +61,7 @@ class Matrix:
             d = predictive.astype(self._type, copy=False)
 
         def work(tile: slice) -> None:
-            compiled.fused_scores(self._entries, lines, step, u, e, d, tile.start, tile.stop, out)
+            truncated.fused_scores(self._entries, lines, step, u, e, d, tile.start, tile.stop, out)
 
         tiles = (slice(start, min(start + TILE, len(u))) for start in range(0, len(u), TILE))
         run_tiles(work, tiles, len(rows) * len(u))
@@ -83,7 +83,7 @@ class Matrix:
     def column_sums(self, rows: Index, columns: Index, excess: Array, predictive: Array) -> Array:
         """The same sums for a few sites, with d per column; the rows are up to date."""
         out = np.zeros(len(columns))
-        compiled.column_sums(self._entries, self._line[rows], columns, excess, predictive, out)
+        truncated.column_sums(self._entries, self._line[rows], columns, excess, predictive, out)
         return out
 
     def block(self, rows: Index, sites: slice) -> Array:
@@ -118,7 +118,7 @@ class Matrix:
         unused, nothing, nowhere = np.zeros(len(rows), self._type), np.zeros(len(u), self._type), np.zeros(len(u))
         for start in range(0, len(u), TILE):
             stop = min(start + TILE, len(u))
-            compiled.fused_scores(self._entries, lines, u[rows], u, unused, nothing, start, stop, nowhere)
+            truncated.fused_scores(self._entries, lines, u[rows], u, unused, nothing, start, stop, nowhere)
         self._applied[rows] = step + 1
 
     def _catch_up(self, rows: Index, goal: int) -> None:

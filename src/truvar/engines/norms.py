@@ -18,11 +18,11 @@ from math import sqrt
 
 import numpy as np
 
-from truvar.actions import Index
-from truvar.domain import Array
+from truvar.domain.candidates import Index
+from truvar.domain.domain import Array
 from truvar.engines.products import Product, block_error, gamma
-from truvar.factor import Mask
-from truvar.posterior import Posterior
+from truvar.models.cholesky import Mask
+from truvar.models.posterior import Posterior
 
 CELL = 128  # targets per cell
 LONGER = 1e-6  # by how much rounding may make |v_x|^2 exceed k(x, x)

@@ -22,12 +22,12 @@ import numpy as np
 from scipy import fft
 from scipy.linalg import cholesky, solve_triangular
 
-from truvar._engine import compiled
-from truvar.actions import Index
-from truvar.domain import Array, Domain
-from truvar.factor import BLOCK, Mask, blocked_product, quadratic_forms
-from truvar.kernels import Coregionalized, Stationary, stationary_form
-from truvar.posterior import Posterior
+from truvar._numba import truncated
+from truvar.domain.candidates import Index
+from truvar.domain.domain import Array, Domain
+from truvar.models.cholesky import BLOCK, Mask, blocked_product, quadratic_forms
+from truvar.models.kernels import Coregionalized, Stationary, stationary_form
+from truvar.models.posterior import Posterior
 
 UNIT = 2.0**-53
 FFT_ROUNDING = 16 * UNIT  # per binary digit of the length, for factors 2, 3 and 5
@@ -226,9 +226,9 @@ class Interpolated:
 
     def _product(self, convolution: Convolution, weights: Array) -> tuple[Array, float]:
         grid = np.zeros(self._shape)
-        compiled.spread(weights[self._order], self._corner, self._slow, self._middle, self._fast, grid)
+        truncated.spread(weights[self._order], self._corner, self._slow, self._middle, self._fast, grid)
         sorted_out, out = np.empty(len(weights)), np.empty(len(weights))
-        compiled.gather(convolution(grid), self._corner, self._slow, self._middle, self._fast, sorted_out)
+        truncated.gather(convolution(grid), self._corner, self._slow, self._middle, self._fast, sorted_out)
         out[self._order] = sorted_out
         return out, float(np.linalg.norm(grid))
 

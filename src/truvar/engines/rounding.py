@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from truvar.actions import Index
-from truvar.domain import Array
+from truvar.domain.candidates import Index
+from truvar.domain.domain import Array
 from truvar.engines.products import KERNEL_ROUNDING, gamma
-from truvar.posterior import Posterior
+from truvar.models.posterior import Posterior
 
 EQUAL = 1e-9  # scores this close, relatively, are equal: the first of them is chosen
 TIE = 2 * EQUAL  # below the best by more than this, relatively, is no contender

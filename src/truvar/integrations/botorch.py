@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from truvar.confidence import RESOLUTION, bounds
-from truvar.domain import number
-from truvar.errors import TruvarError, optional
-from truvar.regions import Goal, Maximize, Regions
+from truvar.acquisition.confidence import RESOLUTION, bounds
+from truvar.domain.domain import number
+from truvar.domain.goals import Goal, Maximize, Regions
+from truvar.exceptions import TruvarError, optional
 
 botorch = optional("botorch", "TruncatedVarianceReduction", "botorch")
 torch = optional("torch", "TruncatedVarianceReduction", "botorch")

@@ -17,16 +17,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from truvar.actions import Candidates, Index, NoiseLevels
-from truvar.confidence import Confidence
-from truvar.domain import Array, Domain
-from truvar.errors import Finished
-from truvar.fit import Learned, Model, fit, unfitted
-from truvar.integrations.prices import predicted_cost
-from truvar.policies import Policy, Scene
-from truvar.regions import Mask, Maximize
-from truvar.result import Result
-from truvar.study import Study
+from truvar.acquisition import Policy, Scene
+from truvar.acquisition.confidence import Confidence
+from truvar.domain.candidates import Candidates, Index, NoiseLevels
+from truvar.domain.domain import Array, Domain
+from truvar.domain.goals import Mask, Maximize
+from truvar.exceptions import Finished
+from truvar.integrations.cost_model import predicted_cost
+from truvar.models.fit import Learned, Model, fit, unfitted
+from truvar.study.result import Result
+from truvar.study.study import Study
 
 PRIOR_SHARE, PRIOR_WEIGHT = 0.01, 2.0  # of the scores' variance: what the error's is taken to be, and how firmly
 RESERVE = 0.2  # of the budget, kept to evaluate on all folds what can still be best

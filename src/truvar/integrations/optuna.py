@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from truvar.actions import not_negative
-from truvar.belief import Action, Belief, Prior
-from truvar.domain import Array, Domain, whole_number
-from truvar.errors import TruvarError, optional
-from truvar.fit import Learned, Model, fit, unfitted
-from truvar.integrations.prices import predicted_cost
+from truvar.acquisition import Policy, policy_named
+from truvar.algorithm.learner import Action, Belief, Prior
+from truvar.domain.candidates import not_negative
+from truvar.domain.domain import Array, Domain, whole_number
+from truvar.domain.goals import Maximize, Minimize
+from truvar.exceptions import TruvarError, optional
+from truvar.integrations.cost_model import predicted_cost
 from truvar.integrations.spaces import Space
-from truvar.policies import Policy, policy_named
-from truvar.regions import Maximize, Minimize
+from truvar.models.fit import Learned, Model, fit, unfitted
 
 optuna = optional("optuna", "TruVaRSampler", "optuna")
 

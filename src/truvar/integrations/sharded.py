@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from truvar._engine.threads import blas_in_one_thread
-from truvar.domain import Array, Domain, whole_number
+from truvar._numba.threads import blas_in_one_thread
+from truvar.domain.domain import Array, Domain, whole_number
 from truvar.engines import Lazy
 from truvar.engines.search import BUDGET
-from truvar.errors import TruvarError
-from truvar.factor import Columns, Factor, History, Job
-from truvar.posterior import Posterior
+from truvar.exceptions import TruvarError
+from truvar.models.cholesky import Columns, Factor, History, Job
+from truvar.models.posterior import Posterior
 
 PATIENCE = 60.0  # seconds to wait for a worker where there is none
 GLANCE = 2.0  # seconds after which a call that has not come back makes one look whether its worker is still there
@@ -53,7 +53,7 @@ class Sharded:
         if not all(hasattr(self.client, name) for name in ("submit", "scheduler_info", "nthreads")):
             raise TruvarError(
                 f"Sharded needs a dask.distributed.Client, but it was {self.client!r}; give one, for example "
-                'truvar.integrations.executors.connect("tcp://10.0.0.1:8786")'
+                'truvar.integrations.dask.connect("tcp://10.0.0.1:8786")'
             )
         if self.shards is not None:
             whole_number(self.shards, "shards", least=1)

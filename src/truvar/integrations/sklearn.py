@@ -26,11 +26,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
-from truvar.domain import Array
-from truvar.errors import TruvarError
+from truvar.acquisition import policy_named
+from truvar.domain.domain import Array
+from truvar.exceptions import TruvarError
 from truvar.integrations.encoding import encode
 from truvar.integrations.folds import FoldSearch
-from truvar.policies import policy_named
 
 LEAST = 10  # configurations' worth of fits that a budget given as a share comes to at least
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from truvar.acquisition import Policy
 from truvar.backtest import Backtest, Truth, backtest
 from truvar.backtest.replay import Judged
-from truvar.domain import Array
-from truvar.errors import TruvarError
+from truvar.domain.domain import Array
+from truvar.exceptions import TruvarError
 from truvar.paper import DATA
-from truvar.policies import Policy
 from truvar.problem import Problem
 from truvar.report.tables import make_folder, to_json
 

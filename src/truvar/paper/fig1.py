@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 from sklearn.gaussian_process.kernels import RBF
 
-from truvar.domain import Array, Domain
+from truvar.acquisition import TruVaR
+from truvar.domain.domain import Array, Domain
+from truvar.domain.goals import Maximize
 from truvar.paper.common import Outcome, Setting
-from truvar.policies import TruVaR
-from truvar.regions import Maximize
 from truvar.report import style
-from truvar.report.scores import COLOURS, sheet
-from truvar.result import Result
-from truvar.study import Study
+from truvar.report.backtest_plot import COLOURS, sheet
+from truvar.study.result import Result
+from truvar.study.study import Study
 
 TITLE = "How TruVaR proceeds"
 PANELS, EARLIEST = 4, 6  # pictures, and the measurement of the first of them at the earliest

@@ -7,7 +7,7 @@ import numpy as np
 from truvar.paper.common import Experiment, Outcome, Setting, curves, level_set_table
 from truvar.paper.maps import draw_field
 from truvar.paper.sections import Section, section
-from truvar.report.scores import draw_curves, sheet
+from truvar.report.backtest_plot import draw_curves, sheet
 
 TITLE = "Level set at unit cost"
 RUNS, STEPS = 100, 120

@@ -12,7 +12,7 @@ from truvar.backtest import Backtest
 from truvar.paper.common import Experiment, Outcome, Setting, curves, level_set_table
 from truvar.paper.maps import draw_field, draw_route
 from truvar.paper.sections import Section, section
-from truvar.report.scores import draw_curves, sheet
+from truvar.report.backtest_plot import draw_curves, sheet
 
 TITLE = "Level set at the cost of travel and depth"
 RUNS, BUDGET = 100, 8000.0

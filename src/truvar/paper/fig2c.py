@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
+from truvar.acquisition import GCHK, SUR, Policy, TruVaR
 from truvar.backtest import Backtest
-from truvar.domain import Array, Domain
+from truvar.domain.domain import Array, Domain
 from truvar.paper.common import Experiment, Outcome, Setting, curves, level_set_table
-from truvar.policies import GCHK, SUR, Policy, TruVaR
 from truvar.problem import Problem
-from truvar.report.scores import plot_curves
+from truvar.report.backtest_plot import plot_curves
 
 TITLE = "Level set with three noise levels"
 RUNS, BUDGET = 100, 700.0

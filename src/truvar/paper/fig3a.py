@@ -15,12 +15,12 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.gaussian_process.kernels import RBF
 
+from truvar.acquisition import Policy, TruVaR
+from truvar.acquisition.confidence import LogBeta
+from truvar.acquisition.optimizer import polish
 from truvar.backtest import Backtest, Function
-from truvar.confidence import LogBeta
-from truvar.domain import Array
+from truvar.domain.domain import Array
 from truvar.paper.common import Experiment, Outcome, Setting, curves
-from truvar.policies import Policy, TruVaR
-from truvar.policies.continuous import polish
 from truvar.problem import problem_from_dict
 
 TITLE = "BO of synthetic functions: median regret"
@@ -88,7 +88,7 @@ def run(setting: Setting) -> Backtest:
 
 def regrets(setting: Setting, column: str, title: str) -> Outcome:
     """Figure 3 (a) or (b): the column of the curves that is shown."""
-    from truvar.report.scores import plot_curves
+    from truvar.report.backtest_plot import plot_curves
 
     result = run(setting)
     frame = curves(result, np.arange(1.0, result.budget + 1))

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from truvar.domain import Domain, read_csv
-from truvar.errors import TruvarError
+from truvar.acquisition import Policy, Top, TruVaR
+from truvar.domain.domain import Domain, read_csv
+from truvar.exceptions import TruvarError
 from truvar.paper import svm
 from truvar.paper.common import Experiment, Outcome, Setting, curves
-from truvar.policies import Policy, Top, TruVaR
 from truvar.problem import Problem
-from truvar.report.scores import plot_curves
+from truvar.report.backtest_plot import plot_curves
 
 TITLE = "Tuning an SVM on a grid"
 RUNS, STEPS = 100, 70

@@ -8,7 +8,7 @@ import pandas as pd
 from truvar.paper import fig2c
 from truvar.paper.common import Outcome, Setting
 from truvar.report import style
-from truvar.report.scores import COLOURS, finish, sheet
+from truvar.report.backtest_plot import COLOURS, finish, sheet
 
 TITLE = "What TruVaR spends on each noise level"
 PARTS = 4  # of the budget, over which the shares are followed

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from truvar.cover import excess
+from truvar.acquisition.truncation import excess
 from truvar.paper import fig1
 from truvar.paper.common import Outcome, Setting
 from truvar.report import style
-from truvar.report.scores import COLOURS, finish, sheet
+from truvar.report.backtest_plot import COLOURS, finish, sheet
 
 TITLE = "Excess variance"
 

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 
-from truvar.domain import Array, Domain, read_csv
-from truvar.errors import TruvarError, optional
-from truvar.fit import Learned, fit
-from truvar.kernels import named_kernel
+from truvar.domain.domain import Array, Domain, read_csv
+from truvar.exceptions import TruvarError, optional
+from truvar.models.fit import Learned, fit
+from truvar.models.kernels import named_kernel
 from truvar.paper import lake
 from truvar.problem import Problem
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar.report import style
-from truvar.report.curve import draw_curve
-from truvar.report.parallel import draw_parallel
-from truvar.report.plane import draw_mean, draw_regions
+from truvar.report.plot_1d import draw_curve
+from truvar.report.plot_2d import draw_mean, draw_regions
+from truvar.report.plot_data import View
+from truvar.report.plot_parallel import draw_parallel
 from truvar.report.style import INK
-from truvar.report.view import View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from truvar.study import Study
+    from truvar.study.study import Study
 
 WIDTH, HEIGHT = 11.0, 6.2  # inches
 DPI = 110

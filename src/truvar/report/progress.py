@@ -21,8 +21,8 @@ from truvar.report.terminal import COLOURS, RESET, can_encode, is_terminal, widt
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from truvar.result import Result
-    from truvar.study import Study
+    from truvar.study.result import Result
+    from truvar.study.study import Study
 
 EVERY = 10  # measurements between two lines where there is no terminal
 REFRESH = 0.05  # seconds between two states of the line on a terminal

@@ -6,18 +6,18 @@ from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from truvar.regions import LevelSet
+from truvar.domain.goals import LevelSet
 from truvar.report import style
-from truvar.report.cards import place
-from truvar.report.sketch import sketch
+from truvar.report.plot_data import View
+from truvar.report.suggestion_card import place
 from truvar.report.tables import summary
 from truvar.report.terminal import Look
-from truvar.report.view import View
+from truvar.report.text_map import sketch
 
 if TYPE_CHECKING:
-    from truvar.policies import Policy
-    from truvar.regions import Goal
-    from truvar.study import Study
+    from truvar.acquisition import Policy
+    from truvar.domain.goals import Goal
+    from truvar.study.study import Study
 
 
 def question(goal: Goal) -> str:

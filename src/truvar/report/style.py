@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truvar.errors import optional
+from truvar.exceptions import optional
 
 Array = NDArray[np.float64]
 

@@ -8,14 +8,14 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.errors import TruvarError
+from truvar.exceptions import TruvarError
+from truvar.report.plot_data import truth_on
 from truvar.report.plots import plot_study
-from truvar.report.view import truth_on
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from truvar.study import Study
+    from truvar.study.study import Study
 
 DIGITS = "%.8g"
 

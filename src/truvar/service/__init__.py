@@ -6,9 +6,9 @@ where they are used.
 
 from __future__ import annotations
 
-from truvar.service.access import Tokens
+from truvar.service.auth import Tokens
 from truvar.service.client import RemoteStudy, Server, connect
 from truvar.service.limits import Limits
-from truvar.service.serve import serve
+from truvar.service.server import serve
 
 __all__ = ["Limits", "RemoteStudy", "Server", "Tokens", "connect", "serve"]

@@ -16,15 +16,15 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 import truvar
-from truvar.errors import Finished, StoreError, TruvarError
-from truvar.service import forms
-from truvar.service.access import Tokens
-from truvar.service.desk import Broken, Desk, Taken, Unknown
-from truvar.service.guard import Guard
+from truvar.exceptions import Finished, StoreError, TruvarError
+from truvar.service import serializers
+from truvar.service.auth import Tokens
 from truvar.service.limits import Limits
+from truvar.service.middleware import Guard
 from truvar.service.routes import api
+from truvar.service.sessions import Broken, Desk, Taken, Unknown
 
-PAGE = Path(__file__).parent / "page"
+PAGE = Path(__file__).parent / "static"
 LOG = logging.getLogger("truvar.service")
 
 
@@ -73,7 +73,7 @@ def create_app(store: str, tokens: Tokens | None = None, limits: Limits | None =
 
 
 def _error(status: int, message: str, **more: Any) -> Response:
-    return Response(forms.encode({"error": message, **more}), status, media_type="application/json")
+    return Response(serializers.encode({"error": message, **more}), status, media_type="application/json")
 
 
 def _refusal(status: int) -> Any:

@@ -19,15 +19,15 @@ from urllib.parse import quote, unquote, urlsplit
 import numpy as np
 import pandas as pd
 
-from truvar.answers import MEASUREMENT
-from truvar.domain import Domain, whole_number
-from truvar.errors import Finished, TruvarError, optional
-from truvar.journal import whoami
-from truvar.regions import Goal
-from truvar.result import Best, Result, Suggestion
-from truvar.runner import Limits, run
-from truvar.spelling import read
-from truvar.study import Study
+from truvar.domain.domain import Domain, whole_number
+from truvar.domain.goals import Goal
+from truvar.exceptions import Finished, TruvarError, optional
+from truvar.storage.base import whoami
+from truvar.storage.serialization import read
+from truvar.study._views import MEASUREMENT
+from truvar.study.result import Best, Result, Suggestion
+from truvar.study.runner import Limits, run
+from truvar.study.study import Study
 from truvar.theory import Certificate
 
 if TYPE_CHECKING:

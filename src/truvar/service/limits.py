@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from truvar.errors import TruvarError
+from truvar.exceptions import TruvarError
 
 
 @dataclass(frozen=True)

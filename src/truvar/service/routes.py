@@ -12,13 +12,13 @@ from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 import truvar
-from truvar.errors import TruvarError
-from truvar.service import forms
-from truvar.service.bodies import Ask, Correct, Create, Note, Tell, Withdraw
-from truvar.service.desk import Broken, Desk
+from truvar.exceptions import TruvarError
+from truvar.service import serializers
 from truvar.service.limits import Limits, check_name, is_text
-from truvar.service.posted import posted_problem, posted_study
-from truvar.study import Study
+from truvar.service.schemas import Ask, Correct, Create, Note, Tell, Withdraw
+from truvar.service.sessions import Broken, Desk
+from truvar.service.uploads import posted_problem, posted_study
+from truvar.study.study import Study
 
 Name = Annotated[str, Path(description="the study's name", max_length=100)]
 Who = Annotated[str | None, Header(alias="X-Truvar-Who", max_length=100, description="who says so, for the journal")]
@@ -53,7 +53,7 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
         return _json(await desk.change(name, signed))
 
     async def answer(name: str, what: str, make: Callable[[Study], Any]) -> Response:
-        return Response(await desk.answer(name, what, lambda study: forms.encode(make(study))), media_type=JSON)
+        return Response(await desk.answer(name, what, lambda study: serializers.encode(make(study))), media_type=JSON)
 
     # -- the server and its studies ------------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
             return problem.study(store=url, name=name, who=who if who and is_text(who) else "service")
 
         await desk.create(make, name)
-        return _json(await desk.use(name, forms.status), 201)
+        return _json(await desk.use(name, serializers.status), 201)
 
     # -- one study: changes --------------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
 
     @router.get("/studies/{name:path}/status", summary="Where it stands: counts, best point, certificate, pending")
     async def status(name: Name) -> Response:
-        return await answer(name, "status", lambda s: {**forms.status(s), "version": s.version})
+        return await answer(name, "status", lambda s: {**serializers.status(s), "version": s.version})
 
     @router.get("/studies/{name:path}/result", summary="The result, without the arrays")
     async def result(name: Name) -> Response:
@@ -144,23 +144,23 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
 
     @router.get("/studies/{name:path}/domain", summary="The domain and the goal, exactly")
     async def domain(name: Name) -> Response:
-        return await answer(name, "domain", forms.problem)
+        return await answer(name, "domain", serializers.problem)
 
     @router.get("/studies/{name:path}/posterior", summary="Mean, sd, bounds and class of every point, and the result")
     async def posterior(name: Name) -> Response:
-        return await answer(name, "posterior", forms.posterior)
+        return await answer(name, "posterior", serializers.posterior)
 
     @router.get("/studies/{name:path}/measurements", summary="The values told, in order")
     async def measurements(name: Name) -> Response:
-        return await answer(name, "measurements", lambda study: {"measurements": forms.measured(study)})
+        return await answer(name, "measurements", lambda study: {"measurements": serializers.measured(study)})
 
     @router.get("/studies/{name:path}/history", summary="How epsilon and the classes went, as columns")
     async def history(name: Name) -> Response:
-        return await answer(name, "history", forms.history)
+        return await answer(name, "history", serializers.history)
 
     @router.get("/studies/{name:path}/events", summary="The journal, newest first")
     async def events(name: Name, newest: Annotated[int, Query(ge=1, le=100_000)] = 1000) -> Response:
-        return _json(await desk.use(name, lambda study: {"events": forms.events(study, newest)}))
+        return _json(await desk.use(name, lambda study: {"events": serializers.events(study, newest)}))
 
     @router.get("/studies/{name:path}/slice", summary="The posterior on a plane through a point")
     async def plane(
@@ -174,14 +174,14 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
                 )
             if len(at) != len(columns) or not np.isfinite(at).all():
                 raise TruvarError(f"at must be {len(columns)} finite numbers, one per column, but it was {at}")
-            return forms.slice_of(study, (columns.index(x), columns.index(y)), np.array(at))
+            return serializers.slice_of(study, (columns.index(x), columns.index(y)), np.array(at))
 
         return _json(await desk.use(name, work))
 
     @router.get("/studies/{name:path}/view", summary="All that the page shows")
     async def view(name: Name) -> Response:
         try:
-            return await answer(name, "view", lambda study: {**forms.view(study), "version": study.version})
+            return await answer(name, "view", lambda study: {**serializers.view(study), "version": study.version})
         except Broken as error:
             return _json({"name": name, "state": "broken", "problem": str(error), "version": 0})
 
@@ -206,7 +206,7 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
 
     @router.get("/studies/{name:path}/report", summary="A report in one HTML file")
     async def report(name: Name) -> Response:
-        page = await desk.use(name, forms.report)
+        page = await desk.use(name, serializers.report)
         answer = _file(page.encode(), "text/html; charset=utf-8", f"{name}.html")
         answer.headers["content-security-policy"] = REPORT_POLICY
         return answer
@@ -219,7 +219,7 @@ REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; f
 
 
 def _json(data: Any, status: int = 200) -> Response:
-    return Response(forms.encode(data), status, media_type=JSON)
+    return Response(serializers.encode(data), status, media_type=JSON)
 
 
 def _file(content: bytes, kind: str, name: str) -> Response:

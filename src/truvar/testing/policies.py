@@ -16,14 +16,14 @@ import numpy as np
 import pandas as pd
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from truvar.actions import Cost, NoiseLevels
-from truvar.confidence import Confidence
-from truvar.domain import Array, Domain
-from truvar.errors import Finished, TruvarError
-from truvar.policies import Policy
-from truvar.regions import Goal, LevelSet, Maximize, Minimize
-from truvar.result import Suggestion
-from truvar.study import Study
+from truvar.acquisition import Policy
+from truvar.acquisition.confidence import Confidence
+from truvar.domain.candidates import Cost, NoiseLevels
+from truvar.domain.domain import Array, Domain
+from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
+from truvar.exceptions import Finished, TruvarError
+from truvar.study.result import Suggestion
+from truvar.study.study import Study
 
 GOALS: tuple[Goal, ...] = (Maximize(), Minimize(), LevelSet(0.2), LevelSet(fraction_of_max=0.6))
 LEVELS = NoiseLevels(variance=[1e-4, 1e-2, 0.1], cost=[9.0, 4.0, 1.0])

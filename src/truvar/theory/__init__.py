@@ -3,7 +3,8 @@
 `docs/theory.md` has the statements, the derivations and what was measured.
 """
 
-from truvar.confidence import lemma_beta, rkhs_beta
+from truvar.acquisition.confidence import lemma_beta, rkhs_beta
+from truvar.inference.certificate import Certificate, Grounds, Regime, certify
 from truvar.theory.bounds import (
     DERIVED,
     PAPER,
@@ -19,7 +20,6 @@ from truvar.theory.bounds import (
     theorem,
     within_gap,
 )
-from truvar.theory.certificate import Certificate, Grounds, Regime, certify
 from truvar.theory.covering import Covering, exact_cover
 from truvar.theory.information import Gain, InformationGain, exact_gain, information
 from truvar.theory.planner import Plan, simulate

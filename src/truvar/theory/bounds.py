@@ -10,7 +10,7 @@
 | Corollary 3.2 | `choose_noise` |
 
 The corollaries come with two sets of constants: `PAPER` as printed, `DERIVED` as their proofs give them once four slips
-are mended (docs/theory.md has the derivation, tests/test_theory.py the counterexamples):
+are mended (docs/theory.md has the derivation, tests/theory/test_theory.py the counterexamples):
 
 - the sum of log(1 + sigma_t^2 / sigma^2) over the greedy points is *twice* the information, so C_1 = 2 / log(1 +
   sigma^-2);
@@ -30,11 +30,11 @@ from math import ceil, inf, log, log2, sqrt
 
 import numpy as np
 
-from truvar._engine.threads import blas_in_one_thread
-from truvar.confidence import lemma_beta
-from truvar.domain import Array
-from truvar.errors import TruvarError
-from truvar.regions import Goal, LevelSet, Mask
+from truvar._numba.threads import blas_in_one_thread
+from truvar.acquisition.confidence import lemma_beta
+from truvar.domain.domain import Array
+from truvar.domain.goals import Goal, LevelSet, Mask
+from truvar.exceptions import TruvarError
 from truvar.theory.covering import Covering
 from truvar.theory.information import InformationGain
 from truvar.theory.setting import Setting

@@ -14,10 +14,10 @@ from math import inf
 
 import numpy as np
 
-from truvar.actions import Index
-from truvar.errors import TruvarError
-from truvar.posterior import EXACT
-from truvar.regions import Mask
+from truvar.domain.candidates import Index
+from truvar.domain.goals import Mask
+from truvar.exceptions import TruvarError
+from truvar.models.posterior import EXACT
 from truvar.theory.setting import Conditioned, Setting
 
 LONGEST = 512  # places that one attempt measures, at most

@@ -25,8 +25,8 @@ from math import comb, exp, inf
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from truvar.domain import Array
-from truvar.errors import TruvarError
+from truvar.domain.domain import Array
+from truvar.exceptions import TruvarError
 from truvar.theory.setting import Conditioned, Setting
 
 GREEDY = 1 - exp(-1)

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from truvar._engine.threads import blas_in_one_thread
-from truvar.domain import Array
-from truvar.errors import Finished, TruvarError
+from truvar._numba.threads import blas_in_one_thread
+from truvar.domain.domain import Array
+from truvar.exceptions import Finished, TruvarError
 
 GRID = 200  # costs at which the runs are compared
 

@@ -21,11 +21,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truvar.actions import Candidates
-from truvar.confidence import Confidence
-from truvar.domain import Array
-from truvar.errors import TruvarError
-from truvar.posterior import EXACT, Posterior
+from truvar.acquisition.confidence import Confidence
+from truvar.domain.candidates import Candidates
+from truvar.domain.domain import Array
+from truvar.exceptions import TruvarError
+from truvar.models.posterior import EXACT, Posterior
 
 KEPT = 10_000_000  # numbers of the prior covariance that a setting keeps, to look at the same columns again
 

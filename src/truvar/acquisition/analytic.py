@@ -1,0 +1,342 @@
+"""Rules that judge a candidate by mean and standard deviation at the candidate alone.
+
+| papers | here | shape |
+|---|---|---|
+| mu_{t-1}(x), sigma_{t-1}(x) | `mean`, `sd`: in the goal's sense, so that high is good | (c,) |
+| xi_t, best value observed | `to_beat(scene)` | |
+| beta_t of GP-UCB | `exploration(...)` | |
+| C_t(x) of Gotovos et al. | [`lower`, `upper`] | (c,) |
+| a_t(x), w_t(x) of Gotovos et al. | ambiguity and width of C_t(x) | (c,) |
+
+`per_cost`: the score is divided by the cost. `level`: the noise level to measure with. `beta`: of the bounds behind M,
+H and L, which all but GCHK keep only for the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from truvar.acquisition.base import Scene, expected_improvement
+from truvar.acquisition.confidence import Confidence, ConstantBeta, Schedule, bounds, intersection, lemma_beta
+from truvar.acquisition.utils import (
+    at_least,
+    at_level,
+    bookkeeping,
+    level_set,
+    moments,
+    of_target,
+    refuse,
+    refuse_per_cost,
+    threshold,
+    to_beat,
+)
+from truvar.domain.candidates import Candidates, Index
+from truvar.domain.domain import Array
+from truvar.domain.goals import Mask
+from truvar.exceptions import TruvarError
+
+Exploration = float | Callable[[int, int], float] | None
+
+
+def exploration(explore: Exploration, delta: float, divisor: float, points: int, t: int) -> float:
+    """beta_t of GP-UCB: a number, a function of |D| and t, or None: 2 log(|D| t^2 pi^2 / (6 delta)) / divisor."""
+    if explore is None:
+        return lemma_beta(points, t, delta) / divisor
+    return float(explore(points, t) if callable(explore) else explore)
+
+
+def check_exploration(explore: Exploration, delta: float, divisor: float) -> None:
+    """Refuses what `exploration` cannot use."""
+    if not 0 < delta < 1 or not divisor > 0:
+        raise TruvarError(f"delta must lie between 0 and 1 and divisor above 0, but they were {delta} and {divisor}")
+    if explore is not None and not callable(explore):
+        at_least(explore, 0.0, "explore, beta_t of the upper confidence bound,")
+
+
+# -- optima ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EI:
+    """Expected improvement: E max(f(x) - xi, 0), xi the best value observed (Mockus 1978; Jones, Schonlau, Welch 1998).
+
+    margin  is added to xi, in prior standard deviations: more exploration
+    """
+
+    margin: float = 0.0
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
+    signed = False
+
+    @property
+    def confidence(self) -> Confidence:
+        return bookkeeping(self.beta)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        return refuse(self, scene, candidates, "an optimum", self.level)
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        mean, sd = moments(scene, candidates)
+        bar = to_beat(scene) + self.margin * scene.posterior.scale
+        return at_level(scene, candidates, self.level, expected_improvement(mean, sd, bar))
+
+
+@dataclass(frozen=True)
+class PI:
+    """Probability of improvement: P(f(x) > xi + margin), xi the best value observed (Kushner 1964).
+
+    margin  in prior standard deviations, by default Lizotte's (2008); with none it never leaves the best point found
+    """
+
+    margin: float = 0.01
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
+    signed = False
+
+    @property
+    def confidence(self) -> Confidence:
+        return bookkeeping(self.beta)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        return refuse(self, scene, candidates, "an optimum", self.level)
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        mean, sd = moments(scene, candidates)
+        gap = mean - to_beat(scene) - self.margin * scene.posterior.scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            probability = np.where(sd > 0, ndtr(gap / sd), gap > 0)
+        return at_level(scene, candidates, self.level, probability)
+
+
+@dataclass(frozen=True)
+class UCB:
+    """GP-UCB: mu(x) + beta_t^(1/2) sigma(x) (Srinivas, Krause, Kakade, Seeger 2012).
+
+    explore         beta_t as a number or a function of |D| and t; None: their 2 log(|D| t^2 pi^2 / (6 delta)) over
+    delta, divisor  `divisor`, which they and the paper set to five
+    """
+
+    explore: Exploration = None
+    delta: float = 0.1
+    divisor: float = 5.0
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
+    signed = True
+
+    def __post_init__(self) -> None:
+        refuse_per_cost(self, self.per_cost)
+        check_exploration(self.explore, self.delta, self.divisor)
+
+    @property
+    def confidence(self) -> Confidence:
+        return bookkeeping(self.beta)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        return refuse(self, scene, candidates, "an optimum", self.level)
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        beta = exploration(self.explore, self.delta, self.divisor, len(scene.domain), scene.posterior.told + 1)
+        mean, sd = moments(scene, candidates)
+        return at_level(scene, candidates, self.level, bounds(mean, sd**2, beta)[1])
+
+
+@dataclass(frozen=True)
+class UCBPE:
+    """GP-UCB-PE: the point with the highest upper confidence bound, then pure exploration, the largest sigma given what
+    is pending, within the relevant region (Contal, Buffoni, Robicquet, Vayatis 2013).
+
+    The first of a batch leads in mu + beta_t^(1/2) sigma of what was told alone, and the others follow while it is
+    pending; the same holds for workers that never all rest. beta_t is that of `UCB`, by default undivided; t is the
+    number of values told plus one.
+    """
+
+    explore: Exploration = None
+    delta: float = 0.1
+    divisor: float = 1.0
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
+    signed = True
+
+    def __post_init__(self) -> None:
+        refuse_per_cost(self, self.per_cost)
+        check_exploration(self.explore, self.delta, self.divisor)
+
+    @property
+    def confidence(self) -> Confidence:
+        return bookkeeping(self.beta)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        return refuse(self, scene, candidates, "an optimum", self.level)
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        now, next_ = (
+            exploration(self.explore, self.delta, self.divisor, len(scene.domain), scene.posterior.told + ahead)
+            for ahead in (1, 2)
+        )
+        mean, variance = _told(scene, candidates)
+        if not scene.once("leader is pending", lambda: _leader_is_pending(scene, now)):
+            return at_level(scene, candidates, self.level, bounds(mean, variance, now)[1])
+        floor = scene.once("floor", lambda: bounds(*_told(scene), now)[0].max())
+        relevant = bounds(mean, 4 * variance, next_)[1] >= floor  # R+: mu + 2 beta^(1/2) sigma reaches the best l_t
+        return at_level(scene, candidates, self.level, np.where(relevant, moments(scene, candidates)[1], -np.inf))
+
+
+def _leader_is_pending(scene: Scene, beta: float) -> bool:
+    """Whether a pending point has, of what was told alone, the highest upper confidence bound of all."""
+    asked = scene.visited[scene.posterior.told :]
+    asked = asked[of_target(scene, asked)]
+    if len(asked) == 0:
+        return False
+    mean, variance = scene.posterior.predict(asked)
+    best = bounds(*_told(scene), beta)[1].max()
+    return bool(bounds(scene.goal.sign * mean, variance, beta)[1].max() >= best - 1e-9 * scene.posterior.scale)
+
+
+def _told(scene: Scene, candidates: Candidates | None = None) -> tuple[Array, Array]:
+    """Mean, in the goal's sense, and variance at the candidates, or on the domain, from what was told alone."""
+    posterior = scene.posterior
+    if candidates is not None and candidates.where is None:
+        mean, variance = posterior.predict(candidates.points)
+        return scene.goal.sign * mean, variance
+    where = np.arange(len(scene.domain)) if candidates is None else candidates.where
+    return scene.goal.sign * posterior.mean[where], posterior.variance[where]
+
+
+# -- level sets --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GCHK:
+    """LSE of Gotovos, Casati, Hitz, Krause (2013): the unclassified point of largest ambiguity, with confidence
+    intervals C_t that are the intersection of those of all steps so far.
+
+    epsilon  a point counts as classified, and is measured no more, once min C_t + epsilon > h or max C_t - epsilon <= h
+    beta     of the intervals; None: beta^(1/2) = 3, as they and the paper take it
+
+    An implicit threshold lies between `fraction_of_max` times the largest min C_t and max C_t; then the widest C_t is
+    taken, among the points unclassified or possibly the maximum. Pending measurements narrow C_t as in their batch
+    version. Between the points of a box, C_t is the interval of the present step. As long as there is no model, the
+    widest point is taken.
+    """
+
+    epsilon: float = 0.0
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
+    signed = False
+
+    def __post_init__(self) -> None:
+        at_least(self.epsilon, 0.0, "epsilon")
+
+    @property
+    def confidence(self) -> Confidence:
+        return Confidence(ConstantBeta(9.0) if self.beta is None else self.beta, intersect=True)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        return refuse(self, scene, candidates, "a level set", self.level)
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        goal, (mean, sd) = level_set(scene), moments(scene, candidates)
+        if not scene.known:
+            return at_level(scene, candidates, self.level, sd)
+        least, greatest = goal.thresholds(scene.lower, scene.upper)
+
+        def unclassified(lower: Array, upper: Array) -> Mask:
+            return np.asarray((lower + self.epsilon <= greatest) & (upper - self.epsilon > least))
+
+        lower, upper = bounds(mean, sd**2, scene.epoch.beta)
+        among = unclassified(lower, upper)
+        if candidates.where is not None:
+            at = candidates.where % len(scene.domain)
+            lower, upper = intersection((scene.lower[at], scene.upper[at]), (lower, upper))  # C_t
+            among = unclassified(lower, upper) & scene.regions.potential[at]
+        if not (unclassified(scene.lower, scene.upper) & scene.regions.potential).any():
+            among[:] = False
+        elif goal.threshold is None:
+            among |= upper >= scene.lower.max()  # it may be the maximum
+        ambiguity = upper - lower if goal.threshold is None else np.minimum(upper - greatest, least - lower)
+        return at_level(scene, candidates, self.level, np.where(among, np.maximum(ambiguity, 0.0), 0.0))
+
+
+@dataclass(frozen=True)
+class Straddle:
+    """The straddle heuristic: width sigma(x) - |mu(x) - h| (Bryan, Schneider, Nichol, Miller, Genovese, Wasserman
+    2005).
+
+    An implicit threshold is taken to be its fraction of the largest posterior mean.
+    """
+
+    width: float = 1.96
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
+    signed = True
+
+    def __post_init__(self) -> None:
+        refuse_per_cost(self, self.per_cost)
+        at_least(self.width, 0.0, "width")
+
+    @property
+    def confidence(self) -> Confidence:
+        return bookkeeping(self.beta)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        return refuse(self, scene, candidates, "a level set", self.level)
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        mean, sd = moments(scene, candidates)
+        return at_level(scene, candidates, self.level, self.width * sd - np.abs(mean - threshold(scene)))
+
+
+# -- either ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Variance:
+    """Maximum variance (VAR of the paper; uncertainty sampling): sigma(x), whatever the goal."""
+
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
+    signed = False
+
+    @property
+    def confidence(self) -> Confidence:
+        return bookkeeping(self.beta)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        return refuse(self, scene, candidates, "any goal", self.level)
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        return at_level(scene, candidates, self.level, moments(scene, candidates)[1])
+
+
+@dataclass(frozen=True)
+class Random:
+    """A point of the domain at random, every one as likely as the others; in a box, one of its representers."""
+
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
+    signed = False
+
+    @property
+    def confidence(self) -> Confidence:
+        return bookkeeping(self.beta)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        refuse(self, scene, candidates, "any goal", self.level)
+        return np.arange(len(candidates.points))  # a random score cannot be searched between the points
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        lots = scene.once("lots", lambda: scene.rng.random(len(scene.domain)))
+        drawn = np.zeros(len(candidates.points)) if candidates.where is None else lots[candidates.where % len(lots)]
+        return at_level(scene, candidates, self.level, drawn)

@@ -1,0 +1,141 @@
+"""The seam between the loop and a decision rule: what a rule sees (`Scene`) and what it must offer (`Policy`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from scipy.special import ndtr
+
+from truvar.acquisition.confidence import Confidence, Epoch
+from truvar.domain.candidates import Actions, Candidates, Index
+from truvar.domain.domain import Array, Domain
+from truvar.domain.goals import Goal, Mask, Regions
+from truvar.engines import Engine
+from truvar.exceptions import TruvarError
+from truvar.messages import phrase
+from truvar.models.posterior import Posterior
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that a rule may look at when it scores the candidates."""
+
+    engine: Engine
+    goal: Goal
+    regions: Regions  # M, H, L
+    targets: Mask  # the rows to learn about: M, and what else the goal must know
+    lower: Array  # l_t on the domain
+    upper: Array  # u_t
+    epoch: Epoch
+    best_y: float | None  # the best value told of the target so far, in the goal's sense
+    seed: tuple[int, int]  # of what is drawn for this choice: the study's, and how many were asked for before
+    domain: Domain
+    visited: Array  # (rows, d'): where was measured, then where a measurement is pending
+    actions: Actions  # what can be done, and at what price from elsewhere
+    known: bool = True  # whether `lower` and `upper` mean something yet: not before there is a mean and a kernel
+    only_best: bool = False  # just the best candidate is wanted: hopeless ones may keep an upper bound as their score
+    kept: dict[Hashable, Any] = field(default_factory=dict)  # what a rule computed once for this choice
+
+    @property
+    def posterior(self) -> Posterior:
+        """f given what was told and is pending."""
+        return self.engine.posterior
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Mean (n,), in the goal's sense (high is good), and standard deviation (n,), given what is pending too."""
+        n = len(self.targets)
+        return self.goal.sign * self.posterior.mean[:n], np.sqrt(self.posterior.pending_variance[:n])
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """What a rule draws from."""
+        return self.once("rng", lambda: np.random.default_rng(self.seed))
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The value of `compute`, computed at most once for this choice, however many tables are scored."""
+        if key not in self.kept:
+            self.kept[key] = compute()
+        value: T = self.kept[key]
+        return value
+
+
+class Policy(Protocol):
+    """A decision rule: a score per candidate (c, K); the highest is chosen.
+
+    per_cost    the score is divided by the cost first
+    signed      the score can be negative; otherwise a score of zero everywhere means that nothing is left to gain
+    confidence  how the bounds behind M, H and L go
+    """
+
+    @property
+    def per_cost(self) -> bool: ...
+
+    @property
+    def signed(self) -> bool: ...
+
+    @property
+    def confidence(self) -> Confidence: ...
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array: ...
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        """The places of the table to choose among; None: all. A goal or table that the rule cannot serve is refused."""
+        ...
+
+
+@runtime_checkable
+class Proposes(Protocol):
+    """A rule that knows by itself which points of a box come into question, so that its score need not be searched."""
+
+    def propose(self, scene: Scene) -> Array:
+        """The points (q, d) to choose among."""
+        ...
+
+
+@dataclass(frozen=True)
+class Top:
+    """Choose only among the k points with the highest upper confidence bound ("ucb") or expected improvement ("ei")."""
+
+    k: int
+    by: Literal["ucb", "ei"] = "ucb"
+
+    def __post_init__(self) -> None:
+        if type(self.k) is not int or self.k < 1 or self.by not in ("ucb", "ei"):
+            raise TruvarError(
+                "the places are the k >= 1 best by 'ucb' or 'ei', but it was "
+                + phrase(f"Top(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}")
+                + "; correct it"
+            )
+
+    def points(self, scene: Scene) -> Mask:
+        """The k best points of the domain, as a mask; ties go to the lower index."""
+        mean, sd = scene.moments
+        if self.by == "ucb":
+            merit = mean + np.sqrt(scene.epoch.beta) * sd
+        else:
+            merit = expected_improvement(mean, sd, incumbent(scene))
+        chosen = np.zeros(len(merit), bool)
+        chosen[np.argsort(-merit, kind="stable")[: self.k]] = True
+        return chosen
+
+
+def incumbent(scene: Scene) -> float:
+    """The value to improve on: the best told so far, the prior mean before that."""
+    if scene.best_y is None:
+        return scene.goal.sign * scene.posterior.prior_mean
+    return scene.goal.sign * scene.best_y
+
+
+def expected_improvement(mean: Array, sd: Array, best: float) -> Array:
+    """E max(f - best, 0) for f ~ N(mean, sd^2)."""
+    gap = mean - best
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(sd > 0, gap / sd, np.where(gap > 0, np.inf, -np.inf))
+    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+    return np.where(sd > 0, gap * ndtr(z) + sd * density, np.maximum(gap, 0.0))

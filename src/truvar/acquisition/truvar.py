@@ -1,0 +1,114 @@
+"""TruVaR's decision rule, eq. (3): truncated variance reduction over M, per unit cost; and its anticipating variants.
+
+| paper | here | shape |
+|---|---|---|
+| M_{t-1} | `scene.targets` | (n,) |
+| beta_(i), eta_(i) | `scene.epoch` | |
+| sigma^2_{t-1|x}(xbar) | `s2 - C^2 / d` | (a, c) |
+| M_{t-1|x} | the rows that `stay` | (a, c) |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from truvar._numba import truncated
+from truvar.acquisition.auto import Plus
+from truvar.acquisition.base import Scene, Top
+from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
+from truvar.acquisition.truncation import covariance_tiles, truncated_reduction
+from truvar.domain.candidates import Candidates, Index
+from truvar.domain.domain import Array
+from truvar.domain.goals import LevelSet
+from truvar.engines.rounding import in_doubt
+from truvar.exceptions import TruvarError
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class TruVaR:
+    """Truncated variance reduction (Bogunovic, Scarlett, Krause, Cevher, NIPS 2016).
+
+    beta        schedule of the confidence parameter; None: `LogBeta()`, the paper's own
+    eta, r      first target confidence, in prior standard deviations, and its shrinkage; eta=0: pure variance reduction
+    slack       delta-bar: an epoch ends when every confidence in M is within (1 + slack) eta
+    among       choose among all points (None), those of M and what else must be known ("potential"), or a few of
+                promise (`Top(50, by="ei")`)
+    anticipate  None: sum over M as it is; "mean" or "average": as it would be after the measurement, whose value is
+                taken to be the posterior mean, or averaged over
+    """
+
+    beta: Schedule | None = None
+    eta: float = 1.0
+    r: float = 0.1
+    slack: float = 0.0
+    among: Literal["potential"] | Top | None = None
+    anticipate: Literal["mean", "average"] | None = None
+    per_cost = True
+    signed = False
+
+    def __post_init__(self) -> None:
+        if not (self.among in (None, "potential") or isinstance(self.among, Top)):
+            raise TruvarError(f"among must be None, 'potential' or Top(k, by=...), but it was {self.among!r}")
+        if self.anticipate not in (None, "mean", "average"):
+            raise TruvarError(f"anticipate must be None, 'mean' or 'average', but it was {self.anticipate!r}")
+        _ = self.confidence  # checks beta, eta, r and slack
+
+    @staticmethod
+    def plus() -> Plus:
+        """The rule that weighs what is open by how undecided it is: `Plus()`."""
+        return Plus()
+
+    @cached_property
+    def confidence(self) -> Confidence:
+        return Confidence(LogBeta() if self.beta is None else self.beta, self.eta, self.r, self.slack)
+
+    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+        if self.among is None or candidates.where is None:
+            return None
+        allowed = scene.targets if self.among == "potential" else self.among.points(scene)
+        return np.flatnonzero(allowed[candidates.where % len(allowed)])
+
+    def score(self, scene: Scene, candidates: Candidates) -> Array:
+        """The numerator of eq. (3), on the scale k(x, x) = 1. (c, K)"""
+        if self.anticipate is None:
+            variance = scene.posterior.scale**2
+            tau = scene.epoch.tau * variance
+            reduction = truncated_reduction(scene.engine, scene.targets, tau, candidates, scene.only_best)
+            return scene.epoch.beta / variance * reduction
+        gains = self._anticipating(scene, candidates)
+        if scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
+            for place in in_doubt((gains / candidates.cost).max(axis=1)):
+                gains[place] = self._anticipating(scene, candidates.take(np.array([place])))
+        return gains
+
+    def _anticipating(self, scene: Scene, candidates: Candidates) -> Array:
+        """Eq. (3) with M_{t-1|x} in its second sum: points that leave M take their whole term with them. (c, K)"""
+        posterior, epoch, goal = scene.posterior, scene.epoch, scene.goal
+        rows = np.flatnonzero(scene.targets)
+        share, floor = epoch.beta / posterior.scale**2, epoch.eta**2
+        variance, mean = posterior.pending_variance[rows], goal.sign * posterior.mean[rows]
+        before = np.maximum(share * variance, floor).sum()
+        shared = variance, mean, float(np.sqrt(epoch.beta)), share, floor
+        nodes, weights = (NODES, WEIGHTS) if self.anticipate == "average" else (np.zeros(1), np.ones(1))
+        threshold = goal.threshold if isinstance(goal, LevelSet) else None
+        fraction = float(goal.fraction_of_max or 0.0) if isinstance(goal, LevelSet) else 0.0
+        d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
+        scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)  # 0: nothing is left to learn there
+        after = np.zeros((d.shape[1], len(d)))
+        for tile, covariance in covariance_tiles(scene.engine, rows, candidates):
+            for level, out in enumerate(after):
+                moves = covariance, np.ascontiguousarray(scale[tile, level])
+                if threshold is not None:
+                    average = self.anticipate == "average"
+                    truncated.anticipated_level(*moves, *shared, threshold, average, out[tile])
+                else:
+                    rule = fraction, scene.regions.potential[rows]
+                    truncated.anticipated_bounds(*moves, *shared, nodes, weights, rule, out[tile])
+        return np.asarray(np.maximum(before - after.T, 0.0))

@@ -1,0 +1,140 @@
+"""What the rival rules share: moments at the candidates, the one noise level they use, and what they refuse.
+
+| here | what | shape |
+|---|---|---|
+| mean, sd | of f at the candidates, in the goal's sense (high is good) | (c,) |
+| score | minus infinity where the rule never measures: other tasks, other noise levels | (c, K) |
+
+A pending measurement counts as made, with the posterior mean as its value (the constant liar at the mean): to
+condition on the mean itself leaves the mean as it is and narrows the variance, which is what the posterior does.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from truvar.acquisition.base import Scene, incumbent
+from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
+from truvar.domain.candidates import Candidates, Index
+from truvar.domain.domain import Array
+from truvar.domain.goals import LevelSet, Mask
+from truvar.exceptions import TruvarError
+from truvar.messages import phrase
+
+Serves = Literal["an optimum", "a level set", "any goal"]
+OTHERS = {  # what to take instead, by what the refused rule serves
+    "an optimum": "another goal or a rule for level sets: truvar, plus, gchk, straddle, sur, variance or random",
+    "a level set": "another goal or a rule for optima: truvar, plus, ei, pi, ucb, ucbpe, es, pes, mrs, mes, bamsoo, "
+    "variance or random",
+}
+
+
+def bookkeeping(beta: Schedule | None) -> Confidence:
+    """How M, H and L are kept under a rule that does not use them: with the theory's constant, a = 2, so that no study
+    is called finished by an aggressive beta."""
+    return Confidence(LogBeta(2.0) if beta is None else beta)
+
+
+def moments(scene: Scene, candidates: Candidates) -> tuple[Array, Array]:
+    """Mean (c,), in the goal's sense, and standard deviation (c,) of f at the candidates, given what is pending too."""
+    posterior = scene.posterior
+    if candidates.where is not None:
+        mean, variance = posterior.mean[candidates.where], posterior.pending_variance[candidates.where]
+    else:
+        mean, variance = posterior.predict(candidates.points)
+        if posterior.rows > posterior.told:  # some are pending
+            variance = posterior.candidate_variance(candidates)
+    return scene.goal.sign * mean, np.sqrt(variance)
+
+
+def to_beat(scene: Scene) -> float:
+    """The best value observed, in the goal's sense, with the posterior mean for those pending; before that, the prior
+    mean."""
+    return scene.once("to beat", lambda: _to_beat(scene))
+
+
+def _to_beat(scene: Scene) -> float:
+    pending = scene.visited[scene.posterior.told :]
+    pending = pending[of_target(scene, pending)]
+    if len(pending) == 0:
+        return incumbent(scene)
+    lies = scene.goal.sign * scene.posterior.predict(pending)[0]
+    return float(lies.max()) if scene.best_y is None else max(incumbent(scene), float(lies.max()))
+
+
+def of_target(scene: Scene, points: Array) -> Mask:
+    """Which of the points (q, d') belong to the target itself and not to another task."""
+    if len(scene.posterior.sites) == len(scene.domain):
+        return np.ones(len(points), bool)
+    return np.asarray(points[:, -1] == 0)
+
+
+def at_level(scene: Scene, candidates: Candidates, level: int | None, score: Array) -> Array:
+    """The score (c,) of measuring the target with that noise level, as a table (c, K)."""
+    table = np.full(candidates.noise.shape, -np.inf)
+    target = of_target(scene, candidates.points)
+    table[target, level or 0] = score[target]
+    return table
+
+
+def level_set(scene: Scene) -> LevelSet:
+    """The goal, which is one that has a threshold."""
+    if not isinstance(scene.goal, LevelSet):
+        raise TruvarError(
+            f"a threshold is needed, as of {phrase('LevelSet(7.0)', problem='level_set = 7.0')}, but the goal is "
+            f"{_said(scene)}"
+        )
+    return scene.goal
+
+
+def threshold(scene: Scene) -> float:
+    """h of a level set; the fraction of the largest posterior mean where it is implicit."""
+    mean = scene.posterior.mean[: len(scene.domain)]
+    return level_set(scene).thresholds(mean, mean)[0]
+
+
+def refuse(
+    rule: object, scene: Scene, candidates: Candidates, serves: Serves, level: int | Literal["any"] | None = "any"
+) -> Index | None:
+    """Refuses a goal that the rule is not made for and, unless it can use any, noise levels without the one to use."""
+    if serves != "any goal" and scene.goal.level_set != (serves == "a level set"):
+        raise TruvarError(f"{_name(rule)} is for {serves}, but the goal is {_said(scene)}; take {OTHERS[serves]}")
+    count = candidates.levels
+    if level is None and count > 1:
+        raise TruvarError(
+            f"{_name(rule)} cannot choose among the {count} noise levels of this study; say which to use, from "
+            f"{_level(rule, 0)} to {_level(rule, count - 1)}"
+        )
+    if level not in (None, "any", *range(count)):
+        raise TruvarError(f"{_level(rule, level)} should be one of the study's {count} noise levels, from 0; give one")
+    return None
+
+
+def refuse_per_cost(rule: object, per_cost: bool) -> None:
+    """Refuses to divide a score by the cost that can be negative."""
+    if per_cost:
+        raise TruvarError(
+            f"the score of {_name(rule)} can be negative, and divided by its cost a dear measurement would then beat a "
+            "cheap one; leave out per_cost, or take a rule whose score cannot: truvar, ei, gchk"
+        )
+
+
+def at_least(value: float, least: float, what: str) -> None:
+    """Refuses an option below its least value."""
+    if not value >= least:
+        raise TruvarError(f"{what} must be at least {least:g}, but it was {value!r}")
+
+
+def _name(rule: object) -> str:
+    return type(rule).__name__
+
+
+def _level(rule: object, level: object) -> str:
+    return phrase(f"{_name(rule)}(level={level!r})", problem=f"[policy] level = {level}")
+
+
+def _said(scene: Scene) -> str:
+    """The goal as it was given."""
+    return phrase(str(scene.goal), problem="a level set" if scene.goal.level_set else "an optimum")

@@ -1,0 +1,98 @@
+"""Algorithms 1 and 2 of the paper: choose, update, and the epochs between.
+
+`begin` is line 1 of Algorithm 1, `choose` line 3, `update` line 4 (all of Algorithm 2) with lines 5-6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from truvar.acquisition.base import Policy, Scene
+from truvar.acquisition.confidence import RESOLUTION, Epoch, EpochStart, bounds, intersection
+from truvar.domain.candidates import Candidates, Index
+from truvar.domain.domain import Array
+from truvar.domain.goals import Goal, Mask, Regions
+from truvar.engines.rounding import EQUAL
+from truvar.models.posterior import Posterior
+
+StartOfEpoch = Callable[[float, Mask], EpochStart]  # what is known now, given eta and the targets
+
+
+@dataclass(frozen=True)
+class State:
+    """Where Algorithm 1 stands after t observations."""
+
+    regions: Regions  # M_t, H_t, L_t
+    targets: Mask  # the rows of M, and what else the goal must know
+    lower: Array  # l_t
+    upper: Array  # u_t
+    epoch: Epoch  # i, eta_(i), beta_(i), t_(i)
+
+    def __post_init__(self) -> None:
+        for bound in (self.lower, self.upper):
+            bound.setflags(write=False)  # results share them
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A place and noise level of the table of candidates, and what measuring there gains."""
+
+    place: int
+    level: int
+    gain: float
+
+
+def begin(posterior: Posterior, policy: Policy, n: int, start: StartOfEpoch) -> State:
+    """Algorithm 1, line 1: i = 1, M = D."""
+    regions = Regions.unknown(n)
+    epoch = policy.confidence.first(lambda eta: start(eta, regions.potential))
+    lower, upper = bounds(posterior.mean[:n], posterior.variance[:n], epoch.beta)
+    return _next_epochs(posterior, policy, State(regions, regions.potential, lower, upper, epoch), start)
+
+
+def choose(scene: Scene, policy: Policy, candidates: Candidates) -> Choice | None:
+    """Algorithm 1, line 3: the highest score, eq. (3), among a rule's own places, else among all; None: no gain."""
+    places = policy.places(scene, candidates)
+    choice = _highest(scene, policy, candidates, places)
+    return choice if choice is not None or places is None else _highest(scene, policy, candidates, None)
+
+
+def _highest(scene: Scene, policy: Policy, candidates: Candidates, places: Index | None) -> Choice | None:
+    table = candidates if places is None else candidates.take(places)
+    gains = policy.score(replace(scene, only_best=True), table)
+    scores = (gains / table.cost if policy.per_cost else gains).ravel()
+    highest = scores.max(initial=-np.inf)
+    if not policy.signed and not highest > 0:
+        return None
+    place, level = divmod(int(np.argmax(scores >= highest - EQUAL * abs(highest))), table.levels)
+    return Choice(place if places is None else int(places[place]), level, float(gains[place, level]))
+
+
+def choose_ahead(scene: Scene, policy: Policy, candidates: Candidates) -> tuple[Scene, Choice | None]:
+    """Line 3 where the pending measurements leave nothing to gain in this epoch: the next one's eta is looked at, so
+    that a batch is filled and no worker idles. Also the scene with that eta."""
+    choice = None
+    while choice is None and scene.epoch.tau > RESOLUTION:
+        scene = replace(scene, epoch=replace(scene.epoch, eta=policy.confidence.r * scene.epoch.eta))
+        choice = choose(scene, policy, candidates)
+    return scene, choice
+
+
+def update(posterior: Posterior, goal: Goal, policy: Policy, state: State, start: StartOfEpoch, nested: bool) -> State:
+    """Algorithm 2 after an observation, then lines 5-6 of Algorithm 1. `nested`: the bounds never widen."""
+    n = len(state.lower)
+    lower, upper = bounds(posterior.mean[:n], posterior.variance[:n], state.epoch.beta)  # eq. (4)
+    if nested:
+        lower, upper = intersection((state.lower, state.upper), (lower, upper))
+    regions = goal.update(state.regions, lower, upper)  # eqs. (5)-(7)
+    state = State(regions, goal.targets(regions, lower, upper), lower, upper, state.epoch)
+    return _next_epochs(posterior, policy, state, start)
+
+
+def _next_epochs(posterior: Posterior, policy: Policy, state: State, start: StartOfEpoch) -> State:
+    """Algorithm 1, lines 5-6. Also before the first choice: where the prior itself is within eta (beta < 1, on a domain
+    of a few points), the first epoch would have nothing to choose by."""
+    widest = posterior.variance[: len(state.targets)][state.targets].max(initial=0.0) / posterior.scale**2
+    return replace(state, epoch=policy.confidence.advance(state.epoch, widest, lambda eta: start(eta, state.targets)))

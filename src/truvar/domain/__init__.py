@@ -1,0 +1,1 @@
+"""The search domain: points, candidates, costs and goals."""

@@ -1,0 +1,1 @@
+"""Gaussian-process models: kernels, exact posterior, fitting."""

@@ -1,0 +1,207 @@
+"""Hyperparameters by penalised marginal likelihood: length-scales, signal variance, constant mean and, if asked, noise.
+
+Coordinates are divided by the extent of the domain and values standardised before the fit, so one set of weak priors
+serves every problem: log length-scale ~ N(log 0.3, 1) in extents, log signal variance ~ N(0, 1) and log noise ~
+N(log 1e-3, 2), both in variances of the values. They keep five points from giving an absurd fit and yield as soon as
+the data speak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+
+from truvar._numba.threads import blas_in_one_thread
+from truvar.domain.domain import Array, number_column, whole_number
+from truvar.exceptions import TruvarError
+from truvar.messages import phrase
+from truvar.models.kernels import SMOOTHNESS, named_kernel
+
+JITTER = 1e-10  # of the values' variance: the least noise that a kernel is learned with
+LENGTH_PRIOR = (np.log(0.3), 1.0)
+SIGNAL_PRIOR = (0.0, 1.0)
+NOISE_PRIOR = (np.log(1e-3), 2.0)
+LENGTH_BOUNDS = (np.log(0.01), np.log(10.0))
+SIGNAL_BOUNDS = (np.log(1e-2), np.log(1e2))
+NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A kernel family whose hyperparameters are learned from the measurements.
+
+    every     how many values are told between two fits
+    least     values before which no study is called finished, however sure a fit to fewer may be
+    noise     the noise variance is learned too (as it always is where none is given)
+    restarts  starts of the search for the best hyperparameters
+    """
+
+    kernel: str = "matern52"
+    every: int = 3
+    least: int = 10
+    noise: bool = False
+    restarts: int = 4
+
+    def __post_init__(self) -> None:
+        if self.kernel not in SMOOTHNESS:
+            raise TruvarError(
+                f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {self.kernel!r}; take one of them"
+            )
+        whole_number(self.every, "every", least=1)
+        whole_number(self.least, "least", least=0)
+        whole_number(self.restarts, "restarts", least=1)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted prior: kernel, constant mean and noise variance, in the user's units."""
+
+    kernel: Kernel
+    mean: float
+    noise: float | None  # None: as the user gave it
+    log_likelihood: float
+
+
+def unfitted(family: Learned, extent: Array, values: Array) -> Model:
+    """The prior before there is enough to fit: typical length-scales, and the spread of what was told so far."""
+    variance = float(np.var(values)) if len(values) > 1 else 1.0
+    variance = variance if variance > 0 else 1.0
+    lengths = np.exp(LENGTH_PRIOR[0]) * extent
+    mean = float(np.mean(values)) if len(values) else 0.0
+    noise = np.exp(NOISE_PRIOR[0]) * variance if family.noise else None
+    return Model(named_kernel(family.kernel, lengths, variance), mean, noise, float("nan"))
+
+
+def fit(
+    family: Learned, points: Array, values: Array, noise: Array | float, extent: Array, mean: float | None, seed: int
+) -> Model:
+    """The hyperparameters that maximise the marginal likelihood of the values (q,) at the points (q, d) times the
+    priors. `noise` (q,) is the known noise variance, ignored if the family learns it; `mean` None is learned too."""
+    centre = float(np.mean(values)) if mean is None else mean
+    spread = float(np.sqrt(np.mean((values - centre) ** 2)))
+    spread = spread if spread > 0 else 1.0
+    z = (values - centre) / spread
+    known = np.broadcast_to(np.asarray(noise, dtype=float) / spread**2, values.shape)
+    problem = _Likelihood(family, points / extent, z, known, learn_mean=mean is None)
+    rng = np.random.default_rng(seed)
+    starts = [problem.typical] + [problem.draw(rng) for _ in range(family.restarts - 1)]
+    best: Any = None
+    with blas_in_one_thread():  # many small factorisations: threads would wait for each other, five times as long
+        for start in starts:
+            found = minimize(problem.loss, start, jac=True, method="L-BFGS-B", bounds=problem.bounds)
+            if best is None or found.fun < best.fun:
+                best = found
+    d = points.shape[1]
+    variance, lengths = float(np.exp(best.x[0])), np.exp(best.x[1 : 1 + d])
+    kernel = named_kernel(family.kernel, lengths * extent, variance * spread**2)
+    learned = float(np.exp(best.x[-1])) * spread**2 if family.noise else None
+    return Model(kernel, centre + spread * problem.constant(best.x), learned, -float(best.fun))
+
+
+class _Likelihood:
+    """The penalised negative log marginal likelihood of standardised values, and its gradient.
+
+    theta = (log signal variance, log length-scales (d), log noise if learned)
+    """
+
+    def __init__(self, family: Learned, points: Array, z: Array, known: Array, learn_mean: bool) -> None:
+        self.family, self.points, self.z, self.known, self.learn_mean = family, points, z, known, learn_mean
+        d = points.shape[1]
+        priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d, *([NOISE_PRIOR] if family.noise else [])]
+        self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d, *([NOISE_BOUNDS] if family.noise else [])]
+        self.centre, self.width = np.array(priors).T
+        self.typical = self.centre.copy()
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """A random start from the priors, inside the bounds."""
+        low, high = np.array(self.bounds).T
+        return np.asarray(np.clip(rng.normal(self.centre, self.width), low, high))
+
+    def loss(self, theta: Array) -> tuple[float, Array]:
+        kernel = self._kernel(theta)
+        covariance, slopes = kernel(self.points, eval_gradient=True)  # (q, q), (q, q, 1 + d)
+        noise = self._noise(theta)
+        factor = cho_factor(covariance + np.diag(noise + JITTER), lower=True)
+        residual = self.z - self._gls(factor)
+        alpha = cho_solve(factor, residual)
+        inverse = cho_solve(factor, np.eye(len(self.z)))
+        q = len(self.z)
+        value = 0.5 * residual @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * q * np.log(2 * np.pi)
+        inner = np.outer(alpha, alpha) - inverse
+        gradient = -0.5 * np.einsum("ij,jik->k", inner, slopes)
+        if self.family.noise:
+            gradient = np.append(gradient, -0.5 * np.trace(inner) * np.exp(theta[-1]))
+        pull = (theta - self.centre) / self.width
+        return float(value + 0.5 * pull @ pull), gradient + pull / self.width
+
+    def constant(self, theta: Array) -> float:
+        """The constant mean that goes with theta, in standardised units."""
+        covariance = self._kernel(theta)(self.points)
+        return self._gls(cho_factor(covariance + np.diag(self._noise(theta) + JITTER), lower=True))
+
+    def _gls(self, factor: tuple[Array, bool]) -> float:
+        """The generalised least-squares constant; its gradient vanishes by optimality."""
+        if not self.learn_mean:
+            return 0.0
+        ones = cho_solve(factor, np.ones(len(self.z)))
+        return float(ones @ self.z / ones.sum())
+
+    def _kernel(self, theta: Array) -> Kernel:
+        d = self.points.shape[1]
+        return named_kernel(self.family.kernel, np.exp(theta[1 : 1 + d]), float(np.exp(theta[0])))
+
+    def _noise(self, theta: Array) -> Array:
+        return np.full(len(self.z), np.exp(theta[-1])) if self.family.noise else self.known
+
+
+def fit_kernel(
+    kernel: Kernel, points: Array, values: Array, noise: float | None, mean: float | None, seed: int
+) -> Model:
+    """The same for a kernel of the user's own, within its bounds, by scikit-learn's maximum likelihood. `noise` None:
+    that of the values is learned along with the kernel."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
+    variance = max(float(np.var(values)), 1e-300)
+    centre = float(np.mean(values)) if mean is None else mean
+    whole = kernel if noise is not None else kernel + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
+    alpha = (noise or 0.0) + JITTER * variance
+    regressor = GaussianProcessRegressor(whole, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
+    with blas_in_one_thread():
+        regressor.fit(points, values - centre)
+        fitted = regressor.kernel_ if noise is not None else regressor.kernel_.k1
+        if mean is None:
+            covariance = regressor.kernel_(points) + alpha * np.eye(len(values))
+            ones = cho_solve(cho_factor(covariance, lower=True), np.ones(len(values)))
+            centre = float(ones @ values / ones.sum())
+    return Model(fitted, centre, None, float(regressor.log_marginal_likelihood_value_))
+
+
+def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None) -> tuple[Array, Array]:
+    """Points (q, d) and values (q,) of a table to learn from; `value` None: its only column besides the coordinates."""
+    if value is None:
+        others = [name for name in frame.columns if name not in columns]
+        if len(others) != 1:
+            raise TruvarError(
+                "the column of the values must be known, but beside the coordinates there are "
+                f"{', '.join(map(str, others)) or 'none'}; give {phrase('value=...', problem='[model] value')}"
+            )
+        value = str(others[0])
+    points = np.column_stack([number_column(frame, name) for name in columns])
+    values = number_column(frame, value)
+    if len(values) < 2:
+        raise TruvarError(f"a model is fitted to at least 2 rows, but the table has {len(values)}; give it more")
+    whole = np.isfinite(points).all(axis=1) & np.isfinite(values)
+    if not whole.all():
+        row = int(np.argmin(whole))
+        raise TruvarError(
+            f"a model is fitted to finite numbers, but row {row} is {points[row].tolist()} with the value "
+            f"{values[row]}; drop or mend that row"
+        )
+    return points, values

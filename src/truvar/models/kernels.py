@@ -1,0 +1,153 @@
+"""What is needed around scikit-learn's kernels: names to kernels, checks, the prior scale, and tasks.
+
+| paper | here |
+|---|---|
+| k(x, x') | any scikit-learn kernel, in the user's units |
+| k(x, x) = 1 | `prior_scale`: the standard deviation that the algorithm divides by |
+| multi-task k((x, i), (x', j)) | `Coregionalized`: covariance[i, j] k(x, x'), the task in the last column |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, WhiteKernel
+
+from truvar._numba import truncated
+from truvar.domain.domain import Array
+from truvar.exceptions import TruvarError
+
+Covariance = Callable[[Array, Array], Array]
+SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}
+
+
+def named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> Kernel:
+    """The kernel called "rbf", "matern12", "matern32" or "matern52", with one length-scale per column (ARD)."""
+    scales = np.atleast_1d(np.asarray(lengthscales, dtype=float))
+    if not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise TruvarError(f"length-scales must be positive numbers, but they were {scales.tolist()}; correct them")
+    if not (np.isfinite(variance) and variance > 0):
+        raise TruvarError(f"the kernel's variance must be a positive number, but it was {variance}; correct it")
+    if name not in SMOOTHNESS:
+        raise TruvarError(f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {name!r}; take one of them")
+    shape: Kernel = RBF(scales) if name == "rbf" else Matern(scales, nu=SMOOTHNESS[name])
+    return ConstantKernel(variance) * shape
+
+
+def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel:
+    """The kernel, if it can be evaluated on the points; otherwise a message that says what is wrong with it."""
+    if not isinstance(kernel, Kernel):
+        raise TruvarError(
+            f"kernel must be a scikit-learn kernel, one of the names {', '.join(SMOOTHNESS)}, or None (learned), "
+            f"but it was {kernel!r}; give one such as RBF(0.3)"
+        )
+    if any(isinstance(part, WhiteKernel) for part in _parts(kernel)):
+        raise TruvarError(
+            f"the kernel {kernel} holds a WhiteKernel, which is noise; leave it out and give its level as noise=..."
+        )
+    for name, scales in kernel.get_params(deep=True).items():
+        if name.endswith("length_scale") and not (np.asarray(scales) > 0).all():
+            raise TruvarError(f"length-scales must be positive numbers, but {kernel} has {scales}; correct them")
+    try:
+        value = kernel(points[:2], points[:2])
+    except ValueError as error:
+        raise TruvarError(
+            f"the kernel {kernel} does not fit points with {len(columns)} columns ({', '.join(columns)}): {error}; "
+            f"give it one length-scale or {len(columns)}"
+        ) from None
+    if not np.isfinite(value).all():
+        raise TruvarError(
+            f"the kernel must be finite on the domain, but {kernel} gives {value.tolist()} on its first points; "
+            "correct its hyperparameters"
+        )
+    return kernel
+
+
+def prior_scale(kernel: Kernel, points: Array) -> float:
+    """The largest prior standard deviation over the points (of a stationary kernel, the only one): the unit of eta."""
+    variance = float(np.max(kernel.diag(points)))
+    if not variance > 0:
+        raise TruvarError(f"the kernel {kernel} has no variance on the domain; give it a positive variance")
+    return float(np.sqrt(variance))
+
+
+class Coregionalized(Kernel):  # type: ignore[misc]  # scikit-learn carries no types
+    """k((x, i), (x', j)) = covariance[i, j] k(x, x'); the task index is the last column of the points."""
+
+    def __init__(self, kernel: Kernel, covariance: ArrayLike) -> None:
+        self.kernel = kernel
+        self.covariance = covariance
+
+    def __call__(self, X: Array, Y: Array | None = None, eval_gradient: bool = False) -> Any:
+        if eval_gradient:
+            raise TruvarError("a coregionalised kernel is fixed: fit the kernel of the target task instead")
+        Y = X if Y is None else Y
+        tasks, others = X[:, -1].astype(int), Y[:, -1].astype(int)
+        between = np.asarray(self.covariance, dtype=float)[np.ix_(tasks, others)]
+        return between * self.kernel(X[:, :-1], Y[:, :-1])
+
+    def diag(self, X: Array) -> Array:
+        tasks = X[:, -1].astype(int)
+        within = np.diag(np.asarray(self.covariance, dtype=float))[tasks]
+        return np.asarray(within * self.kernel.diag(X[:, :-1]))
+
+    def is_stationary(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Stationary:
+    """A kernel of the compiled kind: RBF or Matern with nu 1/2, 3/2 or 5/2, times a constant."""
+
+    smoothness: int  # twice nu; 0: RBF
+    variance: float
+    lengthscales: Array
+
+    def __call__(self, points: Array, others: Array) -> Array:
+        if len(others) < len(points):  # symmetric, and the compiled loop is fastest along the longer side
+            return self(others, points).T
+        out = np.empty((len(points), len(others)))
+        near, far = np.ascontiguousarray(points, dtype=float), np.ascontiguousarray(others, dtype=float)
+        scales = np.full(far.shape[1], self.lengthscales)
+        truncated.stationary(near, far, scales, self.smoothness, self.variance, out)
+        return out
+
+
+def stationary_form(kernel: Kernel) -> Stationary | None:
+    """The kernel in its compiled form, if it has one."""
+    factors = [kernel]
+    while any(isinstance(factor, Product) for factor in factors):
+        factors = [part for f in factors for part in ([f.k1, f.k2] if isinstance(f, Product) else [f])]
+    shapes = [factor for factor in factors if not isinstance(factor, ConstantKernel)]
+    if len(shapes) != 1 or type(shapes[0]) not in (RBF, Matern):
+        return None
+    nu = getattr(shapes[0], "nu", np.inf)
+    if nu not in SMOOTHNESS.values():
+        return None
+    variance = float(np.prod([f.constant_value for f in factors if isinstance(f, ConstantKernel)]))
+    scales = np.atleast_1d(np.asarray(shapes[0].length_scale, dtype=float))
+    return Stationary(0 if np.isinf(nu) else int(2 * nu), variance, scales)
+
+
+def covariance_function(kernel: Kernel) -> Covariance:
+    """k(X, Y) as fast as it can be had: compiled for the kernels that have such a form, scikit-learn's for the rest."""
+    if isinstance(kernel, Coregionalized):
+        inner, between = covariance_function(kernel.kernel), np.asarray(kernel.covariance, dtype=float)
+
+        def coregionalized(points: Array, others: Array) -> Array:
+            tasks = np.ix_(points[:, -1].astype(int), others[:, -1].astype(int))
+            return np.asarray(between[tasks] * inner(points[:, :-1], others[:, :-1]))
+
+        return coregionalized
+    form = stationary_form(kernel)
+    return form if form is not None else lambda points, others: np.asarray(kernel(points, others))
+
+
+def _parts(kernel: Kernel) -> list[Kernel]:
+    """The kernel and every kernel that it is composed of."""
+    inner = [value for value in kernel.get_params(deep=True).values() if isinstance(value, Kernel)]
+    return [kernel, *inner]

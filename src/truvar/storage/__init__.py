@@ -1,0 +1,21 @@
+"""Event logs of studies: in memory, or in a database that one URL gives (SQLite for one machine, PostgreSQL for teams).
+
+A database needs SQLAlchemy (`pip install "truvar[store]"`), which is imported only where one is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from truvar.exceptions import optional
+
+if TYPE_CHECKING:
+    from truvar.storage.rdb import Database
+
+
+def database(url: str) -> Database:
+    """Return the database that the URL names."""
+    optional("sqlalchemy", "a store", "store")
+    from truvar.storage.rdb import Database
+
+    return Database(url)

@@ -1,0 +1,1 @@
+"""The stateful ask-and-tell interface."""

@@ -1,0 +1,93 @@
+"""The benchmarks run, and the recipe they compare with computes what truvar computes."""
+
+import json
+
+import numpy as np
+import pytest
+from benchmarks.__main__ import main
+from benchmarks.accuracy import reference
+from benchmarks.cases import level_set, noise_levels, optimum, state_of
+from benchmarks.recipe import Fixed, Recipe, Tuned
+
+import truvar as tv
+from truvar.models.kernels import named_kernel
+from truvar.models.posterior import Posterior
+
+ROWS = {
+    *("step", "step-whole", "step-single", "step-single-whole"),
+    *(
+        f"{case}{variant}"
+        for case in (
+            *("optimum-2500", "level-set-2500", "three-noise-levels-2500"),
+            *("optimum-10k", "level-set-10k"),
+        )
+        for variant in ("", "-fixed", "-tuned")
+    ),
+    *("optimum-10k-dense", "level-set-10k-dense"),
+    *("peer-scikit-learn", "peer-gpytorch", "peer-botorch", "peer-jax"),
+    *(
+        f"{row}-{layout}-{goal}"
+        for row in (*(f"suggestion-{size}" for size in ("2.5k", "10k", "100k", "1M")), "memory-1M", "growth")
+        for layout in ("grid", "scattered")
+        for goal in ("optimum", "level-set")
+    ),
+    *(f"{of}-{noise}" for of in ("variance", "mean") for noise in ("1e-06", "1e-10", "1e-10-long")),
+    "given-away",
+    "study-overhead",
+    *("rival-es", "rival-pes", "rival-mrs"),
+    *("import", "first-suggestion"),
+    *("search-grid", *(f"search-{share}{row}" for share in ("0.25", "0.05") for row in ("", "-fits"))),
+    "cluster-busy",
+    *("cluster-step-one", "cluster-step-sharded"),
+    *("cluster-memory-one", "cluster-memory-client", "cluster-memory-worker"),
+    *(f"service-{row}" for row in ("rate", "p99", "p99-tell", "p99-look", "lost", "doubled")),
+}
+
+
+def test_the_quick_benchmarks_print_and_record_every_row(tmp_path, capsys):
+    path = tmp_path / "deep" / "bench.json"
+    assert main(["--quick", "--json", str(path)]) == 0
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert record["quick"] is True
+    assert {row["name"] for row in record["rows"]} == ROWS
+    assert len(record["rows"]) == len(ROWS)
+    printed = capsys.readouterr().out
+    for row in record["rows"]:
+        assert row["what"] in printed
+        assert row["measured"] is not None or row["note"]
+
+
+def test_only_the_rows_asked_for_are_measured(tmp_path, capsys):
+    path = tmp_path / "bench.json"
+    main(["--quick", "--only", "overhead", "--json", str(path)])
+    assert [row["name"] for row in json.loads(path.read_text(encoding="utf-8"))["rows"]] == ["study-overhead"]
+
+
+@pytest.mark.parametrize("case", [optimum(12, 6), level_set(12, 6), noise_levels(12, 4)], ids=lambda case: case.name)
+@pytest.mark.parametrize("recipe", [Recipe, Fixed, Tuned])
+def test_the_recipe_gives_the_gains_and_the_mean_of_truvar(case, recipe):
+    study, measure = case.study(), case.measurer()
+    other = recipe(case.recipe().prior)
+    for _ in range(case.steps):
+        if study.finished is not None:
+            break
+        suggestion = study.ask()
+        study.tell(suggestion, measure(suggestion))
+        told, wanted = state_of(study, case.mean)
+        mean, gains = other.gains(told, wanted)
+        np.testing.assert_allclose(gains.ravel(), study.gains(), rtol=1e-8, atol=1e-8 * study.gains().max() + 1e-12)
+        np.testing.assert_allclose(case.mean + mean, study.result().mean, atol=1e-7)
+    assert study.steps >= 3
+
+
+def test_the_reference_of_the_accuracy_rows_agrees_with_the_posterior_on_an_easy_problem():
+    axis = np.linspace(0, 1, 8)
+    points = tv.Domain.grid(x=axis, y=axis).points
+    where, values = np.array([0, 27, 63]), np.array([0.3, -1.0, 2.0])
+    posterior = Posterior(named_kernel("rbf", [0.2, 0.2]), points, 0.0)
+    for site, y in zip(where, values, strict=True):
+        posterior.add(points[site], 0.01, int(site))
+        posterior.observe(y)
+    mean, variance = reference(points, where, values, 0.2, 0.01)
+    np.testing.assert_allclose(posterior.mean, mean.astype(float), atol=1e-14)
+    np.testing.assert_allclose(posterior.variance, variance.astype(float), atol=1e-14)

@@ -1,0 +1,444 @@
+"""The field crew's command line: a campaign from `new` to `report` on a real SQLite file, and its mistakes."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from truvar.cli import COMMANDS, main, parser
+from truvar.cli.completion import script
+from truvar.study.stored import load, studies
+
+SINE = """
+name = "sine"
+[domain]
+grid = {x_m = [0, 6, 25]}
+[goal]
+level_set = 0.5
+[model]
+kernel = "rbf"
+lengthscales = [1.0]
+mean = 0.0
+[noise]
+variance = 0.01
+[cost]
+base = 2.0
+travel = {x_m = 1.0}
+[run]
+budget = 60
+"""
+
+Truvar = Callable[..., str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TRUVAR_STORE", raising=False)
+    Path("sine.toml").write_text(SINE)
+    return tmp_path
+
+
+@pytest.fixture
+def truvar(folder: Path, capsys: pytest.CaptureFixture[str]) -> Truvar:
+    """A command that must succeed; what it printed."""
+
+    def run(*words: str) -> str:
+        capsys.readouterr()
+        code = main(list(words))
+        told = capsys.readouterr()
+        assert code == 0, told.err
+        return told.out
+
+    return run
+
+
+@pytest.fixture
+def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Truvar:
+    """A command that must be refused, in one line; the line."""
+
+    def run(*words: str) -> str:
+        capsys.readouterr()
+        assert main(list(words)) == 1
+        told = capsys.readouterr()
+        assert told.out == ""
+        (line,) = told.err.splitlines()
+        assert line.startswith("truvar: ")
+        return line
+
+    return run
+
+
+@pytest.fixture
+def begun(truvar: Truvar) -> Truvar:
+    truvar("new", "sine.toml")
+    return truvar
+
+
+def as_json(text: str) -> Any:
+    return json.loads(text)
+
+
+# -- the whole way -----------------------------------------------------------------------------------------------------
+
+
+def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
+    said = truvar("new", "sine.toml")
+    assert "where is the value above 0.5?" in said
+    assert "25 points of a grid: x_m from 0 to 6" in said
+    assert "2 each, plus 1 per unit of x_m travelled" in said
+    assert "begun as 'sine' in sine.db; next: truvar ask sine.db" in said
+    assert Path("sine.db").exists()
+    card = truvar("ask")
+    assert card.startswith("suggestion 1\n")
+    for part in ("x_m 3", "± 0.1", "still open", "expected to settle about", "truvar tell 1 VALUE"):
+        assert part in card
+    assert truvar("tell", "1", "0.1").startswith("told 1: above 0, below ")
+    assert truvar("tell", "x_m=1.5", "-0.9").startswith("told 2: ")
+    assert truvar("correct", "2", "0.99").startswith("corrected 2: ")
+    truvar("ask", "-n", "2")
+    assert truvar("withdraw", "3").startswith("withdrawn 3: ")
+    assert truvar("note", "the", "probe was cleaned") == "noted\n"
+    status = truvar("status")
+    for part in (
+        "measured     2 times",
+        "spent of 60",
+        "left",
+        "regime       heuristic",
+        "engine dense",
+        "pending      4:",
+    ):
+        assert part in status
+    assert "· open (M)" in status
+    assert truvar("report") == "report: sine.html\n"
+    page = Path("sine.html").read_text()
+    assert "the probe was cleaned" in page
+    assert "2 corrected to 0.99" in page
+
+
+def test_every_answer_comes_as_json_too(truvar: Truvar, capsys: pytest.CaptureFixture[str]) -> None:
+    new = as_json(truvar("new", "sine.toml", "--json"))
+    assert new["store"] == "sqlite:///sine.db"
+    assert (new["limits"], new["warnings"]) == ({"budget": 60}, [])
+    (asked,) = as_json(truvar("ask", "--json"))["suggestions"]
+    assert asked["id"] == 1
+    assert 0 < asked["outlook"]["removed"] < 1
+    assert asked["outlook"]["settled"] > 0
+    assert asked["expected"]["mean"] == 0.0
+    told = as_json(truvar("tell", "1", "0.2", "--json"))
+    assert told["told"] == [1]
+    assert told["result"]["steps"] == 1
+    assert as_json(truvar("correct", "1", "0.3", "--json"))["corrected"] == 1
+    assert as_json(truvar("note", "x", "--json"))["noted"] == "x"
+    truvar("ask")
+    assert as_json(truvar("withdraw", "2", "--json"))["withdrawn"] == [2]
+    status = as_json(truvar("status", "--json"))
+    assert status["engine"] == "dense"
+    assert status["limits"] == {"budget": 60}
+    assert status["left"] == 60 - status["result"]["spent"]
+    assert status["result"]["certificate"]["regime"] == "heuristic"
+    assert as_json(truvar("report", "--json")) == {"report": "sine.html"}
+    whole = truvar("export", "--json")
+    assert [event["kind"] for event in as_json(whole)["events"]][:2] == ["created", "asked"]
+    Path("copy.json").write_text(whole)
+    assert as_json(truvar("import", "copy.json", "--json"))["measurements"] == 1
+    run = as_json(truvar("run", "sine.db", "--command", "echo 0.1", "--steps", "3", "--quiet", "--json"))
+    assert (run["measured"], run["result"]["steps"]) == (2, 3)
+
+
+def test_a_study_that_is_finished_says_so_and_that_is_no_mistake(truvar: Truvar) -> None:
+    Path("sine.toml").write_text(SINE.replace("level_set = 0.5", "level_set = 40.0"))
+    assert "40.0 standard deviations above the mean 0" in truvar("new", "sine.toml")
+    truvar("tell", "x_m=3", "0.0")
+    assert "nothing to measure: every point is classified" in truvar("ask")
+    assert as_json(truvar("ask", "--json")) == {"suggestions": [], "finished": "every point is classified"}
+
+
+def test_each_command_explains_itself_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as end:
+            main([command.name, "--help"])
+        said = capsys.readouterr().out
+        assert end.value.code == 0
+        for line in command.example.splitlines():
+            assert line in said
+
+
+# -- export and import -------------------------------------------------------------------------------------------------
+
+
+def test_a_study_that_went_through_a_file_goes_on_as_it_would_have(begun: Truvar) -> None:
+    begun("tell", "x_m=1.5", "0.9", "x_m=4.5", "-0.9")
+    begun("ask", "-n", "2")
+    begun("tell", "3", "0.2")
+    begun("note", "half time")
+    assert begun("export", "-o", "there.json") == "the study with its 7 events: there.json\n"
+    assert begun("import", "there.json", "back.db", "--name", "again") == "'again' with its 7 events is in back.db\n"
+    before, after = load("sqlite:///sine.db", "sine"), load("sqlite:///back.db", "again")
+    assert as_json(before.to_json())["events"] == as_json(after.to_json())["events"]
+    assert before.measurements.equals(after.measurements)
+    assert begun("ask", "sine.db", "--json") == begun("ask", "back.db", "--json")
+
+
+def test_measurements_go_through_csv_once(begun: Truvar) -> None:
+    begun("ask")
+    begun("tell", "1", "0.123456789012345678", "--cost", "3.3", "--noise", "0.02")
+    begun("tell", "x_m=1.5", "0.9")
+    Path("told.csv").write_text(begun("export"))
+    assert begun("import", "told.csv") == "2 measurements read, 0 of them new\n"
+    begun("new", "sine.toml", "--store", "other.db", "--name", "other")
+    assert begun("import", "told.csv", "other.db") == "2 measurements read, 2 of them new\n"
+    mine, other = load("sqlite:///sine.db", "sine").measurements, load("sqlite:///other.db", "other").measurements
+    assert mine.equals(other)
+
+
+# -- telling -----------------------------------------------------------------------------------------------------------
+
+
+def test_values_are_told_in_any_number_and_way_at_once(begun: Truvar) -> None:
+    begun("ask", "-n", "3")
+    begun("tell", "2", "-1e-3", "x_m=0.5", "0.4", "1", "-.5")
+    told = load("sqlite:///sine.db", "sine").measurements
+    assert list(told["id"]) == [2, 4, 1]
+    assert list(told["value"]) == [-1e-3, 0.4, -0.5]
+
+
+def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) -> None:
+    begun("ask")
+    begun("tell", "1", "0.25")
+    begun("tell", "1", "0.25")
+    assert len(load("sqlite:///sine.db", "sine").measurements) == 1
+    assert "suggestion 1 was told already, with 0.25, but 0.5 came" in refused("tell", "1", "0.5")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tell"], "give ID VALUE, or the coordinates and the value: x_m=... VALUE"),
+        (["tell", "1"], "the value of suggestion 1 is missing"),
+        (["tell", "7", "0.5"], "7 is not (pending: 1, 2)"),
+        (["tell", "one", "0.5"], "must be a whole number, but it was 'one'"),
+        (["tell", "1", "high"], "must be a finite number, but it was 'high'"),
+        (["tell", "1", "nan"], "must be a finite number, but it was 'nan'"),
+        (["tell", "1", "0.5", "9", "0.5"], "9 is not (pending"),
+        (["tell", "depth=3", "0.5"], "the coordinates are x_m, but 'depth' came"),
+        (["tell", "x_m=3", "x_m=4", "0.5"], "a value must come before 'x_m=4'"),
+        (["tell", "x_m=33", "0.5"], "33"),
+        (["tell", "x_m=3"], "the value of the last point is missing"),
+        (["tell", "1", "0.5", "--csv", "no.csv"], "both were given"),
+        (["tell", "1", "0.5", "--level", "1"], "has its own level and task"),
+        (["tell", "--csv", "no.csv"], "no.csv cannot be read (No such file or directory)"),
+        (["correct", "1"], "correct takes ID VALUE, but 1 came"),
+        (["correct", "1", "0.3"], "1 was not"),
+        (["withdraw"], "but none came"),
+        (["withdraw", "first"], "'first' came"),
+        (["withdraw", "1", "9"], "9 is not (pending"),
+        (["note"], "a note needs a text"),
+        (["ask", "--name", "lake"], "there is no study 'lake' in the store"),
+        (["ask", "no.db"], "there is no store"),
+        (["ask", "sine"], "a store such as lake.db or a URL was expected, but sine came"),
+        (["ask", "sine.toml"], "sine.toml is a problem file; begin with truvar new"),
+        (["status", "sine.db", "--store", "sine.db"], "given twice"),
+        (["new", "sine.toml"], "has a study 'sine' already"),
+        (["new", "sine.db"], "is a store; give a .toml file"),
+        (["import", "sine.toml"], "line 1: the column"),
+        (["run", "--truth", "x"], "needs a problem file"),
+        (["run", "sine.db", "--command", "echo {depth}"], "what can be filled in is {x_m}"),
+        (["run", "sine.db", "--command", "echo 1", "--seed", "1"], "--seed belongs to --truth"),
+        (["export", "-o", "nowhere/x.csv"], "cannot be written"),
+        (["report", "-o", "nowhere/x.html"], "cannot be written"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_changes_nothing(
+    begun: Truvar, refused: Truvar, words: list[str], message: str
+) -> None:
+    begun("ask", "-n", "2")
+    before = begun("export", "--json")
+    assert message in refused(*words)
+    assert begun("export", "--json") == before
+
+
+def test_a_value_far_from_what_was_expected_is_asked_about(begun: Truvar, capsys: pytest.CaptureFixture[str]) -> None:
+    begun("tell", "x_m=3", "0.1")
+    begun("ask")
+    assert main(["tell", "2", "72"]) == 0
+    told = capsys.readouterr()
+    assert "told 2" in told.out
+    assert "72 is 7" in told.err
+    assert "truvar correct 2 VALUE" in told.err
+    begun("correct", "2", "0.72")
+    (asked,) = as_json(begun("ask", "--json"))["suggestions"]
+    begun("tell", str(asked["id"]), str(asked["expected"]["mean"]))
+    assert capsys.readouterr().err == ""
+
+
+# -- from a CSV --------------------------------------------------------------------------------------------------------
+
+
+def test_a_place_is_told_as_the_card_shows_it(truvar: Truvar, refused: Truvar) -> None:
+    Path("thirds.csv").write_text("x,y\n0.123456789,-1\n333.3333333,0\n333.3333334,0\n123456.789,0.5\n")
+    Path("thirds.toml").write_text(
+        "[domain]\ntable = 'thirds.csv'\n[goal]\nmaximize = true\n[model]\nlengthscales = [9.0, 9.0]\nmean = 0.0\n"
+        "[noise]\nvariance = 0.1\n"
+    )
+    truvar("new", "thirds.toml")
+    truvar("tell", "x=0.123457", "y=-1", "0.5")
+    Path("day.csv").write_text("x,y,value\n123457,0.5,0.7\n")
+    truvar("tell", "--csv", "day.csv")
+    assert load("sqlite:///thirds.db", "thirds").measurements["index"].tolist() == [0, 3]
+    for x in ("0.12346", "0.123458", "333.333"):  # fewer digits, other ones, and two points that it could be
+        assert f"x={x} y=" in refused("tell", f"x={x}", "y=0", "0.5")
+
+
+def test_a_csv_tells_by_id_or_by_coordinates(begun: Truvar, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun("ask", "-n", "2")
+    Path("ids.csv").write_text("\ufeffid,value,cost\n2,0.5,\n1,-0.25,9\n\n")
+    begun("tell", "--csv", "ids.csv")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("x_m,value,noise\n1.5,0.9,0.04\n4.5,-0.9,\n"))
+    assert begun("tell", "--csv", "-").startswith("told 3, 4: ")
+    told = load("sqlite:///sine.db", "sine").measurements
+    assert list(told["id"]) == [2, 1, 3, 4]
+    assert list(told["value"]) == [0.5, -0.25, 0.9, -0.9]
+    assert told["cost"][1] == 9
+    assert list(told["noise"][2:]) == [0.04, 0.01]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("id\n1\n", "line 1: there must be a column 'value'"),
+        ("value\n1\n", "line 1: there must be a column 'id' or all coordinates, but x_m is missing"),
+        ("id,value,wind\n1,2,3\n", "line 1: the column 'wind' means nothing here"),
+        ("id,value,value\n1,2,3\n", "line 1: the column 'value' is there twice"),
+        ("id,value\n1,0.5\n2\n", "line 3: there must be 2 values, but there are 1"),
+        ("id,value\n1,0.5\n2,high\n", "line 3: the value must be a finite number, but it was 'high'"),
+        ("id,value\n1,0.5\n\n9,0.5\n", "line 4: a suggestion must be pending, but 9 is not"),
+        ("id,value\n1,0.5\n1,0.7\n", "line 3: suggestion 1 was told already"),
+        ("x_m,value\n1.5,0.5\n77,0.5\n", "line 3: "),
+        ("x_m,value\n1.5,0.5\n,0.5\n", "line 3: neither an id nor all coordinates"),
+        ('id,value\n1,"0.5\n', "line 2: this is no CSV"),
+    ],
+)
+def test_a_csv_with_a_mistake_tells_nothing_and_names_the_line(
+    begun: Truvar, refused: Truvar, text: str, message: str
+) -> None:
+    begun("ask", "-n", "2")
+    before = begun("export", "--json")
+    Path("today.csv").write_text(text)
+    assert message in refused("tell", "--csv", "today.csv")
+    assert begun("export", "--json") == before
+
+
+# -- which study -------------------------------------------------------------------------------------------------------
+
+
+def test_the_study_is_found_by_word_option_environment_or_being_the_only_one(
+    begun: Truvar, refused: Truvar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert begun("ask", "--json") != ""
+    begun("new", "sine.toml", "--store", "two.db", "--name", "first")
+    assert "this folder has 2 stores, sine.db, two.db" in refused("status")
+    ways = [("two.db",), ("sqlite:///two.db",), ("--store", "two.db"), ("--store", "sqlite:///two.db")]
+    monkeypatch.setenv("TRUVAR_STORE", "two.db")
+    for way in [(), *ways]:
+        assert as_json(begun("status", *way, "--json"))["name"] == "first"
+        begun("note", *way, "here")
+    assert list(studies("sqlite:///two.db")["name"]) == ["first"]
+    begun("new", "sine.toml", "--store", "two.db", "--name", "second")
+    assert "but it has first, second; say which: --name first" in refused("ask")
+    assert "truvar tell two.db --name second 1 VALUE" in begun("ask", "two.db", "--name", "second")
+
+
+def test_without_any_store_the_way_to_begin_is_shown(refused: Truvar) -> None:
+    assert "begin with truvar new PROBLEM.toml" in refused("status")
+
+
+def test_who_did_what_is_in_the_journal(begun: Truvar) -> None:
+    begun("ask", "--who", "anna", "--lease", "2h")
+    begun("tell", "1", "0.5", "--who", "ben")
+    events = load("sqlite:///sine.db", "sine").events
+    assert list(events["who"][1:]) == ["anna", "ben"]
+    assert events["details"][1]["until"] is not None
+
+
+def test_a_password_in_a_url_is_not_shown() -> None:
+    from truvar.cli._store import shown
+
+    assert shown("postgresql://anna:secret@host/lake") == "postgresql://host/lake"
+
+
+# -- new ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "warning"),
+    [
+        ("lengthscales = [1.0]", "lengthscales = [0.01]", "have nothing to do with each other"),
+        ("lengthscales = [1.0]", "lengthscales = [500.0]", "nothing changes over the whole range of 6"),
+        ("variance = 0.01", "variance = 2.0", "the noise (variance 2, at its best) is larger than the signal"),
+        ("level_set = 0.5", "level_set = -6.0", "6.0 standard deviations below the mean"),
+        ("budget = 60", "budget = 1", "does not buy a single measurement, the cheapest costs 2"),
+    ],
+)
+def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: str, warning: str) -> None:
+    Path("odd.toml").write_text(SINE.replace(old, new))
+    assert f"warning: {warning[:20]}" in truvar("new", "odd.toml", "--check") or warning in truvar(
+        "new", "odd.toml", "--check"
+    )
+    (said,) = as_json(truvar("new", "odd.toml", "--check", "--json"))["warnings"]
+    assert warning in said
+    assert not Path("odd.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("[noise]\nlevels = [{variance = 0.01, cost = 5}, {variance = 0.04, cost = 1}]", "± 0.1 for 5, ± 0.2 for 1"),
+        ("[model]\nkernel = 'matern32'\nrefit_every = 4", "matern32, learned from the values as they come, anew"),
+        ("[policy]\nname = 'gchk/cost'", "GCHK (per_cost=True); engine dense"),
+        ("[goal]\nfraction_of_max = 0.8", "where is the value above 80 % of its maximum?"),
+        ("[goal]\nminimize = true", "where is the value lowest?"),
+    ],
+)  # fmt: skip
+def test_new_says_what_it_understood(truvar: Truvar, part: str, words: str) -> None:
+    section = part.splitlines()[0]
+    kept = [piece for piece in SINE.split("\n[") if f"[{piece}".split("\n")[0] != section]
+    if "learned" in words:
+        kept = [piece for piece in kept if not piece.startswith("noise")]
+    Path("other.toml").write_text("\n[".join(kept) + f"\n{part}\n")
+    assert words in " ".join(truvar("new", "other.toml", "--check").split())
+
+
+# -- completion --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    source = tmp_path / "complete"
+    source.write_text(script(parser(), shell))
+    ask = {
+        "bash": f"source {source}; COMP_WORDS=(truvar ask --le); COMP_CWORD=2; _truvar; echo ${{COMPREPLY[@]}}",
+        "zsh": f"zsh -n {source} && grep -o -- --lease {source} | head -1",
+        "fish": f"source {source}; complete -C 'truvar ask --le'",
+    }[shell]
+    done = subprocess.run([shell, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("--lease")
+    assert done.stderr == ""
+
+
+def test_completion_knows_every_command_and_option(truvar: Truvar) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        said = truvar("completion", shell)
+        for word in (*(command.name for command in COMMANDS), "lease", "retries", "epsilon"):
+            assert word in said

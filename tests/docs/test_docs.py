@@ -1,0 +1,97 @@
+"""What README and the pages of the documentation show runs as it stands, and prints and draws what they show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from docs.pages import DOCS, FROM_ELSEWHERE, ROOT, blocks, check, pages, pictures, quiet_terminal, run, same_output
+from tests.repository.test_layers import ENGINE, LAYERS
+
+import truvar
+from truvar.acquisition import POLICIES
+from truvar.cli import COMMANDS
+from truvar.problem import KEYS
+
+# Every block that is not run, by its page and reason. They shall be few: a new one needs a line here.
+NOT_RUN = [
+    ("README.md", "forty surveys, some minutes"),
+    ("docs/cluster.md", "it needs a cluster; tests/integrations/test_sharded.py starts one"),
+    ("docs/reproduction.md", "minutes to hours; tests/paper/test_reproduce.py has small ones"),
+    ("docs/service.md", "tests/docs/test_service_page.py runs it, against a server with tokens"),
+    ("docs/service.md", "an address of nobody"),
+    ("docs/theory.md", "it simulates twenty surveys, which takes a minute"),
+]
+
+OWN_TEST = {"docs/integrations.md": "tests/docs/test_integrations_page.py"}  # it skips what is not installed
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def text(page: Path | str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in pages() if blocks(text(page)) and name(page) not in OWN_TEST], ids=name
+)
+def test_the_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
+    with quiet_terminal():
+        check(page, run(page, tmp_path))
+
+
+def test_few_blocks_are_not_run_and_all_of_them_are_listed_here() -> None:
+    found = [(name(page), block.why_not) for page in pages() for block in blocks(text(page)) if block.why_not]
+    assert found == NOT_RUN
+
+
+def test_every_picture_is_there_and_is_used() -> None:
+    used = {picture for page in pages() for picture in pictures(text(page))}
+    kept = {path.name for path in (DOCS / "images").glob("*.png")}
+    assert used == kept
+    assert set(FROM_ELSEWHERE) <= kept
+    too_large = [path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > 300_000]
+    assert too_large == []
+
+
+def test_outputs_are_compared_by_words_and_by_numbers() -> None:
+    assert same_output("cost 11,971\n  of 12000", "cost 11,970 of  12000\n")
+    assert not same_output("cost 100", "cost 110")
+    assert not same_output("cost 100", "price 100")
+    assert same_output("first ... last 3", "first second last 4")
+    assert not same_output("first ... last 3", "first second third")
+
+
+def test_the_reference_has_every_key_of_a_problem_file() -> None:
+    page = text("docs/reference/problem-file.md")
+    keys = {key for section in KEYS.values() for key in section}
+    missing = [key for key in sorted(keys) if f"`{key}" not in page and f"`[{key}]`" not in page]
+    assert missing == []
+
+
+def test_the_reference_has_every_public_name() -> None:
+    there = re.findall(r"^::: truvar\.(?:\w+\.)*(\w+)$", text("docs/reference/python.md"), flags=re.MULTILINE)
+    assert sorted(set(truvar.__all__) - {*there, "__version__"}) == []
+
+
+def test_the_pages_name_every_rule_and_every_command() -> None:
+    policies, commands = text("docs/policies.md"), text("docs/reference/command-line.md")
+    assert [rule for rule in POLICIES if f"(`{rule}`)" not in policies] == []
+    assert [command.name for command in COMMANDS if f"`{command.name}`" not in commands] == []
+
+
+def test_the_architecture_has_every_room_in_the_order_that_is_enforced() -> None:
+    rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|", text("docs/architecture.md"), flags=re.MULTILINE)
+    assert rows == [*(room for room in LAYERS if room != "__main__"), ENGINE]
+    kinds = re.findall(r"^\| `(\w+(?:\.py|/))` \|", text("docs/architecture.md"), flags=re.MULTILINE)
+    assert [kind for kind in kinds if not (ROOT / "src" / "truvar" / kind).exists()] == []
+
+
+def test_the_files_that_the_pages_name_exist() -> None:
+    for page in pages():
+        if page.name != "comparison.md":  # whose files are those of others
+            named = re.findall(r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]+?)(?:::\w+)?`", text(page))
+            assert [file for file in named if not (ROOT / file).exists()] == [], page

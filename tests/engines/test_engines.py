@@ -1,0 +1,379 @@
+"""Engines: compiled loops are their NumPy twins, all engines choose alike, no bound ever prunes the best candidate, and
+the recursion keeps its digits."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+
+import truvar as tv
+from truvar._numba import reference, truncated
+from truvar._numba.threads import run_tiles, thread_count
+from truvar.engines import Dense, Lazy
+from truvar.engines.matrix import Matrix
+from truvar.models.posterior import Posterior
+
+RNG = np.random.default_rng(20161205)
+A, C, K = 13, 37, 3  # rows, columns, noise levels
+
+
+def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Arguments of a kernel, the array it writes last."""
+    covariance, excess = rng.normal(size=(A, C)), rng.uniform(0, 0.5, A)
+    rows, d = rng.permutation(A)[:9], rng.uniform(0.1, 1.0, C)
+    variance, mean, scale = rng.uniform(0.5, 3, A), rng.normal(size=A), rng.uniform(0, 0.5, C)
+    match name:
+        case "fused_scores":
+            return covariance, rows, rng.normal(size=9), rng.normal(size=C), excess[:9], d, 3, 30, np.zeros(C)
+        case "column_sums":
+            return covariance, rows, np.array([3, 3, 0, 36]), excess[:9], d[:4], np.zeros(4)
+        case "truncated_sums":
+            return covariance, excess, rng.uniform(0.1, 1.0, (C, K)), np.zeros((C, K))
+        case "anticipated_level":
+            return covariance, scale, variance, mean, 1.5, 0.7, 0.2, 0.3, True, np.zeros(C)
+        case "anticipated_bounds":
+            nodes, weights = np.array([-1.0, 0.3, 1.2]), np.array([0.3, 0.4, 0.3])
+            rule = 0.6, rng.random(A) < 0.7
+            return covariance, scale, variance, mean, 1.5, 0.7, 0.2, nodes, weights, rule, np.zeros(C)
+        case _:
+            raise AssertionError(f"give inputs for {name}")
+
+
+@pytest.mark.parametrize(
+    "name", ["fused_scores", "column_sums", "truncated_sums", "anticipated_level", "anticipated_bounds"]
+)
+def test_a_compiled_loop_computes_what_its_twin_says(name: str) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        arguments = inputs(name, rng)
+        copies = [np.copy(value) if isinstance(value, np.ndarray) else value for value in arguments]
+        getattr(truncated, name)(*arguments)
+        getattr(reference, name)(*copies)
+        for fast, plain in zip(arguments, copies, strict=True):
+            if isinstance(fast, np.ndarray):
+                np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
+
+
+def test_the_fused_pass_is_the_sum_of_the_paper_written_as_a_loop() -> None:
+    matrix, rows, step, u, excess, d, start, stop, out = inputs("fused_scores", np.random.default_rng(1))
+    before = matrix.copy()
+    truncated.fused_scores(matrix, rows, step, u, excess, d, start, stop, out)
+    for x in range(C):
+        total = 0.0
+        for j, row in enumerate(rows):
+            moved = before[row, x] - step[j] * u[x] * (start <= x < stop)
+            assert matrix[row, x] == pytest.approx(moved, abs=1e-15)
+            total += min(moved**2, excess[j] * d[x]) if start <= x < stop else 0.0
+        assert out[x] == pytest.approx(total, rel=1e-12, abs=1e-15)
+
+
+def test_the_fused_pass_in_single_precision_is_that_in_double_to_rounding() -> None:
+    """Over more rows than are summed in single precision at once."""
+    rng = np.random.default_rng(3)
+    matrix, u, d = rng.normal(size=(300, C)), rng.normal(size=C), rng.uniform(0.1, 1.0, C)
+    rows, step, excess, out = rng.permutation(300)[:283], rng.normal(size=283), rng.uniform(0, 0.5, 283), np.zeros(C)
+    single, sums = matrix.astype(np.float32), np.zeros(C)
+    truncated.fused_scores(matrix, rows, step, u, excess, d, 3, 30, out)
+    truncated.fused_scores(single, rows, *(v.astype(np.float32) for v in (step, u, excess, d)), 3, 30, sums)
+    np.testing.assert_allclose(single, matrix, atol=1e-5)
+    np.testing.assert_allclose(sums, out, rtol=1e-5)
+    assert (sums[[0, 1, 2, *range(30, C)]] == 0).all()
+
+
+def test_every_compiled_loop_has_a_twin_with_the_same_arguments() -> None:
+    loops = {name: loop for name, loop in vars(truncated).items() if hasattr(loop, "py_func") and name[0] != "_"}
+    assert len(loops) >= 6
+    for name, loop in loops.items():
+        assert list(inspect.signature(loop.py_func).parameters) == list(
+            inspect.signature(getattr(reference, name)).parameters
+        )
+
+
+SCALES = np.array([0.5, 1.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("smoothness", "kernel"),
+    [(0, RBF(SCALES)), (1, Matern(SCALES, nu=0.5)), (3, Matern(SCALES, nu=1.5)), (5, Matern(SCALES, nu=2.5))],
+)
+def test_stationary_kernels_are_scikit_learns(smoothness: int, kernel: Any) -> None:
+    points, others = RNG.normal(size=(40, 3)), RNG.normal(size=(23, 3))
+    for module in (truncated, reference):
+        out = np.empty((40, 23))
+        module.stationary(points, others, SCALES, smoothness, 2.5, out)
+        np.testing.assert_allclose(out, 2.5 * kernel(points, others), rtol=1e-13, atol=1e-15)
+
+
+# -- all engines choose alike ------------------------------------------------------------------------------------------
+
+GRID = tv.Domain.grid(x=np.linspace(0, 1, 17), y=np.linspace(0, 2, 15))
+SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(2).uniform(size=(260, 2)), columns=["x", "y"]))
+LEVELS = tv.NoiseLevels([1e-6, 1e-3, 0.05], [15, 10, 2])
+SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
+    "maximum on a grid": (GRID, tv.Maximize(), {"kernel": RBF(0.3), "noise": 1e-4}),
+    "minimum, scattered": (SCATTER, tv.Minimize(), {"kernel": Matern(0.3, nu=2.5), "noise": 1e-4}),
+    "level set with travel": (
+        GRID,
+        tv.LevelSet(0.4),
+        {"kernel": ConstantKernel(3.0) * Matern([0.3, 0.5], nu=1.5), "noise": 0.01, "cost": tv.Cost(1, {"x": 5.0})},
+    ),
+    "level set, noise levels": (SCATTER, tv.LevelSet(0.4), {"kernel": RBF(0.2), "noise": LEVELS}),
+    "uneven noise": (GRID, tv.LevelSet(0.0), {"kernel": RBF(0.3), "noise": lambda p: 1e-3 + 0.1 * p[:, 0]}),
+    "no compiled form": (SCATTER, tv.Maximize(), {"kernel": RationalQuadratic(0.3, 1.0), "noise": 1e-3}),
+    "implicit threshold": (GRID, tv.LevelSet(fraction_of_max=0.6), {"kernel": RBF(0.3), "noise": 1e-3}),
+    "pure variance reduction": (
+        GRID,
+        tv.LevelSet(0.4),
+        {"kernel": RBF(0.3), "noise": 1e-3, "policy": tv.TruVaR(eta=0)},
+    ),
+}
+
+
+@pytest.fixture
+def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a small domain the matrix-free engine scores everything, as that is cheapest; here it goes by its bounds."""
+    monkeypatch.setattr("truvar.engines.lazy.DIRECT", np.inf)
+
+
+@pytest.fixture
+def single_precision_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dense engine keeps a few rows in double; here none."""
+    monkeypatch.setattr("truvar.engines.dense.FEW", 0)
+
+
+def value(point: dict[str, float]) -> float:
+    return float(np.sin(5 * point["x"]) * np.cos(3 * point["y"]))
+
+
+@pytest.mark.parametrize("engine", ["lazy", "dense", "dense32"])
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.usefixtures("bounds_on_small_domains", "single_precision_for_few_rows")
+def test_engines_choose_alike_or_within_rounding_of_the_best(name: str, engine: str) -> None:
+    """Batches of three, told out of order: every choice is within 1e-9 of the best of the exact table."""
+    domain, goal, settings = SETTINGS[name]
+    exact = tv.Study(domain, goal, mean=0.0, engine="dense64", **settings)
+    other = tv.Study(domain, goal, mean=0.0, engine=engine, **settings)
+    assert (exact.engine, other.engine) == ("dense64", engine)
+    for step in range(8):
+        batch = []
+        for _ in range(3):
+            if other.finished is not None:
+                return
+            scores = exact.gains() / exact.candidates().cost.ravel()
+            suggestion = other.ask()
+            if scores.max() > 0:
+                assert suggestion.gain / suggestion.cost >= scores.max() * (1 - 1e-9)
+            twin_of_it = exact.ask()
+            if twin_of_it.point != suggestion.point or twin_of_it.level != suggestion.level:
+                assert twin_of_it.score == pytest.approx(suggestion.score, rel=1e-9)
+                return  # a tie: from here on the paths may part
+            batch.append((twin_of_it, suggestion))
+        for mine, its in batch if step % 2 else reversed(batch):
+            exact.tell(mine, value(mine.point))
+            other.tell(its, value(its.point))
+    assert exact.steps == other.steps == 24
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-7, 1.0, 1e7, 1e9])  # the first and the last are too far for single
+@pytest.mark.usefixtures("single_precision_for_few_rows")
+def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
+    """Whatever the step and the truncation: at most what `at_most` says, and not much less."""
+    posterior = Posterior(scale * RBF(0.2), SCATTER.points)
+    engine, single = Dense(posterior), Matrix(posterior, single=True)
+    rng = np.random.default_rng(8)
+    for step in range(40):
+        if step % 5 == 4:
+            posterior.drop_pending()
+        site = int(rng.integers(len(SCATTER)))
+        posterior.add(SCATTER.points[site], 1e-6 * scale, site)
+        if step % 3 == 0:
+            while posterior.told < posterior.rows:
+                posterior.observe(0.0)
+        excess = posterior.pending_variance - scale * 10.0 ** rng.uniform(-9, -1)
+        rows = np.flatnonzero(excess > 0)
+        d = posterior.pending_variance + scale * 10.0 ** rng.uniform(-12, 40, len(SCATTER))  # some beyond its numbers
+        exact = engine.sums(rows, excess[rows], d[:, None])[:, 0]
+        if 1e-8 < scale < 1e8:
+            bound = single.at_most(single.sums(rows, excess[rows], d), len(rows))
+            assert (bound >= exact * (1 - 1e-12)).all()
+            assert (np.sqrt(bound) <= 1.0001 * np.sqrt(exact) + 1e-3 * scale).all()
+        best = engine.best_sums(rows, excess[rows], d[:, None], 1 / d[:, None])[:, 0] / d
+        assert (exact / d)[best.argmax()] >= (exact / d).max() * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("engine", ["dense", "dense32", "dense64", "lazy"])
+def test_what_a_choice_gains_does_not_depend_on_suggestions_that_were_withdrawn(engine: str) -> None:
+    """To the last bit: the engines round according to the way they took, the choice is scored by itself."""
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 20), y=np.linspace(0, 1, 20))
+    known = {"kernel": Matern(0.4, nu=2.5), "mean": 0.0, "noise": 1e-8, "engine": engine}
+    straight, winding = tv.Study(domain, tv.LevelSet(0.3), **known), tv.Study(domain, tv.LevelSet(0.3), **known)
+    for _ in range(40):
+        for given_up in [winding.ask() for _ in range(3)]:
+            winding.withdraw(given_up)
+        chosen, again = straight.ask(), winding.ask()
+        assert (again.index, again.gain) == (chosen.index, chosen.gain)
+        straight.tell(chosen, value(chosen.point))
+        winding.tell(again, value(again.point))
+
+
+def test_where_single_precision_meets_ties_all_the_time_the_engine_goes_on_in_double() -> None:
+    """A grid that is large against the length-scale: nearly all candidates are equally good for many steps."""
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 24), y=np.linspace(0, 1, 24))
+    studies = {
+        engine: tv.Study(domain, tv.LevelSet(0.4), kernel=RBF(0.02), mean=0.0, noise=1e-4, engine=engine)
+        for engine in ("dense", "dense64", "dense32")
+    }
+    for _ in range(12):
+        suggestions = {engine: study.ask() for engine, study in studies.items()}
+        assert len({suggestion.index for suggestion in suggestions.values()}) == 1
+        for engine, study in studies.items():
+            study.tell(suggestions[engine], value(suggestions[engine].point))
+    by_engine = {engine: study.scene().engine for engine, study in studies.items()}
+    precision = {name: engine._single for name, engine in by_engine.items() if isinstance(engine, Dense)}
+    assert precision == {"dense": False, "dense64": False, "dense32": True}
+
+
+@pytest.mark.parametrize(
+    ("noise", "repeats"),
+    [
+        (0.0, 3),
+        (1e-10, 30),
+        (1e-6, 30),
+        pytest.param(1e-10, 1000, marks=pytest.mark.slow),
+        pytest.param(1e-6, 1000, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("engine", ["lazy", "dense", "dense32"])
+@pytest.mark.usefixtures("bounds_on_small_domains", "single_precision_for_few_rows")
+def test_on_an_adversarial_domain_the_true_best_is_never_pruned(engine: str, noise: float, repeats: int) -> None:
+    """Points that differ by 1e-8 to 1e-6, noise down to none, one point told over and over."""
+    rng = np.random.default_rng(5)
+    base = rng.uniform(size=(200, 2))
+    near = np.concatenate([base + gap for gap in (0.0, 1e-8, 1e-7, 1e-6)])
+    frame = pd.DataFrame(np.concatenate([near, rng.uniform(size=(200, 2))]), columns=["x", "y"])
+    study = tv.Study(
+        tv.Domain.table(frame), tv.LevelSet(0.3), kernel=Matern(0.4, nu=2.5), mean=0.0, noise=noise, engine=engine
+    )
+    place = study.domain.point(17)
+    for _ in range(repeats):
+        study.tell(place, value(place))
+    pruned = 0
+    for _ in range(25):
+        if study.finished is not None:
+            break
+        scores = study.gains() / study.candidates().cost.ravel()
+        try:
+            suggestion = study.ask()
+        except tv.Finished:
+            assert scores.max() <= 1e-12
+            break
+        if study.epoch.tau > 1e-9:
+            # The table's own figure for the choice: two points 1e-8 apart are one to 1e-16 of their variance, so that a
+            # gain there, summed in another order, differs by more than the choice may.
+            assert scores[suggestion.index] >= scores.max() * (1 - 1e-9) - 1e-13
+        lazy = study.scene().engine
+        pruned += isinstance(lazy, Lazy) and lazy.rescored < len(study.domain) / 2
+        study.tell(suggestion, value(suggestion.point))
+    assert pruned > 3 or engine != "lazy"  # it went by its bounds
+
+
+@pytest.mark.usefixtures("bounds_on_small_domains")
+def test_a_tolerance_is_kept_and_certified() -> None:
+    def engine(posterior: Posterior, domain: tv.Domain) -> Lazy:
+        return Lazy(posterior, domain, tolerance=0.02, budget=1)
+
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 40), y=np.linspace(0, 1, 40))
+    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine)
+    for _ in range(12):
+        best = (study.gains() / study.candidates().cost.ravel()).max()
+        suggestion = study.ask()
+        lazy = study.scene().engine
+        assert isinstance(lazy, Lazy)
+        assert suggestion.score * (1 + lazy.certificate) >= best * (1 - 1e-9)
+        study.tell(suggestion, value(suggestion.point))
+
+
+@pytest.mark.usefixtures("bounds_on_small_domains")
+def test_where_bounds_are_loose_a_sample_finds_candidates_nearly_as_good_as_the_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("truvar.engines.search.LEAST", 0.0)
+    monkeypatch.setattr("truvar.engines.search.SAMPLE", 400)
+
+    def engine(posterior: Posterior, domain: tv.Domain) -> Lazy:
+        return Lazy(posterior, domain, tolerance=1e-4, budget=0)
+
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 60), y=np.linspace(0, 1, 60))
+    study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(0.15), mean=0.0, noise=1e-3, engine=engine)
+    losses, loose = [], False
+    for _ in range(40):
+        best = (study.gains() / study.candidates().cost.ravel()).max()
+        suggestion = study.ask()
+        if loose:  # what follows a choice that was not certified begins with a sample
+            losses.append(1 - suggestion.score / best)
+        lazy = study.scene().engine
+        assert isinstance(lazy, Lazy)
+        loose = lazy.certificate > lazy.tolerance
+        study.tell(suggestion, value(suggestion.point))
+    assert len(losses) >= 10
+    assert np.mean(losses) < 0.02
+    assert max(losses) < 0.25
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(tv.TruvarError, match="'sparse'"):
+        tv.Study(GRID, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.1, engine="sparse")
+
+
+# -- digits ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-10])
+def test_after_200_steps_mean_and_variance_are_those_of_extended_precision(noise: float) -> None:
+    rng = np.random.default_rng(11)
+    sites = rng.uniform(size=(300, 2))
+    told = rng.integers(300, size=200)
+    values = np.sin(4 * sites[told, 0]) + sites[told, 1]
+    posterior = Posterior(RBF(0.3), sites, mean=0.0)
+    for site, y in zip(told, values, strict=True):
+        posterior.add(sites[site], noise, int(site))
+        posterior.observe(float(y))
+    wide = np.asarray(sites, dtype=np.longdouble) / np.longdouble(0.3)
+    square = ((wide[:, None, :] - wide[None, :, :]) ** 2).sum(axis=2)
+    prior = np.exp(-square / 2)
+    covariance = prior[np.ix_(told, told)] + np.longdouble(noise) * np.eye(200, dtype=np.longdouble)
+    mean, variance = _extended(covariance, prior[told], np.asarray(values, dtype=np.longdouble))
+    assert np.abs(posterior.mean - mean).max() <= 1e-8
+    assert np.abs(posterior.variance - variance).max() <= 1e-8
+
+
+def _extended(covariance: Any, across: Any, values: Any) -> tuple[Any, Any]:
+    """Mean and variance by Gaussian elimination without pivots in 80-bit arithmetic."""
+    a = np.concatenate([covariance, across, values[:, None]], axis=1)
+    t = len(covariance)
+    mean, explained = np.zeros(across.shape[1], np.longdouble), np.zeros(across.shape[1], np.longdouble)
+    for i in range(t):
+        row = a[i, t:] / np.sqrt(a[i, i])
+        explained += row[:-1] ** 2
+        mean += row[:-1] * row[-1]
+        a[i + 1 :] -= np.outer(a[i + 1 :, i] / a[i, i], a[i])
+    return mean, 1 - explained
+
+
+# -- threads -----------------------------------------------------------------------------------------------------------
+
+
+def test_threads_are_as_many_as_asked_for_and_share_the_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUVAR_THREADS", "3")
+    assert thread_count() == 3
+    done: list[slice] = []
+    tiles = [slice(i, i + 1) for i in range(20)]
+    run_tiles(done.append, tiles, entries=10**9)
+    assert sorted(done, key=lambda tile: tile.start) == tiles
+    monkeypatch.setenv("TRUVAR_THREADS", "1")
+    assert thread_count() == 1

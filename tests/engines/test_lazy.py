@@ -1,0 +1,346 @@
+"""The matrix-free engine: no bound ever falls below what it bounds, rounding included.
+
+Every bound is held against the sum it is for, computed in extended precision from the very factor and kernel values
+that the engine has, in all states of a study: pending points, new epochs, hardly any noise, points next to each other.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, RationalQuadratic
+
+import truvar as tv
+from truvar._numba import reference, truncated
+from truvar.engines import Lazy, engine_for
+from truvar.engines.norms import Cells, Norms
+from truvar.engines.products import Grid, Interpolated, LowRank, product_for
+from truvar.models.kernels import Coregionalized
+from truvar.models.posterior import Posterior
+
+GRID = tv.Domain.grid(x=np.linspace(0, 1, 23), y=np.linspace(2, 3, 19))
+CUBE = tv.Domain.grid(x=np.linspace(0, 1, 7), y=np.linspace(0, 1, 6), z=np.linspace(0, 1, 8))
+SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(3).uniform(size=(400, 2)), columns=["x", "y"]))
+LINE = tv.Domain.grid(x=np.geomspace(1e-3, 1, 300))
+FIVE = tv.Domain.table(pd.DataFrame(np.random.default_rng(4).uniform(size=(300, 5)), columns=list("abcde")))
+
+
+def beside(seed: int, gaps: tuple[float, ...]) -> tv.Domain:
+    """Points, the same points shifted by next to nothing, and some more."""
+    rng = np.random.default_rng(seed)
+    base = rng.uniform(0.1, 0.9, size=(60, 2))
+    points = np.concatenate([*(base + gap for gap in (0.0, *gaps)), rng.uniform(size=(100, 2))])
+    return tv.Domain.table(pd.DataFrame(points, columns=["x", "y"]))
+
+
+CROWDED = beside(5, (1e-12, 1e-10, 1e-8, 1e-6))
+DOMAINS = {"grid": GRID, "cube": CUBE, "plane": SCATTER, "line": LINE, "five columns": FIVE, "neighbours": CROWDED}
+
+
+pytestmark = pytest.mark.usefixtures("small_cells")
+
+
+def value(point: dict[str, float]) -> float:
+    return float(sum(np.sin(5 * x + k) for k, x in enumerate(point.values())))
+
+
+# -- products with the prior covariance --------------------------------------------------------------------------------
+
+KERNELS: dict[str, Kernel] = {
+    "rbf": RBF(0.2),
+    "matern 5/2": ConstantKernel(2.3) * Matern(0.3, nu=2.5),
+    "matern 3/2": Matern(0.3, nu=1.5),
+    "matern 1/2": Matern(0.3, nu=0.5),
+    "no compiled form": RationalQuadratic(0.3, 1.0) + ConstantKernel(0.5) * RBF(0.1),
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_product_with_the_prior_covariance_is_off_by_no_more_than_it_says(name: str, domain: tv.Domain) -> None:
+    posterior = Posterior(KERNELS[name], domain.points)
+    product = product_for(posterior, domain)
+    rng = np.random.default_rng(0)
+    prior = posterior.k(domain.points, domain.points).astype(np.longdouble)
+    chosen = rng.random(len(domain)) < 0.7
+    for weights in (rng.normal(size=len(domain)), np.where(chosen, prior[17].astype(float), 0.0)):
+        found, error = product.times(weights)
+        assert (np.abs(found - prior @ weights) <= error).all()
+    squares = (prior[chosen] ** 2).sum(axis=0)
+    assert (product.squares(chosen) >= squares).all()
+    assert (product.squares(chosen, cap=0.3) >= np.minimum(prior[chosen] ** 2, 0.3).sum(axis=0)).all()
+    if isinstance(product, Grid):
+        np.testing.assert_allclose(product.squares(chosen), squares.astype(float), rtol=1e-9)
+
+
+def test_the_way_to_a_product_follows_from_the_structure() -> None:
+    def way(domain: tv.Domain, kernel: Kernel) -> type:
+        return type(product_for(Posterior(kernel, domain.points), domain))
+
+    assert way(GRID, RBF(0.2)) is Grid
+    assert way(LINE, RBF(0.2)) is Interpolated  # a grid that is not evenly spaced
+    assert way(SCATTER, Matern(0.3, nu=2.5)) is Interpolated
+    assert way(FIVE, RBF(1.0)) is LowRank
+    assert way(GRID, RBF(0.2) + RBF(0.7)) is LowRank
+
+
+def test_products_know_of_tasks() -> None:
+    between = np.array([[1.0, 0.6, -0.3], [0.6, 1.5, 0.0], [-0.3, 0.0, 0.8]])
+    n = len(GRID)
+    sites = np.column_stack([np.tile(GRID.points, (3, 1)), np.repeat(np.arange(3), n)])
+    posterior = Posterior(Coregionalized(RBF(0.2), between), sites, domain=n)
+    product = product_for(posterior, GRID)
+    assert isinstance(product, Grid)
+    prior = posterior.k(sites, sites[:n]).astype(np.longdouble)
+    weights = np.random.default_rng(1).normal(size=n)
+    found, error = product.times(weights)
+    assert (np.abs(found - prior @ weights) <= error).all()
+    assert (product.squares(np.ones(n, bool)) >= (prior**2).sum(axis=1)).all()
+    assert (product.squares(np.ones(n, bool), cap=0.1) >= np.minimum(prior**2, 0.1).sum(axis=1)).all()
+
+
+# -- norms -------------------------------------------------------------------------------------------------------------
+
+
+def extended_covariance(posterior: Posterior, rows: Any) -> Any:
+    """C of the rows with all sites, from the factor as it is, in extended precision."""
+    v = posterior.v.astype(np.longdouble)
+    return posterior.k(posterior.sites[rows], posterior.sites).astype(np.longdouble) - v[:, rows].T @ v
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-10, 0.0])
+@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+def test_norms_stay_above_and_close_through_pending_and_dropped_steps(domain: tv.Domain, noise: float) -> None:
+    rng = np.random.default_rng(7)
+    posterior = Posterior(ConstantKernel(1.7) * RBF(0.3), domain.points)
+    chosen = rng.random(len(domain)) < 0.8
+    norms = Norms(posterior, product_for(posterior, domain), chosen)
+    for step in range(40):
+        if posterior.rows > posterior.told and step % 3 == 0:
+            posterior.observe(float(rng.normal())) if noise else posterior.drop_pending()
+        if step % 7 == 6:
+            posterior.drop_pending()
+        site = int(rng.integers(len(domain)))
+        posterior.add(domain.points[site], noise, site)
+        assert norms.behind >= 1
+        norms.follow()
+        assert norms.behind == 0
+        exact = (extended_covariance(posterior, np.flatnonzero(chosen)) ** 2).sum(axis=0)
+        assert (norms.upper >= exact).all()
+        if noise >= 1e-2:
+            np.testing.assert_allclose(norms.upper, exact.astype(float), rtol=0, atol=1e-4 * len(domain))
+    rebuilt = Norms(posterior, norms.product, chosen)
+    rebuilt.follow()
+    assert (rebuilt.upper >= exact).all()
+
+
+def test_cells_partition_the_targets_and_find_neighbours() -> None:
+    points = np.random.default_rng(2).normal(size=(1000, 4))
+    cells = Cells(points)
+    everyone = np.ones(len(points), bool)
+    sizes = cells.sizes(everyone)
+    assert sizes.sum() == len(points)
+    assert sizes.max() <= 64
+    cell = int(cells.of[123])
+    near = cells.near(cell, 100, everyone, sizes)
+    assert len(set(near.tolist())) == len(near) >= 100
+    assert set(np.flatnonzero(cells.of == cell)) <= set(near.tolist())
+    few = points[:, 0] > 1
+    assert few[cells.near(cell, 20, few, cells.sizes(few))].all()
+
+
+# -- the search --------------------------------------------------------------------------------------------------------
+
+
+class Watched(Lazy):
+    """Holds every bound, and every choice, against the sums in extended precision."""
+
+    pruned = 0  # choices for which most candidates needed no scoring in full
+
+    def best_sums(self, rows: Any, excess: Any, predictive: Any, worth: Any) -> Any:
+        found = super().best_sums(rows, excess, predictive, worth)
+        square = extended_covariance(self.posterior, rows) ** 2
+        exact = np.stack([np.minimum(square, np.outer(excess, d)).sum(axis=0) for d in predictive.T], axis=1)
+        assert (self.roots.astype(np.longdouble) ** 2 >= exact).all()
+        best = float((exact * worth).max())
+        chosen = np.unravel_index(int(np.argmax(found * worth)), found.shape)
+        rounding = 1e-13 * np.sqrt(len(rows)) * self.top * float(worth[chosen])  # of C, at most
+        assert (exact * worth)[chosen] * (1 + self.certificate) >= best * (1 - 1e-9) - rounding
+        assert self.certificate <= 1e-9 or self.tolerance > 0
+        self.pruned += self.rescored < len(self.roots) / 2
+        return found
+
+
+SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
+    "level set": (GRID, tv.LevelSet(0.5), {"kernel": RBF(0.2), "noise": 1e-3}),
+    "maximum": (SCATTER, tv.Maximize(), {"kernel": Matern(0.2, nu=2.5), "noise": 1e-4}),
+    "maximum that may come back": (GRID, tv.Maximize(monotone=False), {"kernel": RBF(0.2), "noise": 1e-2}),
+    "implicit threshold": (SCATTER, tv.LevelSet(fraction_of_max=0.7), {"kernel": RBF(0.25), "noise": 1e-3}),
+    "noise levels": (
+        SCATTER,
+        tv.LevelSet(0.2),
+        {"kernel": RBF(0.2), "noise": tv.NoiseLevels([1e-6, 1e-3, 0.05], [15, 10, 2])},
+    ),
+    "travel": (
+        GRID,
+        tv.LevelSet(0.2),
+        {"kernel": 2.0 * Matern([0.2, 0.4], nu=1.5), "noise": 1e-2, "cost": tv.Cost(1, {"x": 9.0})},
+    ),
+    "tasks": (
+        GRID,
+        tv.Maximize(),
+        {
+            "kernel": RBF(0.2),
+            "noise": 1e-3,
+            "tasks": tv.Tasks([[1, 0.8], [0.8, 1]], ["yield", "proxy"], noise=[1e-3, 1e-2], cost=[5, 1]),
+        },
+    ),
+    "five columns": (FIVE, tv.LevelSet(0.2), {"kernel": RBF(0.7), "noise": 1e-3}),
+    "neighbours": (CROWDED, tv.LevelSet(0.2), {"kernel": RBF(0.2), "noise": 1e-6}),
+    "neighbours, hardly noise": (CROWDED, tv.LevelSet(0.2), {"kernel": Matern(0.4, nu=2.5), "noise": 1e-10}),
+    "neighbours, no noise": (CROWDED, tv.Maximize(), {"kernel": Matern(0.4, nu=2.5), "noise": 0.0}),
+}
+
+
+def asked_and_told(study: tv.Study, steps: int, batch: int = 1) -> None:
+    """Batches are told last first."""
+    while study.steps < steps and study.finished is None:
+        try:
+            suggestions = study.ask(batch)
+        except tv.Finished:
+            return
+        for suggestion in reversed(suggestions):
+            study.tell(suggestion, value(suggestion.point))
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, batch: int) -> None:
+    domain, goal, settings = SETTINGS[name]
+    study = tv.Study(domain, goal, mean=0.0, engine=Watched, **settings)
+    asked_and_told(study, 45, batch)
+    assert study.steps >= 10
+    engine = study.scene().engine
+    assert isinstance(engine, Watched)
+    assert engine.pruned >= 5
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-10])
+def test_a_thousand_repeats_of_one_point_deceive_no_bound(noise: float) -> None:
+    study = tv.Study(CROWDED, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=noise, engine=Watched)
+    place = CROWDED.point(17)
+    for _ in range(1000):
+        study.tell(place, value(place))
+    asked_and_told(study, 1015)
+    assert study.steps >= 1010
+
+
+@pytest.mark.parametrize("budget", [0, 4])
+@pytest.mark.parametrize("tolerance", [0.02, 0.3])
+def test_what_a_tolerance_gives_away_is_certified(
+    tolerance: float, budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truvar.engines.search.LEAST", 0.0)
+    made: list[Watched] = []
+
+    def engine(posterior: Posterior, domain: tv.Domain) -> Watched:
+        made.append(Watched(posterior, domain, tolerance=tolerance, budget=budget))
+        return made[-1]
+
+    study = tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine)
+    certificates = []
+    while study.steps < 40:
+        study.tell(study.ask(), 0.3)
+        certificates.append(made[0].certificate)
+    assert max(certificates) > 1e-6  # it was made use of
+
+
+def test_a_choice_is_exact_by_default_up_to_a_hundred_thousand_points() -> None:
+    small = Lazy(Posterior(RBF(0.1), GRID.points), GRID)
+    assert small.tolerance == 0
+    points = np.random.default_rng(0).uniform(size=(140_000, 1))
+    large = Lazy(Posterior(RBF(0.1), points), tv.Domain(("x",), points, np.array([[0.0, 1.0]])))
+    assert large.tolerance == 0.02
+    with pytest.raises(tv.TruvarError, match="between 0 and 1"):
+        Lazy(small.posterior, GRID, tolerance=2.0)
+
+
+@pytest.mark.parametrize(("side", "regular", "name"), [(90, True, "dense"), (91, True, "lazy"), (91, False, "dense")])
+def test_the_engine_is_chosen_by_size_and_structure(side: int, regular: bool, name: str) -> None:
+    x = np.linspace(0, 1, side)
+    domain = tv.Domain.grid(x=x, y=x if regular else x**2)
+    assert tv.Study(domain, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3).engine == name
+
+
+def test_the_engine_can_be_forced() -> None:
+    assert tv.Study(GRID, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3).engine == "dense"
+    posterior = Posterior(RBF(0.1), GRID.points)
+    assert isinstance(engine_for(posterior, GRID, "lazy"), Lazy)
+    assert isinstance(engine_for(posterior, GRID, partial(Lazy, tolerance=0.1)), Lazy)
+
+
+def test_few_sites_and_all_sites_are_scored_alike() -> None:
+    posterior = Posterior(RBF(0.2), SCATTER.points)
+    rng = np.random.default_rng(1)
+    for site in rng.integers(len(SCATTER), size=10):
+        posterior.add(SCATTER.points[site], 1e-2, int(site))
+    rows, excess = np.flatnonzero(rng.random(len(SCATTER)) < 0.3), rng.random(len(SCATTER))
+    predictive = rng.uniform(0.1, 1.0, size=(len(SCATTER), 2))
+    square = extended_covariance(posterior, rows) ** 2
+    exact = np.stack([np.minimum(square, np.outer(excess[rows], d)).sum(axis=0) for d in predictive.T], axis=1).astype(
+        float
+    )
+    where = rng.permutation(len(SCATTER))[:50]
+    for name in ("dense", "lazy"):
+        engine = engine_for(posterior, SCATTER, name)
+        np.testing.assert_allclose(engine.sums(rows, excess[rows], predictive), exact, rtol=1e-10)
+        np.testing.assert_allclose(
+            engine.sums_at(rows, excess[rows], where, predictive[where]), exact[where], rtol=1e-10
+        )
+
+
+# -- compiled loops ----------------------------------------------------------------------------------------------------
+
+
+def test_exponentials_are_numpys_to_two_ulps() -> None:
+    z = -np.concatenate([np.random.default_rng(0).uniform(0, 700, 5000), np.geomspace(1e-300, 1, 500), [0.0, 1e4]])
+    fast, plain, work = z.copy(), z.copy(), np.empty_like(z)
+    truncated.exponentials(fast, work)
+    reference.exponentials(plain, work)
+    np.testing.assert_array_max_ulp(fast, plain, maxulp=2)
+
+
+def test_loops_over_candidates_are_their_twins() -> None:
+    rng = np.random.default_rng(0)
+    prior, explained = rng.normal(size=(5, 33)), rng.normal(size=(5, 33))
+    excess, sign, d = rng.random(33), rng.choice([-1.0, 1.0], 33), rng.random((5, 3))
+    sums = list(np.repeat(rng.normal(size=(1, 5, 3)), 2, axis=0))
+    losses, squares = [np.empty((5, 3)), np.empty((5, 3))], [np.empty(5), np.empty(5)]
+    for k, module in enumerate((truncated, reference)):
+        module.candidate_sums(prior, explained, excess, d, sums[k])
+        module.candidate_losses(prior, explained, excess, sign, d, losses[k], squares[k])
+    for fast, plain in (sums, losses, squares):
+        np.testing.assert_allclose(fast, plain, rtol=1e-13, atol=1e-13)
+    for x in range(5):
+        for k in range(3):
+            c = prior[x] - explained[x]
+            lost = sum(max(sign[j] * (c[j] ** 2 - excess[j] * d[x, k]), 0.0) for j in range(33))
+            assert losses[0][x, k] == pytest.approx(lost, rel=1e-12)
+
+
+def test_spreading_and_gathering_are_their_twins_and_each_others_transpose() -> None:
+    rng = np.random.default_rng(0)
+    corner = np.column_stack([rng.integers(0, 2, 10), rng.integers(0, 3, 10), rng.integers(0, 4, 10)])
+    taps = [rng.normal(size=(10, count)) for count in (2, 6, 6)]
+    values, grid = rng.normal(size=10), rng.normal(size=(3, 8, 9))
+    spread, gathered = [np.zeros_like(grid), np.zeros_like(grid)], [np.empty(10), np.empty(10)]
+    for k, module in enumerate((truncated, reference)):
+        module.spread(values, corner, *taps, spread[k])
+        module.gather(grid, corner, *taps, gathered[k])
+    np.testing.assert_allclose(spread[0], spread[1], atol=1e-12)
+    np.testing.assert_allclose(gathered[0], gathered[1], atol=1e-12)
+    assert np.sum(spread[0] * grid) == pytest.approx(values @ gathered[0])

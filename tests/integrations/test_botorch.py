@@ -1,0 +1,129 @@
+"""Truncated variance reduction as a BoTorch acquisition function agrees with truvar's own engine."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+import truvar as tv
+from truvar.domain.candidates import Candidates
+
+KERNEL, NOISE, MEAN = ConstantKernel(2.25) * Matern([0.3, 0.6], nu=2.5), 0.04, 0.5
+SIDE = np.linspace(0, 1, 9)
+
+
+def test_without_botorch_its_install_line_is_given():
+    code = "import sys; sys.modules['botorch'] = None; import truvar.integrations.botorch"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'TruncatedVarianceReduction needs botorch, which is missing: pip install "truvar[botorch]"' in run.stderr
+
+
+torch = pytest.importorskip("torch", reason="needs botorch, which is large: pip install 'truvar[botorch]'")
+pytest.importorskip("botorch", reason="needs botorch, which is large: pip install 'truvar[botorch]'")
+
+
+def told_study(goal, steps: int = 7) -> tv.Study:
+    domain = tv.Domain.grid(x=SIDE, y=SIDE)
+    study = tv.Study(domain, goal, kernel=KERNEL, mean=MEAN, noise=NOISE)
+    for _ in range(steps):
+        suggestion = study.ask()
+        study.tell(suggestion, float(np.sin(5 * suggestion.point["x"]) + suggestion.point["y"]))
+    return study
+
+
+def botorch_model(study: tv.Study, standardized: bool = False):
+    from botorch.models import SingleTaskGP
+    from botorch.models.transforms import Standardize
+    from gpytorch.kernels import MaternKernel, ScaleKernel
+    from gpytorch.likelihoods import GaussianLikelihood
+
+    frame = study.measurements
+    X = torch.tensor(frame[["x", "y"]].to_numpy(), dtype=torch.double)
+    Y = torch.tensor(frame["value"].to_numpy(), dtype=torch.double)[:, None]
+    spread = float(Y.std()) if standardized else 1.0
+    kernel = ScaleKernel(MaternKernel(nu=2.5, ard_num_dims=2))
+    model = SingleTaskGP(
+        X,
+        Y,
+        covar_module=kernel,
+        likelihood=GaussianLikelihood(),
+        outcome_transform=Standardize(1) if standardized else None,
+    ).double()
+    with torch.no_grad():
+        kernel.outputscale = 2.25 / spread**2
+        kernel.base_kernel.lengthscale = torch.tensor([[0.3, 0.6]], dtype=torch.double)
+        model.likelihood.noise = NOISE / spread**2
+        model.mean_module.constant.fill_((MEAN - (float(Y.mean()) if standardized else 0.0)) / spread)
+    return model.eval()
+
+
+def acquisition(study: tv.Study, standardized: bool = False, **how):
+    from truvar.integrations.botorch import TruncatedVarianceReduction
+
+    points = torch.tensor(study.domain.points.copy(), dtype=torch.double)
+    return TruncatedVarianceReduction(botorch_model(study, standardized), points, study.goal, **how), points
+
+
+GOALS = [tv.Maximize(monotone=False), tv.Minimize(monotone=False), tv.LevelSet(1.0, monotone=False)]
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: type(goal).__name__)
+@pytest.mark.parametrize("standardized", [False, True])
+def test_it_agrees_with_the_engine(goal, standardized):
+    study = told_study(goal)
+    function, points = acquisition(study, standardized, beta=study.epoch.beta, eta=study.epoch.eta)
+    np.testing.assert_array_equal(function.potential, study.result().potential)
+    with torch.no_grad():
+        gains = function(points[:, None, :]).numpy()
+    scale = study.gains().max()
+    assert scale > 0
+    np.testing.assert_allclose(gains, study.gains(), atol=1e-6 * scale)
+
+
+def test_between_the_points_it_agrees_too():
+    study = told_study(GOALS[0])
+    function, _ = acquisition(study, beta=study.epoch.beta, eta=study.epoch.eta)
+    anywhere = np.random.default_rng(0).random((20, 2))
+    table = Candidates(anywhere, np.full((20, 1), NOISE), np.ones((20, 1)), None)
+    with torch.no_grad():
+        gains = function(torch.tensor(anywhere)[:, None, :]).numpy()
+    np.testing.assert_allclose(gains, study.policy.score(study.scene(), table)[:, 0], atol=1e-6 * gains.max())
+
+
+def test_the_epoch_is_the_studys_where_none_is_given():
+    study = told_study(GOALS[2])
+    function, _ = acquisition(study, beta=study.epoch.beta)
+    assert function.eta == pytest.approx(study.epoch.eta)
+    assert function.noise == pytest.approx(NOISE)
+    assert function.scale == pytest.approx(1.5)
+
+
+def test_a_batch_is_worth_more_than_its_parts_and_less_than_their_sum():
+    function, points = acquisition(told_study(GOALS[2]), eta=0.1)
+    with torch.no_grad():
+        one, other = float(function(points[10][None, None])), float(function(points[55][None, None]))
+        both = float(function(points[[10, 55]][None]))
+    assert max(one, other) < both <= one + other + 1e-9
+
+
+def test_it_is_differentiable_and_can_be_optimized():
+    from botorch.optim import optimize_acqf
+
+    function, points = acquisition(told_study(GOALS[2]))
+    x = torch.tensor([[[0.37, 0.52]]], dtype=torch.double)
+    assert torch.autograd.gradcheck(function, (x.requires_grad_(),))
+    bounds = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.double)
+    torch.manual_seed(0)
+    _, best = optimize_acqf(function, bounds, q=1, num_restarts=4, raw_samples=128)
+    with torch.no_grad():
+        assert float(best) >= 0.95 * float(function(points[:, None, :]).max())
+
+
+def test_mistakes_are_refused():
+    from truvar.integrations.botorch import TruncatedVarianceReduction
+
+    model = botorch_model(told_study(GOALS[0]))
+    with pytest.raises(tv.TruvarError, match=r"points must be of shape \(n, d\), but it was \(3,\)"):
+        TruncatedVarianceReduction(model, torch.zeros(3))

@@ -1,0 +1,370 @@
+"""`TruVaRSearchCV` is a search estimator like scikit-learn's own, and finds what the whole grid finds."""
+
+import os
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_blobs, make_classification
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
+from sklearn.neighbors import KernelDensity
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.helpers.dask_cluster import cluster_of
+
+import truvar as tv
+from truvar.integrations.encoding import encode
+from truvar.integrations.folds import FoldSearch, fold_effects
+from truvar.integrations.sklearn import TruVaRSearchCV
+
+IRIS = load_iris(return_X_y=True)
+GRID = {"C": np.logspace(-2, 3, 12), "gamma": np.logspace(-4, 1, 10)}
+
+
+def small(**how) -> TruVaRSearchCV:
+    return TruVaRSearchCV(SVC(), {"C": [0.1, 1.0, 10.0]}, **{"cv": 3, "random_state": 0, **how})
+
+
+@pytest.fixture(scope="module")
+def searched() -> TruVaRSearchCV:
+    return TruVaRSearchCV(SVC(), GRID, cv=5, budget=60, random_state=0, return_train_score=True).fit(*IRIS)
+
+
+# -- scikit-learn's own checks, as it runs them on GridSearchCV -------------------------------------------------------
+
+CHECKED = [
+    TruVaRSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2, error_score="raise"),
+    TruVaRSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, error_score="raise"),
+]
+
+
+def excused(search):
+    """What scikit-learn excuses GridSearchCV from, where it still fails."""
+    return {} if isinstance(search.estimator, LogisticRegression) else {"check_supervised_y_2d": "warns of no 2-d y"}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=excused)
+def test_scikit_learns_estimator_checks(estimator, check):
+    check(estimator)
+
+
+# -- like GridSearchCV -------------------------------------------------------------------------------------------------
+
+
+def test_with_the_whole_grid_as_budget_a_small_grid_is_searched_as_by_grid_search():
+    grid = GridSearchCV(SVC(), {"C": [0.1, 1.0, 10.0]}, cv=3, return_train_score=True).fit(*IRIS)
+    search = small(budget=1.0, return_train_score=True).fit(*IRIS)
+    assert set(search.cv_results_) == set(grid.cv_results_) | {"n_folds"}
+    for key, values in grid.cv_results_.items():
+        if "time" not in key and key != "params":
+            np.testing.assert_array_equal(search.cv_results_[key], values)
+    assert search.cv_results_["params"] == grid.cv_results_["params"]
+    assert (search.best_params_, search.best_score_) == (grid.best_params_, grid.best_score_)
+    assert search.best_index_ == grid.best_index_
+    np.testing.assert_array_equal(search.predict(IRIS[0]), grid.predict(IRIS[0]))
+    assert search.score(*IRIS) == grid.score(*IRIS)
+    assert search.n_splits_ == 3
+    np.testing.assert_array_equal(search.classes_, grid.classes_)
+
+
+def test_only_what_was_evaluated_is_in_the_results(searched):
+    results = searched.cv_results_
+    scores = np.column_stack([results[f"split{fold}_test_score"] for fold in range(5)])
+    np.testing.assert_array_equal((~np.isnan(scores)).sum(axis=1), results["n_folds"])
+    assert results["n_folds"].sum() <= 60
+    assert results["n_folds"].min() >= 1
+    assert len(set(results["n_folds"])) > 1
+    np.testing.assert_allclose(results["mean_test_score"], np.nanmean(scores, axis=1))
+    np.testing.assert_allclose(results["std_test_score"], np.nanstd(scores, axis=1))
+    assert np.isfinite(results["mean_train_score"]).all()
+    assert np.isfinite(results["mean_fit_time"]).all()
+
+
+def test_the_best_was_evaluated_on_all_folds_and_ranks_first(searched):
+    results, best = searched.cv_results_, searched.best_index_
+    complete = results["n_folds"] == 5
+    assert complete[best]
+    assert results["rank_test_score"][best] == 1
+    assert searched.best_score_ == results["mean_test_score"][complete].max()
+    assert results["rank_test_score"][complete].max() < results["rank_test_score"][~complete].min()
+
+
+def test_a_quarter_of_the_fits_finds_what_the_grid_finds_within_a_standard_error():
+    search = TruVaRSearchCV(SVC(), GRID, cv=5, random_state=0).fit(*IRIS)
+    assert search.cv_results_["n_folds"].sum() <= 150
+    grid = GridSearchCV(SVC(), GRID, cv=5, refit=False).fit(*IRIS)
+    error = grid.cv_results_["std_test_score"][grid.best_index_] / np.sqrt(5 - 1)
+    assert search.best_score_ >= grid.best_score_ - error
+
+
+def test_the_same_random_state_gives_the_same_search(searched):
+    again = clone(searched).fit(*IRIS)
+    assert again.cv_results_["params"] == searched.cv_results_["params"]
+    np.testing.assert_array_equal(again.cv_results_["n_folds"], searched.cv_results_["n_folds"])
+
+
+def test_workers_share_a_batch_and_keep_to_the_budget():
+    search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=40, n_jobs=2, random_state=0).fit(*IRIS)
+    assert search.cv_results_["n_folds"].sum() <= 40
+    assert search.best_score_ > 0.95
+
+
+def test_the_fits_run_on_the_workers_of_a_dask_cluster(tmp_path):
+    def score(estimator, X, y) -> float:
+        (tmp_path / str(os.getpid())).touch()
+        return float(estimator.score(X, y))
+
+    grid = {"C": np.logspace(-2, 2, 6)}
+    search = TruVaRSearchCV(SVC(), grid, cv=3, scoring=score, budget=12, n_jobs=2, random_state=0)
+    with cluster_of(2) as client, joblib.parallel_config("dask"):
+        search.fit(*IRIS)
+        workers = set(client.run(os.getpid).values())
+    where = {int(path.name) for path in tmp_path.iterdir()}
+    assert where
+    assert where <= workers
+    assert search.best_score_ == pytest.approx(GridSearchCV(SVC(), grid, cv=3).fit(*IRIS).best_score_, abs=0.03)
+
+
+def test_it_survives_pickling_and_cloning(searched):
+    again = pickle.loads(pickle.dumps(searched))
+    np.testing.assert_array_equal(again.predict(IRIS[0]), searched.predict(IRIS[0]))
+    assert str(again.summary_) == str(searched.summary_)
+    assert not hasattr(clone(searched), "best_params_")
+
+
+def test_without_refit_there_is_a_best_setting_but_no_estimator():
+    search = small(refit=False).fit(*IRIS)
+    assert search.best_params_["C"] in (0.1, 1.0, 10.0)
+    assert not hasattr(search, "best_estimator_")
+    with pytest.raises(AttributeError, match="predict"):
+        search.predict(IRIS[0])
+    with pytest.raises(NotFittedError):
+        small().predict(IRIS[0])
+
+
+def test_refit_may_be_a_function_of_the_results():
+    search = small(refit=lambda results: 0).fit(*IRIS)
+    assert search.best_index_ == 0
+    assert search.best_params_ == search.cv_results_["params"][0]
+    assert not hasattr(search, "best_score_")
+
+
+def test_several_metrics_are_searched_by_the_one_that_refit_names():
+    search = small(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(*IRIS)
+    assert search.multimetric_
+    assert {"mean_test_accuracy", "rank_test_f1_macro", "split2_test_f1_macro"} <= set(search.cv_results_)
+    assert search.best_score_ == search.cv_results_["mean_test_f1_macro"].max()
+    assert 0 < search.score(*IRIS) <= 1
+    with pytest.raises(tv.TruvarError, match="refit must name the one to search by, one of accuracy, f1_macro"):
+        small(scoring=["accuracy", "f1_macro"], refit=False).fit(*IRIS)
+
+
+def test_a_function_may_give_several_metrics():
+    def both(estimator, X, y):
+        return {"right": estimator.score(X, y), "wrong": -estimator.score(X, y)}
+
+    assert small(scoring=both, refit="right").fit(*IRIS).best_score_ > 0.9
+
+
+def test_folds_that_are_drawn_at_random_are_drawn_once():
+    search = small(cv=ShuffleSplit(4, random_state=np.random.RandomState(0)), budget=1.0).fit(*IRIS)
+    assert search.n_splits_ == 4
+    one = small(cv=iter(list(KFold(3, shuffle=True, random_state=0).split(*IRIS)))).fit(*IRIS)
+    assert one.n_splits_ == 3
+
+
+def test_groups_and_weights_reach_splitter_and_estimator():
+    groups = np.arange(150) % 5
+    search = small(cv=GroupKFold(5)).fit(*IRIS, groups=groups, sample_weight=np.ones(150))
+    assert search.n_splits_ == 5
+    with pytest.raises(ValueError, match="groups"):
+        small(cv=GroupKFold(5)).fit(*IRIS)
+
+
+def test_without_y_it_searches_too():
+    X, _ = make_blobs(60, random_state=0)
+    search = TruVaRSearchCV(KernelDensity(), {"bandwidth": np.logspace(-1, 1, 8)}, cv=3).fit(X)
+    assert 0.1 < search.best_params_["bandwidth"] < 10
+    assert search.score_samples(X).shape == (60,)
+
+
+def test_configurations_that_fail_are_left_aside_and_warned_of():
+    grid = {"C": [-1.0, 1.0]}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search = TruVaRSearchCV(SVC(), grid, cv=3, random_state=0).fit(*IRIS)
+    assert any(warning.category is FitFailedWarning for warning in caught)
+    assert any("non-finite" in str(warning.message) for warning in caught)
+    failed = [params["C"] == -1.0 for params in search.cv_results_["params"]]
+    assert np.isnan(search.cv_results_["mean_test_score"][failed]).all()
+    assert search.cv_results_["rank_test_score"][failed] == 2
+    assert search.best_params_["C"] > 0
+    assert not search.summary_.table["possible"][0]
+
+
+def test_when_every_fit_fails_or_may_not_fail_the_reason_is_raised():
+    with pytest.raises(ValueError, match="fits failed"):
+        TruVaRSearchCV(SVC(), {"C": [-1.0, -2.0]}, cv=3).fit(*IRIS)
+    with pytest.raises(ValueError, match="C"):
+        TruVaRSearchCV(SVC(), {"C": [-1.0, 1.0]}, cv=3, error_score="raise").fit(*IRIS)
+    with pytest.warns(FitFailedWarning):
+        search = TruVaRSearchCV(SVC(), {"C": [-1.0, 1.0]}, cv=3, error_score=0.0).fit(*IRIS)
+    assert search.cv_results_["mean_test_score"][0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "message"),
+    [
+        ({"budget": 2}, tv.TruvarError, "all 3 folds, but it was 2 fits; give 3 or more, or a share"),
+        ({"budget": 0}, ValueError, "budget"),
+        ({"budget": 1.5}, ValueError, "budget"),
+        ({"cost": "euros"}, ValueError, "cost"),
+        ({"param_grid": {"C": []}}, ValueError, "non-empty"),
+        ({"param_grid": {"D": [1, 2]}}, ValueError, "Invalid parameter 'D'"),
+        ({"param_grid": {"C": 1.0}}, TypeError, "C"),
+        ({"cv": iter([])}, ValueError, "Was the CV iterator empty"),
+        ({"policy": "ei"}, tv.TruvarError, r"EI\(level=0\)"),
+        ({"policy": "best"}, tv.TruvarError, "best"),
+    ],
+)
+def test_mistakes_are_refused(how, error, message):
+    with pytest.raises(error, match=message):
+        small().set_params(**how).fit(*IRIS)
+
+
+def test_one_configuration_is_evaluated_and_fitted():
+    search = TruVaRSearchCV(DummyClassifier(), {"strategy": ["prior"]}, cv=3).fit(*IRIS)
+    assert search.best_params_ == {"strategy": "prior"}
+    assert "3 of 3 fits" in str(search.summary_)
+    assert "strategy=prior" in str(search.summary_)
+
+
+def test_another_rule_may_choose():
+    search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=40, policy=tv.EI(level=4), random_state=0).fit(*IRIS)
+    assert set(search.cv_results_["n_folds"]) == {5}
+    assert search.best_score_ > 0.95
+
+
+def test_seconds_may_be_the_cost():
+    """All configurations are alike, but one half takes twenty times as long: the folds go to the other."""
+
+    def slow_share(timed):
+        grid = [{"size": size} for size in range(40)]
+        rng = np.random.default_rng(0)
+        search = FoldSearch(encode(grid), folds=5, budget=60, rule=tv.TruVaR(), timed=timed, seed=0)
+        while pairs := search.ask(1):
+            for row, fold in pairs:
+                search.tell(row, fold, np.sin(row / 3) + rng.normal(0, 0.1), 20.0 if row >= 20 else 1.0)
+        return search.tried[20:].sum() / search.tried.sum()
+
+    assert slow_share(timed=True) < slow_share(timed=False) - 0.1
+    assert TruVaRSearchCV(SVC(), {"C": [0.1, 1.0, 10.0, 100.0]}, cv=3, cost="seconds").fit(*IRIS).best_score_ > 0.9
+
+
+# -- what is said at the end -------------------------------------------------------------------------------------------
+
+
+def test_the_summary_says_what_can_still_be_best(searched, capsys):
+    summary = searched.summary_
+    assert len(summary.table) == 120
+    assert summary.table["folds"].sum() == searched.cv_results_["n_folds"].sum()
+    possible = summary.possible
+    assert 0 < len(possible) < 120
+    assert possible["upper"].min() >= summary.table["lower"].max() - 1e-12
+    text = str(summary)
+    assert f"{len(possible)} of 120 configurations can still be best" in text
+    assert f"{summary.fits} of 600 fits" in text
+    assert "no proof" in text
+    small(verbose=1).fit(*IRIS)
+    assert "can still be best" in capsys.readouterr().out
+
+
+# -- parameters as coordinates -----------------------------------------------------------------------------------------
+
+
+def test_numbers_in_geometric_order_are_taken_by_their_logarithms():
+    frame = encode([{"C": c, "degree": d} for c, d in zip([0.01, 0.1, 1, 10], [1, 2, 3, 4], strict=True)])
+    np.testing.assert_allclose(frame["C"], [0, 1 / 3, 2 / 3, 1])
+    np.testing.assert_allclose(encode([{"a": a} for a in (1, 2, 5, 10)])["a"], np.log10([1, 2, 5, 10]))
+    np.testing.assert_allclose(encode([{"a": a} for a in (0, 0.1, 1, 10)])["a"], [0, 1 / 3, 2 / 3, 1])
+    np.testing.assert_allclose(encode([{"a": a} for a in (-1, 0, 1, 3)])["a"], [0, 0.25, 0.5, 1])
+
+
+def test_categories_truth_values_none_and_what_is_absent_are_indicators():
+    frame = encode([{"kernel": k} for k in ("rbf", "linear", "poly")])
+    np.testing.assert_array_equal(frame.to_numpy(), np.eye(3))
+    assert encode([{"shrink": True}, {"shrink": False}]).shape == (2, 1)
+    depth = encode([{"depth": d} for d in (None, 2, 4, 8)])
+    np.testing.assert_allclose(depth.to_numpy(), [[0.5, 1], [0, 0], [0.5, 0], [1, 0]])
+    mixed = encode([{"kernel": "linear"}, *({"kernel": "rbf", "gamma": g} for g in (0.1, 1, 10))])
+    np.testing.assert_allclose(mixed.to_numpy(), [[0, 0.5], [1, 0], [1, 0.5], [1, 1]])  # one indicator
+    assert len(encode([{"a": 1}, {"a": 1.0}, {"a": True}]).drop_duplicates()) == 3
+    estimators = encode([{"step": s} for s in (PCA(), StandardScaler(), PCA(2), "passthrough")])
+    assert len(estimators.drop_duplicates()) == 4
+
+
+def test_a_list_of_grids_with_categories_and_none_is_searched_whole():
+    X, y = make_classification(80, random_state=0)
+    pipe = Pipeline([("scale", StandardScaler()), ("svc", SVC())])
+    grids = [
+        {"svc__kernel": ["linear"], "svc__C": [0.1, 1, 10]},
+        {"svc__kernel": ["rbf"], "svc__C": [0.1, 1, 10], "svc__class_weight": [None, "balanced"]},
+        {"svc__kernel": ["linear"], "svc__C": [1], "scale": ["passthrough", StandardScaler()]},
+    ]
+    search = TruVaRSearchCV(pipe, grids, cv=3, budget=1.0).fit(X, y)
+    assert np.ma.is_masked(search.cv_results_["param_svc__class_weight"])
+    assert len(search.cv_results_["params"]) == len({str(params) for params in search.cv_results_["params"]})
+
+
+def test_the_search_follows_a_category_and_a_logarithmic_parameter():
+    """One category and one decade are better than the rest: the folds go there."""
+    grid = [{"kind": kind, "rate": rate} for kind in "abcd" for rate in np.logspace(-5, 0, 16)]
+    rng = np.random.default_rng(0)
+
+    def score(row):
+        return float(grid[row]["kind"] == "c") - (np.log10(grid[row]["rate"]) + 3) ** 2 / 4 + rng.normal(0, 0.05)
+
+    search = FoldSearch(encode(grid), folds=5, budget=80, rule=tv.TruVaR(), timed=False, seed=0)
+    while pairs := search.ask(1):
+        for row, fold in pairs:
+            search.tell(row, fold, score(row), 1.0)
+    best = grid[int(np.argmax(search.result().mean))]
+    assert best["kind"] == "c"
+    assert 3e-4 < best["rate"] < 3e-3
+    there = [search.tried[row].sum() for row, params in enumerate(grid) if params["kind"] == "c"]
+    assert np.sum(there) > search.tried.sum() / 3
+
+
+# -- folds -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_effects_of_folds_and_the_error_are_told_apart():
+    rng = np.random.default_rng(0)
+    effects = np.array([0.1, -0.05, 0.02, -0.07, 0.0])
+    scores = rng.random((60, 1)) + effects + rng.normal(0, 0.01, (60, 5))
+    scores[rng.random((60, 5)) < 0.4] = np.nan
+    found, variance = fold_effects(scores)
+    np.testing.assert_allclose(found, effects, atol=0.01)
+    assert found.sum() == pytest.approx(0, abs=1e-12)
+    assert np.sqrt(variance) == pytest.approx(0.01, rel=0.5)
+
+
+def test_before_anything_is_known_no_fold_is_easier():
+    found, variance = fold_effects(np.full((4, 3), np.nan))
+    np.testing.assert_array_equal(found, 0)
+    assert variance > 0
+
+
+def test_without_warnings_of_its_own():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(return_train_score=True).fit(*IRIS)

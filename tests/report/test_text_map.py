@@ -1,0 +1,104 @@
+"""A study in letters: the map, the curve, the lines of many columns, the card and the status."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+import truvar as tv
+from truvar.report.status import status_text
+from truvar.report.suggestion_card import card
+from truvar.report.terminal import Look
+from truvar.report.text_map import sketch
+
+
+def plane(goal=None, **given) -> tv.Study:
+    domain = tv.Domain.grid(x_m=np.linspace(0, 4, 9), y_m=np.linspace(-2, 0, 5))
+    return tv.Study(domain, goal or tv.LevelSet(0.0), kernel=RBF(0.5), mean=0.0, noise=1e-4, **given)
+
+
+def test_the_map_has_high_values_at_the_top_and_marks_where_they_are() -> None:
+    study = plane()
+    study.tell({"x_m": 0.0, "y_m": 0.0}, 3.0)
+    study.tell({"x_m": 4.0, "y_m": -2.0}, -3.0)
+    lines = sketch(study, Look(80)).splitlines()
+    rows = [line.split("│")[1] for line in lines if "│" in line]
+    assert len(rows) == 10
+    assert {len(row) for row in rows} == {36}
+    assert "●" in rows[0][:4] + rows[1][:4]
+    assert "●" in rows[-1][-4:] + rows[-2][-4:]
+    assert rows[0].startswith("█")
+    assert rows[-1].endswith("░")
+    assert "·" in rows[5]
+    assert lines[1].startswith("   0 │")
+    assert any(line.strip().endswith("x (m)") for line in lines)
+
+
+def test_each_letter_of_a_map_counts_the_points_of_its_class() -> None:
+    study = plane(tv.Maximize())
+    for x in (0.0, 2.0, 4.0):
+        study.tell({"x_m": x, "y_m": -1.0}, x)
+    suggestion = study.ask()
+    shown = sketch(study, Look(80))
+    rows = [line.split("│")[1] for line in shown.splitlines() if "│" in line]
+    result = study.result()
+    letters = "".join(rows)
+    marks = len(re.findall("[●◆★]", letters))
+    assert abs(letters.count("▒") - 8 * result.potential.sum()) <= marks
+    assert letters.count("★") == 1
+    assert letters.count("◆") == (suggestion.point != result.best.point)
+
+
+def test_a_curve_shows_values_at_their_height() -> None:
+    domain = tv.Domain.grid(t=np.linspace(0, 10, 30))
+    study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(1.0), mean=0.0, noise=1e-4)
+    study.tell({"t": 0.0}, 9.0)
+    study.tell({"t": 10.0}, -9.0)
+    rows = [line.split("│")[1] for line in sketch(study, Look(80)).splitlines() if "│" in line]
+    assert rows[0][:2].count("●") == 1
+    assert rows[-1][-2:].count("●") == 1
+
+
+@pytest.mark.parametrize("points", [1, 2, 400])
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
+@pytest.mark.parametrize("goal", [tv.LevelSet(0.2), tv.Minimize()])
+@pytest.mark.parametrize("width", [40, 100])
+def test_every_shape_fits_the_terminal(points: int, dimensions: int, goal, width: int) -> None:
+    table = np.random.default_rng(0).lognormal(0, 2, (points, dimensions))
+    frame = pd.DataFrame(table, columns=[f"x{k}_m" for k in range(dimensions)])
+    study = tv.Study(tv.Domain.table(frame), goal, kernel=RBF(1.0), mean=0.0, noise=0.01)
+    for look in (Look(width), Look(width, unicode=False)):
+        first = sketch(study, look)
+        assert first
+        body = [line for line in first.splitlines() if "│" in line or "|" in line]
+        assert all(len(line) <= max(width, 24) for line in body)
+        assert look.unicode or first.isascii()
+    study.tell(study.domain.point(0), 0.4)
+    assert re.search("1 measured|[●★]", sketch(study, Look(width)))
+
+
+def test_colours_are_only_there_where_they_are_asked_for_and_nothing_steers_the_terminal() -> None:
+    study = plane(name="lake\x1b[2J\x07")
+    suggestion = study.ask()
+    for text in (sketch(study, Look()), status_text(study, Look()), card(study, suggestion, Look())):
+        assert "\x1b" not in text
+        assert "\x07" not in text
+    painted = status_text(study, Look(colour=True))
+    assert "\x1b[38;5;" in painted
+    assert "\x1b[2J" not in painted
+
+
+def test_the_card_of_a_level_and_of_a_task_says_which() -> None:
+    levels = tv.NoiseLevels(variance=[0.01, 0.25], cost=[9, 1])
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 9))
+    study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=levels)
+    suggestion = study.ask()
+    assert f"level {suggestion.level}: ± " in card(study, suggestion, Look())
+    tasks = tv.Tasks([[1.0, 0.9], [0.9, 1.0]], names=["target", "proxy"], noise=[0.01, 0.01], cost=[9, 1])
+    study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=0.01, tasks=tasks)
+    suggestion = study.ask()
+    assert f"measure    {suggestion.task} at x " in card(study, suggestion, Look())

@@ -1,0 +1,216 @@
+"""The whole life of a study through the API of a real server process."""
+
+import json
+import sqlite3
+import threading
+import time
+
+import numpy as np
+import pytest
+from tests.helpers.server import CURVE, GRID, Api, store_url
+
+import truvar as tv
+
+
+def measure(point):
+    return float(np.sin(3 * point["x"]) * np.cos(2 * point.get("y", 0.0)))
+
+
+def test_the_whole_life_of_a_study(served):
+    api, store = served
+    made = api.create("life")
+    assert (made["name"], made["state"]) == ("life", "new")
+    (row,) = [row for row in api.get("/studies")["studies"] if row["name"] == "life"]
+    assert (row["steps"], row["pending"], row["goal"]) == (0, 0, "above 0.2")
+
+    first, second, third = api.post("/studies/life/ask", {"n": 3})["suggestions"]
+    told = api.post("/studies/life/tell", {"id": first["id"], "y": measure(first["point"])})
+    assert (told["id"], told["steps"], told["spent"]) == (first["id"], 1, 1.0)
+    api.post("/studies/life/tell", {"id": second["id"], "y": 5.0, "cost": 2.5, "noise": 0.01})
+    api.post("/studies/life/withdraw", {"id": third["id"]})
+    unasked = api.post("/studies/life/tell", {"point": {"x": 0.5, "y": 0.5}, "y": 0.4})["id"]
+    api.post("/studies/life/correct", {"id": second["id"], "y": measure(second["point"])})
+    api.post("/studies/life/withdraw", {"id": unasked})
+    api.post("/studies/life/note", {"text": "calm sea"})
+
+    status = api.get("/studies/life/status")
+    assert (status["state"], status["result"]["steps"], status["result"]["spent"]) == ("running", 2, 3.5)
+    assert api.get("/studies/life/result")["steps"] == 2
+    assert api.get("/studies/life/certificate")["regime"] == "heuristic"
+    rows = api.get("/studies/life/measurements")["measurements"]
+    assert [(row["id"], row["value"]) for row in rows] == [
+        (first["id"], measure(first["point"])),
+        (second["id"], measure(second["point"])),
+    ]
+    assert len(api.get("/studies/life/history")["epsilon"]) == 2
+    kinds = [event["kind"] for event in api.get("/studies/life/events")["events"]]
+    expected = ["created", "asked", "asked", "asked", "told", "told", "withdrawn", "told", "corrected", "withdrawn"]
+    assert kinds[::-1] == [*expected, "noted"]
+
+    local = tv.load(store, "life").result()  # what the server says is what the record says
+    known = api.get("/studies/life/posterior")
+    np.testing.assert_array_equal(known["mean"], local.mean)
+    np.testing.assert_array_equal(known["upper"], local.upper)
+    assert known["classes"] == "".join(np.select([local.above, local.below], ["H", "L"], "M"))
+
+    exported = api.get("/studies/life/export")
+    api.post("/studies", {"name": "life again", "study": exported}, 201)
+    assert api.get("/studies/life again/posterior") == known
+    table = api.http.get("/studies/life/export.csv").text.splitlines()
+    assert table[0].startswith("id,index,x,y,")
+    assert len(table) == 3
+
+
+def test_the_report_is_one_html_file(served):
+    api, _ = served
+    api.create("reported <b>bold</b>")
+    answer = api.http.get("/studies/reported%20%3Cb%3Ebold%3C%2Fb%3E/report")
+    assert answer.status_code == 200, answer.text
+    assert answer.text.lower().startswith("<!doctype html>")
+    assert "<b>bold</b>" not in answer.text
+    assert "&lt;b&gt;bold" in answer.text
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert answer.headers["content-disposition"].startswith("attachment")
+
+
+def test_a_value_told_again_counts_once(served):
+    api, _ = served
+    api.create("again")
+    (s,) = api.post("/studies/again/ask", {})["suggestions"]
+    once = api.post("/studies/again/tell", {"id": s["id"], "y": 1.25})
+    assert api.post("/studies/again/tell", {"id": s["id"], "y": 1.25}) == once
+    refused = api.post("/studies/again/tell", {"id": s["id"], "y": 2.0}, 422)
+    assert "told already" in refused["error"]
+    body = {"point": {"x": 0.25, "y": 0.75}, "y": 0.5, "key": "boat-7_0001"}
+    by_key = api.post("/studies/again/tell", body)
+    assert api.post("/studies/again/tell", body)["id"] == by_key["id"]
+    assert api.get("/studies/again/status")["result"]["steps"] == 2
+
+
+def test_what_others_do_in_the_store_is_seen_and_streamed(served):
+    api, store = served
+    api.create("shared", CURVE)
+    versions, ready = [], threading.Event()
+
+    def listen():
+        with Api(api.url).http.stream("GET", "/studies/shared/live", timeout=30) as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            for line in stream.iter_lines():
+                if line.startswith("data: "):
+                    versions.append(json.loads(line[6:])["version"])
+                    ready.set()
+                if len(versions) == 3:
+                    return
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    assert ready.wait(30)
+    other = tv.load(store, "shared")
+    suggestion = other.ask()  # not through the server
+    deadline = time.monotonic() + 30
+    while len(versions) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert [s["id"] for s in api.get("/studies/shared/status")["pending"]] == [suggestion.id]
+    api.post("/studies/shared/tell", {"id": suggestion.id, "y": 0.3})
+    thread.join(30)
+    assert versions == [1, 2, 3]
+    other.refresh()
+    assert other.steps == 1
+
+
+def test_a_finished_study_says_so(served):
+    api, _ = served
+    api.create("over", CURVE.replace("[0, 1, 30]", "[0, 1, 2]"))
+    for _ in range(50):
+        answer = api.http.post("/studies/over/ask", json={})
+        if answer.status_code != 200:
+            break
+        (s,) = answer.json()["suggestions"]
+        api.post("/studies/over/tell", {"id": s["id"], "y": s["point"]["x"]})
+    assert answer.status_code == 409
+    assert answer.json()["finished"]
+    assert api.get("/studies/over/view")["state"] == "finished"
+    assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "over"] == ["finished"]
+
+
+def test_a_study_whose_record_is_damaged_is_shown_as_broken(served):
+    api, store = served
+    api.create("sound", CURVE)
+    text = json.dumps(api.get("/studies/sound/export"))
+    with sqlite3.connect(store.removeprefix("sqlite:///")) as database:
+        database.execute("INSERT INTO truvar_studies (name) VALUES ('hurt')")
+        (id_,) = database.execute("SELECT id FROM truvar_studies WHERE name = 'hurt'").fetchone()
+        created = json.loads(text)["events"][0]
+        created["details"]["goal"]["kind"] = "Sideways"
+        row = (id_, 1, "2026-01-01 00:00:00.000000", "me", "created", json.dumps(created["details"]))
+        database.execute("INSERT INTO truvar_events VALUES (?, ?, ?, ?, ?, ?)", row)
+    view = api.get("/studies/hurt/view")
+    assert view["state"] == "broken"
+    assert "Sideways" in view["problem"]
+    assert "Sideways" in api.get("/studies/hurt/status", 409)["error"]
+    assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "hurt"] == ["broken"]
+
+
+def test_slices_through_more_dimensions(served):
+    api, _ = served
+    problem = "[domain]\nbox = {a = [0, 1], b = [-1, 1], c = [10, 20]}\nrepresenters = 64\n[goal]\nminimize = true\n"
+    api.create("deep", problem)
+    for k in range(4):
+        api.post("/studies/deep/tell", {"point": {"a": 0.2 * k, "b": 0.0, "c": 12.0 + k}, "y": float(k)})
+    plane = api.get("/studies/deep/slice?x=a&y=c&at=0.5&at=0&at=15")
+    assert len(plane["mean"]) == len(plane["x"]) * len(plane["y"])
+    assert (plane["x"][0], plane["x"][-1], plane["y"][0], plane["y"][-1]) == (0, 1, 10, 20)
+    for wrong in (
+        "x=a&y=a&at=0.5&at=0&at=15",
+        "x=a&y=z&at=0.5&at=0&at=15",
+        "x=a&y=b&at=0.5",
+        "x=a&y=b&at=nan&at=0&at=1",
+    ):
+        assert "error" in api.get(f"/studies/deep/slice?{wrong}", 422)
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "message"),
+    [
+        ("tell", {"id": 7, "y": 1.0}, "pending"),
+        ("tell", {"y": 1.0}, "either an id or a point"),
+        ("tell", {"id": 1, "point": {"x": 0, "y": 0}, "y": 1.0}, "either an id or a point"),
+        ("tell", {"point": {"x": 9, "y": 9}, "y": 1.0}, "not in the domain"),
+        ("tell", {"point": {"x": 0.5}, "y": 1.0}, "missing"),
+        ("tell", {"point": {"x": 0.5, "y": 0.5}, "y": "warm"}, "y:"),
+        ("tell", {"point": {"x": 0.5, "y": 0.5}, "y": 1.0, "colour": "red"}, "colour"),
+        ("correct", {"id": 99, "y": 1.0}, "99"),
+        ("withdraw", {"id": 99}, "99"),
+        ("ask", {"n": 0}, "n:"),
+        ("ask", {"n": 100_000}, "n:"),
+        ("note", {"text": ""}, "text:"),
+        ("note", {"text": "\x00"}, "control character"),
+    ],
+)
+def test_a_mistake_gets_a_message(served, verb, body, message):
+    api, _ = served
+    if not any(row["name"] == "mistakes" for row in api.get("/studies")["studies"]):
+        api.create("mistakes")
+    assert message in api.post(f"/studies/mistakes/{verb}", body, 422)["error"]
+
+
+def test_what_is_not_there_is_404_and_a_name_is_taken_once(served):
+    api, _ = served
+    assert "no study 'nowhere'" in api.get("/studies/nowhere/status", 404)["error"]
+    assert api.get("/nothing", 404)
+    api.create("once", CURVE)
+    assert "already" in api.post("/studies", {"name": "once", "problem": CURVE}, 409)["error"]
+    assert "error" in api.post("/studies", {"name": "neither"}, 422)
+
+
+def test_everything_told_outlives_a_server_that_is_killed(tmp_path):
+    from benchmarks.service import server
+
+    store = store_url(tmp_path / "s.db")
+    with server(store) as url:
+        api = Api(url)
+        api.create("kept", GRID)
+        for k in range(5):
+            api.post("/studies/kept/tell", {"point": {"x": 0.2 * k, "y": 0.5}, "y": float(k)})
+    again = tv.load(store, "kept")
+    assert again.measurements["value"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]

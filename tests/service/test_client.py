@@ -1,0 +1,160 @@
+"""A program written for a `Study` does the same with one on a server."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.helpers.server import CURVE, GRID
+
+import truvar as tv
+from truvar.service import Server
+
+
+def measure(point):
+    return float(np.sin(3 * point["x"]) * np.cos(2 * point.get("y", 0.0)))
+
+
+def program(study):
+    """Everything that a study can do."""
+    for _ in range(4):
+        s = study.ask()
+        study.tell(s, measure(s.point))
+    batch = study.ask(3, lease=3600)
+    study.tell(batch[1].id, np.float64(0.125), cost=2.0)
+    study.withdraw(batch[0])
+    last = study.tell({"x": 0.0, "y": 1.0}, 0.75, noise=0.02)
+    study.correct(last, 0.5)
+    study.note("a remark")
+    return study.run(measure, steps=8)
+
+
+@pytest.fixture
+def pair(served, tmp_path):
+    """The same problem here and on the server."""
+    from truvar.service.limits import Limits
+    from truvar.service.uploads import posted_problem
+
+    api, _ = served
+    name = f"pair {tmp_path.name}"
+    local = posted_problem(name, GRID, {}, Limits()).study()
+    remote = Server(api.url).create(GRID, name)
+    return local, remote
+
+
+def test_a_program_moves_from_a_local_study_to_a_server_by_one_line(pair):
+    local, remote = pair
+    here, there = program(local), program(remote)
+    for name in ("mean", "sd", "lower", "upper", "potential", "above", "below"):
+        np.testing.assert_array_equal(getattr(here, name), getattr(there, name), err_msg=name)
+    assert (here.best, here.epsilon, here.spent, here.steps, here.reason, here.measured) == (
+        there.best,
+        there.epsilon,
+        there.spent,
+        there.steps,
+        there.reason,
+        there.measured,
+    )
+    assert here.certificate == there.certificate == remote.certificate
+    pd.testing.assert_frame_equal(local.measurements, remote.measurements)
+    pd.testing.assert_frame_equal(local.history, remote.history)
+    pd.testing.assert_frame_equal(here.to_frame(), there.to_frame())
+    assert local.pending == remote.pending
+    assert (local.steps, local.spent, local.epsilon, local.finished) == (
+        remote.steps,
+        remote.spent,
+        remote.epsilon,
+        remote.finished,
+    )
+    kinds = remote.events["kind"].tolist()
+    assert kinds == local.events["kind"].tolist()
+    assert remote.events["who"].iloc[-1] == local.events["who"].iloc[-1]
+    assert tv.Study.from_json(remote.to_json()).steps == local.steps
+    assert remote.plot() is not None
+
+
+def test_connect_finds_the_study_by_address_or_name(served):
+    api, _ = served
+    api.create("a/b <i>", CURVE)
+    assert tv.connect(f"{api.url}/#/study/a%2Fb%20%3Ci%3E").name == "a/b <i>"
+    assert tv.connect(api.url, name="a/b <i>").steps == 0
+    with pytest.raises(tv.TruvarError, match="must be said which"):
+        tv.connect(api.url)
+    with pytest.raises(tv.TruvarError, match="no study 'nowhere'"):
+        tv.connect(api.url, name="nowhere")
+    with pytest.raises(tv.TruvarError, match="address is like"):
+        tv.connect("lake.db")
+
+
+def test_a_server_that_is_not_there_is_named():
+    from truvar.service import client
+
+    patience = client.PAUSE
+    client.PAUSE = 0.0
+    try:
+        with pytest.raises(tv.TruvarError, match="cannot be reached"):
+            tv.connect("http://127.0.0.1:9", name="lake")
+    finally:
+        client.PAUSE = patience
+
+
+def test_a_finished_study_raises_finished(served):
+    api, _ = served
+    study = Server(api.url).create(CURVE.replace("[0, 1, 30]", "[0, 1, 2]"), "ends")
+    result = study.run(lambda point: point["x"])
+    assert result.reason
+    assert study.finished
+    with pytest.raises(tv.Finished):
+        study.ask()
+
+
+def test_a_study_made_here_goes_to_the_server_with_all_that_happened(served):
+    api, _ = served
+    study = tv.Study(
+        tv.Domain.table(pd.DataFrame({"t": [1.0, 2.0, 4.0], "note": ["a", "b", "c"]}), ["t"]), tv.Maximize()
+    )
+    study.tell({"t": 2.0}, 3.0)
+    remote = Server(api.url).create(study, "sent")
+    assert remote.steps == 1
+    assert remote.domain.frame.to_dict() == study.domain.frame.to_dict()
+    assert (Server(api.url).studies()["name"] == "sent").any()
+
+
+def test_a_problem_file_is_sent_with_its_tables(served, tmp_path):
+    api, _ = served
+    pd.DataFrame({"t": [1.0, 2.0, 4.0]}).to_csv(tmp_path / "t.csv", index=False)
+    path = tmp_path / "oven.toml"
+    path.write_text('[domain]\ntable = "t.csv"\n[goal]\nmaximize = true\n')
+    assert len(Server(api.url).create(path).domain) == 3
+
+
+def test_what_a_study_can_do_one_on_a_server_can_do(pair):
+    local, remote = pair
+    beginnings = {"from_json", "resumed"}
+    names = {name for name in dir(tv.Study) if not name.startswith("_")} | set(vars(local))
+    missing = [name for name in names - beginnings if not name.startswith("_") and not hasattr(remote, name)]
+    assert missing == []
+    suggestion = local.ask()
+    assert remote.ask() == suggestion
+    assert remote.outlook(suggestion) == local.outlook(suggestion)
+    assert remote.expects(suggestion) == local.expects(suggestion)
+    np.testing.assert_array_equal(remote.predict([[0.33, 0.2]]), local.predict([[0.33, 0.2]]))
+    assert (remote.limits, remote.epoch, remote.engine) == (local.limits, local.epoch, local.engine)
+    remote.tell(suggestion, 0.5)
+    assert remote.predict([[0.33, 0.2]])[1] < local.predict([[0.33, 0.2]])[1]
+    with pytest.raises(AttributeError, match="no 'telepathy'"):
+        remote.telepathy()
+
+
+def test_what_cannot_be_done_on_a_server_says_what_to_do_instead(pair):
+    _, remote = pair
+    with pytest.raises(tv.TruvarError, match="then server"):
+        remote.fit(pd.DataFrame())
+    with pytest.raises(tv.TruvarError, match="one by one"), remote.together():
+        pass
+
+
+def test_a_run_on_a_server_shows_its_progress_and_takes_up_what_is_pending(pair, capsys):
+    _, remote = pair
+    first = remote.ask()
+    remote.run(measure, steps=2, resume=True, lease=3600, progress=True)
+    assert first.id in list(remote.measurements["id"])
+    assert "measurement    2/2" in capsys.readouterr().err

@@ -1,0 +1,176 @@
+"""The page in a headless Chromium: a study is made, asked and told, the map changes; at a desk and on a phone."""
+
+import re
+
+import pytest
+from tests.helpers.server import CURVE, GRID, browser
+
+DESK = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+PATIENCE = 60_000  # milliseconds
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture
+def page_on(chromium, served):
+    """A page of a device; whatever the browser complains of fails the test."""
+    api, _ = served
+    contexts, complaints = [], []
+
+    def open_page(device, address="#/"):
+        context = chromium.new_context(**device)
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on("request", lambda asked: complaints.append(asked.url) if not _own(asked.url, api.url) else None)
+        page.goto(f"{api.url}/{address}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _own(url: str, base: str) -> bool:
+    return url.startswith((f"{base}/", "blob:"))
+
+
+def picture(page) -> bytes:
+    """The map as drawn."""
+    return page.locator(".map .plot").first.screenshot()
+
+
+@pytest.mark.parametrize(("device", "name"), [(DESK, "at a desk"), (PHONE, "on a phone")])
+def test_a_study_is_created_asked_and_told_and_the_map_changes(page_on, served, device, name):
+    api, _ = served
+    page = page_on(device)
+    page.get_by_role("link", name="New study").first.click()
+    page.get_by_role("textbox", name="Name").fill(name)
+    page.get_by_label("Problem in TOML").fill(GRID)
+    page.get_by_role("button", name="Create the study").click()
+    page.get_by_role("heading", name=name, level=1).wait_for()
+    assert page.locator(".head .badge").inner_text() == "new"
+
+    before = picture(page)
+    for count, value in enumerate(["1,5", "−0.5", "0.25"], start=1):  # as phones write them
+        page.get_by_role("button", name="Suggest next").click()
+        page.locator(".suggestion").wait_for()
+        page.locator(".suggestion").get_by_label("Measured value").fill(value)
+        page.locator(".suggestion").get_by_role("button", name="Save").click()
+        page.locator(".values tbody tr").nth(count - 1).wait_for()
+    assert page.locator(".head .badge").inner_text() == "running"
+    after = picture(page)
+    assert after != before
+    rows = api.get(f"/studies/{name}/measurements")["measurements"]
+    assert [row["value"] for row in rows] == [1.5, -0.5, 0.25]
+
+    page.get_by_text("Settled", exact=True).click()
+    assert picture(page) != after
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")  # nothing sticks out
+    right = "node => node.getBoundingClientRect().right"
+    value, button = page.locator(".values tbody tr b").first, page.locator(".values tbody tr button").first
+    edge = page.locator(".values .scroll").evaluate(right)
+    assert value.evaluate(right) < button.evaluate(right) <= edge  # both are in sight, neither covers the other
+
+
+def test_a_value_is_corrected_and_taken_back_and_others_changes_show(page_on, served):
+    api, _ = served
+    api.create("corrected", CURVE)
+    page = page_on(DESK, "#/study/corrected")
+    page.get_by_text("Nothing was measured yet. Ask").wait_for()
+    for x, y in ((0.0, 1.0), (0.5, 2.0)):  # by somebody else, while the page is open
+        api.post("/studies/corrected/tell", {"point": {"x": x}, "y": y})
+    page.locator('tr[data-id="2"]').wait_for()
+    page.get_by_role("button", name="Correct measurement 2").click()
+    page.get_by_role("dialog").get_by_label(re.compile("^Value")).fill("2.5")
+    page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
+    page.locator('tr[data-id="2"]', has_text="2.5").wait_for()
+    page.get_by_role("button", name="Correct measurement 1").click()
+    page.get_by_role("button", name="Take it back").click()
+    page.locator('tr[data-id="1"]').wait_for(state="detached")
+    values = [row["value"] for row in api.get("/studies/corrected/measurements")["measurements"]]
+    assert values == [2.5]
+
+
+def test_script_in_names_and_notes_is_text(page_on, served):
+    api, _ = served
+    name = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    api.create(name, CURVE)
+    path = "/studies/" + name.replace("/", "%2F").replace(" ", "%20").replace("<", "%3C").replace(">", "%3E")
+    api.post(f"{path}/note", {"text": "<b onclick=alert(3)>bold</b>"})
+    page = page_on(DESK)
+    page.get_by_role("link", name=name).click()
+    page.get_by_role("heading", name=name, level=1).wait_for()
+    page.get_by_text("Journal and remarks").click()
+    page.get_by_text("<b onclick=alert(3)>bold</b>").wait_for()
+    assert page.locator("main script, main img, main b[onclick]").count() == 0
+    assert page.title().startswith(name)
+
+
+def test_the_map_is_used_by_keyboard_and_said_in_words(page_on, served):
+    api, _ = served
+    api.create("keys", GRID)
+    api.post("/studies/keys/tell", {"point": {"x": 0.5, "y": 0.5}, "y": 3.0})
+    page = page_on(DESK, "#/study/keys")
+    chart = page.get_by_role("application")
+    chart.wait_for()
+    assert "120" in chart.get_attribute("aria-label")
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    readout = page.locator(".map .readout")
+    first = readout.inner_text()
+    page.keyboard.press("ArrowUp")
+    assert readout.inner_text() != first
+    assert "±" in first
+    page.keyboard.press("Enter")  # the place goes to the form, the value waits for input
+    page.keyboard.type("0.75")
+    page.keyboard.press("Enter")
+    page.locator('tr[data-id="2"]').wait_for()
+    assert api.get("/studies/keys/measurements")["measurements"][1]["value"] == 0.75
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('button, input, select, textarea, a')].filter(n => !n.labels?.length &&"
+        " !n.textContent.trim() && !n.getAttribute('aria-label')).map(n => n.outerHTML)"
+    )
+    assert unnamed == []
+
+
+def test_a_token_is_asked_for_and_a_reader_sees_no_forms(chromium, guarded):
+    from tests.helpers.server import Api
+
+    url, write, read = guarded
+    Api(url, write).create("looked at", CURVE)
+    context = chromium.new_context(**DESK)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(url)
+    page.get_by_label("Token").fill("not this one at all")
+    page.get_by_role("button", name="Open").click()
+    page.get_by_text("that token is not known").wait_for()
+    page.goto(f"{url}/#token={read}")
+    page.get_by_role("link", name="looked at").click()
+    page.get_by_role("heading", name="looked at", level=1).wait_for()
+    assert "token" not in page.url
+    assert page.get_by_role("button", name="Suggest next").count() == 0
+    assert page.get_by_text("Another place was measured").count() == 0
+    context.close()
+
+
+def test_files_are_taken_away(page_on, served):
+    api, _ = served
+    api.create("taken away", CURVE)
+    page = page_on(DESK, "#/study/taken%20away")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Export").click()
+    assert waiting.value.suggested_filename == "taken_away.json"
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Report").click()
+    assert waiting.value.suggested_filename == "taken_away.html"

@@ -1,0 +1,372 @@
+"""Runs on executors: threads, processes, loky, and a real Dask cluster of worker processes; some of them are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from tests.helpers.dask_cluster import cluster_of
+
+import truvar as tv
+from truvar.integrations import executors
+
+AXIS = np.linspace(0, 1, 12)
+
+
+def a_study(**options: Any) -> tv.Study:
+    domain = options.pop("domain", tv.Domain.grid(x=AXIS, y=AXIS))
+    return tv.Study(domain, tv.Maximize(), **{"kernel": RBF(0.3), "mean": 0.0, "noise": 0.01, **options})
+
+
+def measuring(seconds: float = 0.0) -> Callable[[dict[str, float]], float]:
+    """A function that takes its time. It is made here so that workers are sent it whole and need not import this."""
+
+    def measure(point: dict[str, float]) -> float:
+        import math
+        import time
+
+        time.sleep(seconds)
+        return math.sin(5 * point["x"]) + math.cos(3 * point["y"])
+
+    return measure
+
+
+hill = measuring()
+
+
+# -- pools -------------------------------------------------------------------------------------------------------------
+
+
+def dies_at(point: dict[str, float]) -> float:
+    """Takes its worker with it at one corner, which the study starts from."""
+    if point["x"] == point["y"] == 0.0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return point["x"] - point["y"]
+
+
+def dies_once(point: dict[str, float]) -> float:
+    return dying_once(os.environ["TRUVAR_TEST_FLAG"])(point)
+
+
+def dying_once(flag: str) -> Callable[[dict[str, float]], float]:
+    """The same, as loky is sent it whole."""
+
+    def measure(point: dict[str, float]) -> float:
+        import os
+        import signal
+
+        if not os.path.exists(flag):
+            with open(flag, "w", encoding="utf-8"):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return point["x"] - point["y"]
+
+    return measure
+
+
+def process_pool() -> Executor:
+    return ProcessPoolExecutor(2)
+
+
+def loky_pool() -> Executor:
+    from joblib.externals.loky import get_reusable_executor
+
+    pool: Executor = get_reusable_executor(max_workers=2)
+    return pool
+
+
+@pytest.mark.parametrize("pool", [process_pool, loky_pool])
+def test_a_pool_whose_process_died_is_replaced_and_no_measurement_is_lost(
+    pool: Callable[[], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUVAR_TEST_FLAG", str(tmp_path / "died"))
+    study = a_study()
+    with pool() as workers:
+        f = dies_once if pool is process_pool else dying_once(os.environ["TRUVAR_TEST_FLAG"])
+        result = study.run(f, steps=8, executor=workers)
+    if pool is loky_pool:
+        loky_pool().shutdown()  # the one in its place is shared: joblib would find it, and it is not of joblib's kind
+    assert result.steps == 8
+    assert sorted(study.measurements["id"]) == list(range(1, 9))
+    assert study.pending == []
+
+
+def test_a_measurement_that_kills_its_process_is_found_out_and_set_aside() -> None:
+    study = a_study(start={"x": 0.0, "y": 0.0})
+    with process_pool() as pool, pytest.warns(RuntimeWarning, match=r"'x': 0.0, 'y': 0.0.* failed 2 times"):
+        result = study.run(dies_at, steps=6, executor=pool)
+    assert result.reason == "6 measurements are made (1 that failed was withdrawn)"
+    assert sorted(study.measurements["id"]) == [2, 3, 4, 5, 6, 7]  # its neighbour in the pool was not given up
+    assert study.pending == []
+
+
+def test_a_broken_executor_of_another_kind_ends_the_run_with_a_message() -> None:
+    from concurrent.futures import BrokenExecutor
+
+    class Broken(ThreadPoolExecutor):
+        def submit(self, *_: Any, **__: Any) -> Future[Any]:
+            raise BrokenExecutor("out of order")
+
+    study = a_study()
+    with Broken(2) as pool, pytest.raises(tv.TruvarError, match=r"broke \(out of order\).*run again with a new one"):
+        study.run(hill, steps=2, executor=pool)
+    assert study.pending == []
+
+
+def test_an_executor_that_is_shut_down_is_refused() -> None:
+    pool = ThreadPoolExecutor(2)
+    pool.shutdown()
+    study = a_study()
+    with pytest.raises(tv.TruvarError, match="takes no more work"):
+        study.run(hill, steps=2, executor=pool)
+    assert study.pending == []
+
+
+class Bare:
+    """An executor that says nothing of itself, and whose futures are not those of the standard library."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(8)
+        self.most, self._now, self._lock = 0, 0, threading.Lock()
+
+    def submit(self, f: Callable[..., Any], *arguments: Any) -> Any:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        future = self._pool.submit(f, *arguments)
+
+        class Promise:
+            result, done, cancel = future.result, future.done, future.cancel
+
+            def add_done_callback(promise, call: Callable[[Any], None]) -> None:
+                future.add_done_callback(lambda _: (self._leave(), call(promise)))
+
+        return Promise()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._now -= 1
+
+
+def test_the_number_of_workers_is_asked_for_where_the_executor_does_not_say() -> None:
+    executor = Bare()
+    with pytest.raises(tv.TruvarError, match="workers=8"):
+        a_study().run(hill, steps=3, executor=executor)
+    study = a_study()
+    assert study.run(measuring(0.05), steps=9, executor=executor, workers=3).steps == 9
+    assert executor.most == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"workers": 0}, "workers"), ({"workers": 2}, "needs an executor"), ({"retries": -1}, "retries")],
+)
+def test_bad_options_are_refused(options: dict[str, Any], said: str) -> None:
+    executor = ThreadPoolExecutor(1) if "needs" not in said else None
+    with pytest.raises(tv.TruvarError, match=said):
+        a_study().run(hill, steps=3, executor=executor, **options)
+
+
+# -- failures ----------------------------------------------------------------------------------------------------------
+
+
+class Flaky:
+    """Fails at every call whose number is among some, or at some points."""
+
+    def __init__(self, calls: tuple[int, ...] = (), x: float | None = None) -> None:
+        self.calls, self.x, self.made, self._lock = calls, x, 0, threading.Lock()
+
+    def __call__(self, point: dict[str, float]) -> float:
+        with self._lock:
+            self.made += 1
+            number = self.made
+        if number in self.calls or point["x"] == self.x:
+            raise RuntimeError("the probe broke")
+        return hill(point)
+
+
+def test_a_measurement_that_fails_is_made_again() -> None:
+    study, flaky = a_study(), Flaky(calls=(2, 5))
+    with ThreadPoolExecutor(1) as pool:
+        study.run(flaky, steps=6, executor=pool)
+    alone = a_study()
+    alone.run(hill, steps=6)
+    assert flaky.made == 8
+    assert study.measurements["index"].tolist() == alone.measurements["index"].tolist()
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_what_fails_for_good_is_not_asked_for_again_and_leaves_nothing_pending(workers: int | None) -> None:
+    study, flaky = a_study(start={"x": 0.0, "y": 0.0}), Flaky(x=0.0)
+    pool = None if workers is None else ThreadPoolExecutor(workers)
+    with pytest.warns(RuntimeWarning, match="the probe broke"):
+        result = study.run(flaky, steps=8, executor=pool, retries=0)
+    failed = flaky.made - 8
+    assert result.steps == 8
+    assert failed >= 1
+    assert f"{failed} that failed" in str(result.reason)
+    assert study.pending == []
+
+
+def test_a_value_that_is_no_number_counts_as_a_failure() -> None:
+    study, values = a_study(), iter([float("nan"), 1.0, 2.0])
+    with ThreadPoolExecutor(1) as pool:
+        assert study.run(lambda point: next(values), steps=2, executor=pool).steps == 2
+
+
+def test_a_run_in_which_everything_fails_gives_up() -> None:
+    study = a_study()
+    flaky = Flaky(calls=tuple(range(5, 100)))
+    with ThreadPoolExecutor(2) as pool, pytest.warns(RuntimeWarning, match="goes on without it"):  # noqa: SIM117
+        with pytest.raises(tv.TruvarError, match=r"3 measurements in a row failed.*the probe broke.*run again"):
+            study.run(flaky, steps=50, executor=pool)
+    assert study.steps == 4
+    assert study.pending == []
+
+
+def test_what_is_measured_when_a_run_is_interrupted_is_told() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def measure(point: dict[str, float]) -> float:
+        both.wait()
+        if threading.current_thread().name.endswith("_1"):
+            time.sleep(0.2)
+            raise KeyboardInterrupt
+        return hill(point)
+
+    study = a_study()
+    with ThreadPoolExecutor(2) as pool, pytest.raises(KeyboardInterrupt):
+        study.run(measure, steps=2, executor=pool)
+    assert study.steps == 1
+    assert study.pending == []
+
+
+INTERRUPTED = """
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have had it ignored
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np, truvar as tv
+from sklearn.gaussian_process.kernels import RBF
+
+def measure(point):
+    time.sleep(0.01 if study.steps < 4 else 1.0)
+    return point["x"]
+
+study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 50)), tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=0.1)
+pool = ThreadPoolExecutor(2)
+try:
+    study.run(measure, steps=40, executor=pool, progress=lambda s: print(s.steps, flush=True))
+except KeyboardInterrupt:
+    print("interrupted", study.steps, len(study.pending), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def test_ctrl_c_ends_a_run_at_once_and_keeps_what_was_told() -> None:
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.strip() == "4":
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read()
+    process.wait(timeout=30)
+    word, steps, pending = rest.split()[-3:]
+    assert (word, pending) == ("interrupted", "0")
+    assert int(steps) >= 4
+
+
+# -- Dask --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Four worker processes of two threads each."""
+    with cluster_of(4, threads=2) as client:
+        yield client
+
+
+def test_eight_workers_are_kept_busy(cluster: Any) -> None:
+    a_study().run(hill, steps=10)  # whatever is compiled is compiled
+    study = a_study()
+    begin = time.perf_counter()
+    result = study.run(measuring(1.0), steps=64, executor=cluster)
+    seconds = time.perf_counter() - begin
+    assert result.steps == 64
+    assert seconds <= 1.3 * 8.0
+
+
+def test_a_point_is_measured_again_when_it_is_asked_for_again(cluster: Any) -> None:
+    def draw(point: dict[str, float]) -> float:
+        import random
+
+        return random.gauss(0.0, 1.0)
+
+    study = a_study(domain=tv.Domain.grid(x=[0.0, 1.0]), noise=1.0)
+    study.run(draw, steps=12, executor=cluster)
+    assert study.measurements["index"].nunique() < study.steps
+    assert study.measurements["value"].nunique() == study.steps
+
+
+def test_an_error_on_a_worker_is_told_of_by_its_own_message(cluster: Any) -> None:
+    def broken(point: dict[str, float]) -> float:
+        raise ZeroDivisionError("the probe broke")
+
+    study = a_study()
+    with pytest.warns(RuntimeWarning, match="goes on without it"):  # noqa: SIM117
+        with pytest.raises(tv.TruvarError, match=r"8 measurements in a row failed.*ZeroDivisionError: the probe broke"):
+            study.run(broken, steps=50, executor=cluster)
+    assert (study.steps, study.pending) == (0, [])
+
+
+def test_every_measurement_is_accounted_for_when_a_worker_is_killed(cluster: Any) -> None:
+    victim = next(iter(cluster.run(os.getpid).values()))
+    study = a_study()
+
+    def kill(study: tv.Study) -> None:
+        if study.steps == 12:
+            os.kill(victim, signal.SIGKILL)
+
+    result = study.run(measuring(0.25), steps=40, executor=cluster, progress=kill)
+    assert result.steps == 40
+    assert sorted(study.measurements["id"]) == list(range(1, 41))  # each asked for once, told once
+    assert study.pending == []
+    assert sum(cluster.nthreads().values()) == 6
+
+
+def test_a_measurement_that_kills_its_worker_is_set_aside(cluster: Any) -> None:
+    def deadly(point: dict[str, float]) -> float:
+        import os
+        import signal
+
+        if point["x"] == point["y"] == 0.0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return point["x"]
+
+    study = a_study(start={"x": 0.0, "y": 0.0})
+    with pytest.warns(RuntimeWarning, match="KilledWorker"):
+        result = study.run(deadly, steps=9, executor=cluster, retries=0)
+    assert result.steps == 9
+    assert study.pending == []
+
+
+def test_an_address_where_no_scheduler_is_gives_a_message() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(tv.TruvarError, match="`dask scheduler`"):
+        executors.connect("tcp://127.0.0.1:9", timeout=0.5)
+
+
+def test_without_dask_the_install_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(tv.TruvarError, match=r'pip install "truvar\[dask\]"'):
+        executors.connect("tcp://127.0.0.1:9")
