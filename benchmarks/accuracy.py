@@ -57,7 +57,7 @@ def errors(side: int, steps: int, lengthscale: float, noise: float, target: Targ
     result = study.result()
     mean, variance = reference(study.domain.points, np.array(where), np.array(values), lengthscale, noise)
     off = {
-        "variance": float(np.abs(study._belief.posterior.variance - variance).max()),
+        "variance": float(np.abs(study._learner.posterior.variance - variance).max()),
         "mean": float(np.abs(result.mean - mean).max()),
     }
     note = f"worst of {side * side} points; least variance {float(variance.min()):.0e}"

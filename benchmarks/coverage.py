@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 import truvar as tv
 from truvar.acquisition.confidence import EpochStart, Schedule, lemma_beta
-from truvar.theory import Setting, epoch_cost, theorem
+from truvar.theory import TheorySetting, epoch_cost, theorem
 
 DELTA, SLACK, R = 0.1, 0.1, 0.5
 EPOCHS = 4  # eta = 1, 1/2, 1/4, 1/8
@@ -191,7 +191,7 @@ def bound(case: Case) -> float:
     """C_epsilon of Theorem 3.1 for the accuracy of the last epoch, nothing known of f."""
     given = problem(case)
     study = tv.Study(given.pop("domain"), GOALS[case.goal], policy=tv.TruVaR(slack=SLACK, r=R), **given)
-    setting: Setting = study.setting()
+    setting: TheorySetting = study.setting()
     return theorem(setting, 4 * (1 + SLACK) * R ** (EPOCHS - 1), DELTA).cost
 
 

@@ -23,7 +23,7 @@ def rows(quick: bool) -> list[Row]:
     whole, bare, choices = [], [], []
     with no_collection():
         while study.steps < case.steps:
-            state = study._belief.state
+            state = study._learner.state
             tau = state.epoch.tau * posterior.scale**2
 
             with Stopwatch() as asking:

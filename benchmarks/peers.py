@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 from benchmarks.cases import LENGTHSCALE, Array, Case, optimum, state_of
 from benchmarks.measure import Row, Stopwatch, Target, at_least, median, no_collection
-from benchmarks.recipe import Told, Wanted
+from benchmarks.recipe import MeasurementInput, Wanted
 from benchmarks.runs import Suggests, compete, run
 
 TOGETHER = 8  # candidates that BoTorch is given at a time
@@ -65,7 +65,7 @@ def truncated_formula(covariance: Array, wanted: Wanted) -> int:
 def with_sklearn(case: Case) -> Suggests:
     points = case.domain.points
 
-    def suggest(told: Told, wanted: Wanted) -> int:
+    def suggest(told: MeasurementInput, wanted: Wanted) -> int:
         model = GaussianProcessRegressor(case.kernel, alpha=told.noise, optimizer=None)
         model.fit(points[told.where], told.values)
         return truncated_formula(model.predict(points, return_cov=True)[1], wanted)
@@ -90,7 +90,7 @@ def with_gpytorch(case: Case) -> Suggests:
         def forward(self, x: Any) -> Any:
             return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    def suggest(told: Told, wanted: Wanted) -> int:
+    def suggest(told: MeasurementInput, wanted: Wanted) -> int:
         likelihood = gpytorch.likelihoods.FixedNoiseGaussianLikelihood(torch.tensor(told.noise))
         model = Model(points[torch.tensor(told.where)], torch.tensor(told.values), likelihood).eval()
         with torch.no_grad():
@@ -107,7 +107,7 @@ def integrated_variance(case: Case) -> float:
     from gpytorch.kernels import RBFKernel
     from gpytorch.means import ZeroMean
 
-    states: list[Told] = []
+    states: list[MeasurementInput] = []
     run(case, lambda study: states.append(state_of(study, case.mean)[0]))
     told = states[len(states) // 2]
     points = torch.tensor(case.domain.points)

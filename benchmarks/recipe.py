@@ -28,7 +28,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Told:
+class MeasurementInput:
     """What was measured: the points' indices, noise variances, and values less the prior mean."""
 
     where: Index  # (t,)
@@ -53,12 +53,12 @@ class Recipe:
 
     prior: Array
 
-    def choose(self, told: Told, wanted: Wanted) -> int:
+    def choose(self, told: MeasurementInput, wanted: Wanted) -> int:
         """One step: mu and sigma^2 everywhere, and the flat row (place * K + level) of highest gain per cost."""
         _mean, gains = self.gains(told, wanted)
         return int(np.argmax(gains / wanted.cost))
 
-    def gains(self, told: Told, wanted: Wanted) -> tuple[Array, Array]:
+    def gains(self, told: MeasurementInput, wanted: Wanted) -> tuple[Array, Array]:
         """mu_{t-1}(x), and the numerator of eq. (3) at every x and noise level. (n,), (n, K)"""
         factor = self._factor(told), True
         across = self.prior[told.where]
@@ -74,7 +74,7 @@ class Recipe:
             gains[:, level] = gained.sum(axis=0)
         return mean, gains
 
-    def _factor(self, told: Told) -> Array:
+    def _factor(self, told: MeasurementInput) -> Array:
         gram = self.prior[np.ix_(told.where, told.where)]
         gram[np.diag_indices_from(gram)] += told.noise
         return np.asarray(cholesky(gram, lower=True, overwrite_a=True, check_finite=False))
@@ -83,7 +83,7 @@ class Recipe:
 class Fixed(Recipe):
     """The same over all of D; the rows outside M are left out of the sum."""
 
-    def gains(self, told: Told, wanted: Wanted) -> tuple[Array, Array]:
+    def gains(self, told: MeasurementInput, wanted: Wanted) -> tuple[Array, Array]:
         across = self.prior[told.where]
         solved = cho_solve((self._factor(told), True), across, check_finite=False)
         mean = told.values @ solved
@@ -101,7 +101,7 @@ class Fixed(Recipe):
 class Tuned(Recipe):
     """The same, with one triangular solve and few temporaries."""
 
-    def gains(self, told: Told, wanted: Wanted) -> tuple[Array, Array]:
+    def gains(self, told: MeasurementInput, wanted: Wanted) -> tuple[Array, Array]:
         factor = self._factor(told)
         v = solve_triangular(factor, self.prior[told.where], lower=True, overwrite_b=True, check_finite=False)
         mean = solve_triangular(factor, told.values, lower=True, check_finite=False) @ v

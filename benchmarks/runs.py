@@ -16,9 +16,9 @@ import numpy as np
 import truvar as tv
 from benchmarks.cases import Case, level_set, noise_levels, optimum, state_of
 from benchmarks.measure import Row, Stopwatch, Target, at_least, median, no_collection
-from benchmarks.recipe import Fixed, Recipe, Told, Tuned, Wanted
+from benchmarks.recipe import Fixed, MeasurementInput, Recipe, Tuned, Wanted
 
-Suggests = Callable[[Told, Wanted], object]
+Suggests = Callable[[MeasurementInput, Wanted], object]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def compete(case: Case, others: Mapping[str, Suggests], samples: int, repeats: i
     stands_for = np.diff(np.concatenate([[1], (at[1:] + at[:-1]) / 2, [steps]]))
     totals = {name: float(stands_for @ [median(of[t]) for t in at]) for name, of in taken.items()}
     first, *rest = np.median(own, axis=0).tolist()
-    return Contest(steps, first, sum(rest), totals, case.study()._belief.engine.name)
+    return Contest(steps, first, sum(rest), totals, case.study()._learner.engine.name)
 
 
 def run(case: Case, before: Callable[[tv.Study], object]) -> list[float]:

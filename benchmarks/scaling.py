@@ -70,16 +70,16 @@ def given_away(n: int, steps: int) -> Row:
     """What the choices of a search that may stop early lack to the best, which an exact search finds beside it."""
     study, truth = _study(n, "scattered", "level-set", engine=partial(Lazy, tolerance=CERTIFIED))
     losses, certificates = [], []
-    exact = Lazy(study.scene().posterior, study.domain, tolerance=0.0)
+    exact = Lazy(study.context().posterior, study.domain, tolerance=0.0)
     rng = np.random.default_rng(0)
     for _ in range(steps):
-        scene, table = study.scene(), study.candidates()
-        scale = scene.posterior.scale**2
-        gains = truncated_reduction(exact, scene.targets, scene.epoch.tau * scale, table, only_best=True)
-        best = float((gains / table.cost).max()) * scene.epoch.beta / scale
+        context, table = study.context(), study.candidates()
+        scale = context.posterior.scale**2
+        gains = truncated_reduction(exact, context.targets, context.epoch.tau * scale, table, only_best=True)
+        best = float((gains / table.cost).max()) * context.epoch.beta / scale
         suggestion = study.ask()
         losses.append(1 - suggestion.score / best)
-        certificates.append(getattr(study._belief.engine, "certificate", 0.0))
+        certificates.append(getattr(study._learner.engine, "certificate", 0.0))
         study.tell(suggestion, float(truth[suggestion.index or 0] + np.sqrt(NOISE) * rng.standard_normal()))
     loose = sum(certificate > CERTIFIED for certificate in certificates)
     note = f"{steps} steps, {loose} of them not certified to 2 %; {100 * np.mean(losses):.2g} % on average"
@@ -133,7 +133,7 @@ def run(n: int, layout: str, goal: str, steps: int) -> Run:
             study.tell(suggestion, y)
         wall.append(time.perf_counter() - start)
         taken.append(asking.seconds + telling.seconds)
-        certificates.append(getattr(study._belief.engine, "certificate", 0.0))
+        certificates.append(getattr(study._learner.engine, "certificate", 0.0))
     return Run(
         points=len(study.domain),
         steps=study.steps,
@@ -142,7 +142,7 @@ def run(n: int, layout: str, goal: str, steps: int) -> Run:
         slowest=max(taken[1:]),
         wall=median(wall),
         memory_gb=_peak_gb(),
-        engine=study._belief.engine.name,
+        engine=study._learner.engine.name,
         worst=max(certificates),
         certified=sum(certificate <= CERTIFIED for certificate in certificates),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 import truvar as tv
 from benchmarks.decision.problems import Case
-from truvar.acquisition import Policy, Scene, policy_named
+from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.domain.candidates import Candidates
 from truvar.domain.domain import Array
 
@@ -23,8 +23,10 @@ class StraddlePerCost(tv.Straddle):
     def __post_init__(self) -> None:
         pass
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        return np.maximum(super().score(scene, candidates), 1e-9 * scene.posterior.scale)  # never nothing: it goes on
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        return np.maximum(
+            super().score(context, candidates), 1e-9 * context.posterior.scale
+        )  # never nothing: it goes on
 
 
 def rivals(case: Case) -> dict[str, Policy]:

@@ -14,7 +14,7 @@ class TruvarError(ValueError):
         super().__init__(" ".join(message.split()))  # arrays and other people's messages come with line breaks
 
 
-class StoreError(TruvarError):
+class StorageError(TruvarError):
     """A store that cannot be used, for now at least: no mistake in what was asked for."""
 
 
@@ -26,7 +26,7 @@ class Finished(Exception):
         self.reason = reason
 
 
-def optional(module: str, purpose: str, extra: str) -> Any:
+def import_optional(module: str, purpose: str, extra: str) -> Any:
     """A module of an optional library, or a message with what to install: "drawing needs matplotlib, ..."."""
     try:
         return import_module(module)

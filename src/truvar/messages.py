@@ -13,32 +13,32 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
-Door = Literal["python", "shell", "http"]
+Interface = Literal["python", "cli", "http"]
 
-_door: ContextVar[Door] = ContextVar("door", default="python")
+_interface: ContextVar[Interface] = ContextVar("door", default="python")
 
 
 @contextmanager
-def by(door: Door) -> Iterator[None]:
+def interface(door: Interface) -> Iterator[None]:
     """Within it, messages are for those who came in by that door."""
-    before = _door.set(door)
+    before = _interface.set(door)
     try:
         yield
     finally:
-        _door.reset(before)
+        _interface.reset(before)
 
 
-def phrase(python: str, *, problem: str | None = None, shell: str | None = None, http: str | None = None) -> str:
+def for_interface(python: str, *, problem: str | None = None, cli: str | None = None, http: str | None = None) -> str:
     """What to write: in a program; in a problem file, for the two other doors; at the command line; over HTTP."""
-    own = {"python": python, "shell": shell, "http": http}[_door.get()]
+    own = {"python": python, "cli": cli, "http": http}[_interface.get()]
     return own or problem or python
 
 
-def place(point: Mapping[str, Any]) -> str:
+def format_point(point: Mapping[str, Any]) -> str:
     """A point as it is told: {'x': 0.5, 'y': 2.0}; at the command line x=0.5 y=2; over HTTP x = 0.5, y = 2."""
-    if _door.get() == "python":
+    if _interface.get() == "python":
         return repr(dict(point))
     said = {name: f"{value:.10g}" if isinstance(value, (int, float)) else str(value) for name, value in point.items()}
-    if _door.get() == "shell":
+    if _interface.get() == "cli":
         return " ".join(shlex.quote(f"{name}={value}") for name, value in said.items())
     return ", ".join(f"{name} = {value}" for name, value in said.items())

@@ -17,7 +17,7 @@ from tests.study.test_properties import EXAMPLES, Problem, problems, tell_all, t
 import truvar as tv
 from truvar._numba import ambiguity
 from truvar.acquisition import policy_named
-from truvar.domain.candidates import Actions
+from truvar.domain.candidates import ActionSpace
 
 N, NOISE, H = 12, 0.05, 0.3
 X = np.linspace(0, 1, N)
@@ -226,7 +226,7 @@ def test_legs_are_the_costs_seen_from_each_point():
         lambda points, last: 1.0 + np.abs(points[:, 0] - (0.0 if last is None else last[0])),
     ):
         for noise in (0.1, LEVELS):
-            actions = Actions(domain, noise, cost, None)
+            actions = ActionSpace(domain, noise, cost, None)
             wanted = np.stack([actions.candidates(domain.points[site]).cost[sites] for site in sites])
             np.testing.assert_allclose(actions.legs(sites), wanted)
 
@@ -285,7 +285,7 @@ def plus(problem: Problem, **options) -> tv.Study:
 def test_no_measurement_takes_more_than_all_the_doubt(problem, values):
     running = plus(problem)
     tell_all(running, problem.domain, values)
-    mean, sd = running.scene().moments
+    mean, sd = running.context().moments
     u = (mean - problem.threshold) / np.maximum(sd, 1e-150)
     total = (ndtr(u) * ndtr(-u)).sum()
     assert running.gains().max(initial=0.0) <= total * (1 + 1e-6) + 1e-9

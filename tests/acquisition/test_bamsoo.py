@@ -121,7 +121,7 @@ def test_a_cell_is_measured_only_if_its_upper_bound_reaches_the_best_value():
     spared = 0
     for _ in range(25):
         suggestion = study.ask()
-        posterior = study._belief.posterior
+        posterior = study._learner.posterior
         mean, variance = posterior.predict(np.array([[suggestion.point["x"], suggestion.point["y"]]]))
         if study.steps:
             n = 10_000  # cells at most
@@ -167,7 +167,7 @@ def test_a_batch_goes_on_as_if_the_posterior_mean_had_been_measured():
     for suggestion in batch:
         again = lied.ask()
         assert again.point == pytest.approx(suggestion.point, abs=1e-9)
-        mean, _ = lied._belief.posterior.predict(np.array([list(again.point.values())]))
+        mean, _ = lied._learner.posterior.predict(np.array([list(again.point.values())]))
         lied.tell(again, float(mean[0]))
 
 

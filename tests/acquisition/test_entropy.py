@@ -142,7 +142,7 @@ def test_candidates_that_are_no_representers_rank_alike(problem):
 
 def test_the_rules_share_one_draw_of_maximisers():
     study = Problem(*PROBLEMS[0]).study("es")
-    scene, table = study._belief.scene(1), study.candidates()
+    context, table = study._learner.context(1), study.candidates()
     made = []
     original = information._draw
 
@@ -153,8 +153,8 @@ def test_the_rules_share_one_draw_of_maximisers():
     information._draw = counted
     try:
         for rule in (tv.ES(), tv.PES(), tv.MRS(), tv.MES()):
-            first = rule.score(scene, table)
-            assert (rule.score(scene, table) == first).all()  # a function of the candidate, within one choice
+            first = rule.score(context, table)
+            assert (rule.score(context, table) == first).all()  # a function of the candidate, within one choice
     finally:
         information._draw = original
     assert len(made) == 1
@@ -178,11 +178,11 @@ def test_in_a_box_the_search_goes_on_between_the_representers_once_one_of_them_w
 
 def test_mes_is_the_fall_of_entropy_of_a_normal_that_is_cut_at_the_maximum():
     study = Problem(*PROBLEMS[1]).study(tv.MES(maxima=5))
-    scene = study.scene()
-    best = information.draw(scene, 50, 1024).best
+    context = study.context()
+    best = information.draw(context, 50, 1024).best
     floor = max(Problem(*PROBLEMS[1]).y) + 5 * sqrt(1e-3)
     maxima = np.maximum(np.quantile(best, [0.1, 0.3, 0.5, 0.7, 0.9]), floor)
-    mean, sd = scene.moments
+    mean, sd = context.moments
     wanted = np.zeros(N)
     for i in range(N):
         for top in maxima:
@@ -212,8 +212,8 @@ def test_mes_ranks_as_the_information_between_a_value_and_the_maximum():
 
 def test_the_draws_have_the_moments_of_the_posterior():
     problem = Problem(*PROBLEMS[1])
-    scene = problem.study(tv.ES())._belief.scene(1)
-    drawn = information.draw(scene, 50, 8192)
+    context = problem.study(tv.ES())._learner.context(1)
+    drawn = information.draw(context, 50, 8192)
     # Cov(normal, f) is the inverse of whitening on its range: normal recovers f - mean.
     weights, rest = drawn.weights(problem.covariance / np.sqrt(np.diag(problem.covariance)))
     assert rest == pytest.approx(np.zeros(N), abs=2e-3)  # the representers are all the points

@@ -41,7 +41,7 @@ def test_every_rule_keeps_the_law(name, check):
     check(POLICIES[name]())
 
 
-@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
+@pytest.mark.parametrize("policy", VARIANTS, ids=lambda policy: type(policy).__name__)
 def test_options_keep_the_laws(policy):
     check_policy(policy)
 
@@ -168,33 +168,33 @@ class Bad:
     signed = False
     confidence = Confidence()
 
-    def places(self, scene, candidates):
+    def places(self, context, candidates):
         return None
 
-    def score(self, scene, candidates):
+    def score(self, context, candidates):
         return np.arange(candidates.noise.size, dtype=float).reshape(candidates.noise.shape)
 
 
 class WithoutSeed(Bad):
     rng = np.random.default_rng(0)
 
-    def score(self, scene, candidates):
+    def score(self, context, candidates):
         return self.rng.random(candidates.noise.shape)
 
 
 class NotANumber(Bad):
-    def score(self, scene, candidates):
+    def score(self, context, candidates):
         return np.full(candidates.noise.shape, np.nan)
 
 
 class OfTheWrongShape(Bad):
-    def score(self, scene, candidates):
+    def score(self, context, candidates):
         return np.ones(3)
 
 
 class Negative(Bad):
-    def score(self, scene, candidates):
-        return super().score(scene, candidates) - 5
+    def score(self, context, candidates):
+        return super().score(context, candidates) - 5
 
 
 def test_a_rule_that_ignores_the_seed_is_found_out():

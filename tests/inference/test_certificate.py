@@ -131,7 +131,7 @@ def test_what_else_lies_outside_of_the_theorem_is_named(goal, policy, reason):
 
 def test_an_engine_that_may_miss_the_best_choice_lies_outside_of_the_theorem(monkeypatch):
     study = study_of(tv.Maximize(), policy=THEOREM)
-    monkeypatch.setattr(study._belief.engine, "tolerance", 0.02, raising=False)
+    monkeypatch.setattr(study._learner.engine, "tolerance", 0.02, raising=False)
     said = study.result().certificate
     assert said.regime == "outside"
     assert said.cost_void == ("a choice may gain up to 0.02 less than the best, relatively",)

@@ -13,7 +13,7 @@ import truvar as tv
 from truvar.backtest import Backtest, backtest
 from truvar.cli import main
 from truvar.paper import FIGURES, fig2c, fig3a, fig3c, svm
-from truvar.paper.common import Setting, curves, first_cost, reproduce, trimmed_mean
+from truvar.paper.common import TheorySetting, curves, first_cost, reproduce, trimmed_mean
 from truvar.paper.fig2b import POLICIES as LAKE_POLICIES
 from truvar.paper.sections import section, simulated_lake, terrain
 
@@ -35,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("reproduction")
 
 
-def tiny(folder: Path, **changes: object) -> Setting:
-    return Setting(folder, **{"replicates": 1, "quick": True, "scale": 0.05, **changes})
+def tiny(folder: Path, **changes: object) -> TheorySetting:
+    return TheorySetting(folder, **{"replicates": 1, "quick": True, "scale": 0.05, **changes})
 
 
 @pytest.mark.parametrize("name", FIGURES)

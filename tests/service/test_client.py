@@ -30,12 +30,12 @@ def program(study):
 @pytest.fixture
 def pair(served, tmp_path):
     """The same problem here and on the server."""
-    from truvar.service.limits import Limits
+    from truvar.service.limits import ServiceLimits
     from truvar.service.uploads import posted_problem
 
     api, _ = served
     name = f"pair {tmp_path.name}"
-    local = posted_problem(name, GRID, {}, Limits()).study()
+    local = posted_problem(name, GRID, {}, ServiceLimits()).study()
     remote = Server(api.url).create(GRID, name)
     return local, remote
 
@@ -134,7 +134,7 @@ def test_what_a_study_can_do_one_on_a_server_can_do(pair):
     assert missing == []
     suggestion = local.ask()
     assert remote.ask() == suggestion
-    assert remote.outlook(suggestion) == local.outlook(suggestion)
+    assert remote.lookahead(suggestion) == local.lookahead(suggestion)
     assert remote.expects(suggestion) == local.expects(suggestion)
     np.testing.assert_array_equal(remote.predict([[0.33, 0.2]]), local.predict([[0.33, 0.2]]))
     assert (remote.limits, remote.epoch, remote.engine) == (local.limits, local.epoch, local.engine)

@@ -110,7 +110,7 @@ def test_script_in_names_and_notes_is_text(page_on, served):
     page = page_on(DESK)
     page.get_by_role("link", name=name).click()
     page.get_by_role("heading", name=name, level=1).wait_for()
-    page.get_by_text("Journal and remarks").click()
+    page.get_by_text("EventLog and remarks").click()
     page.get_by_text("<b onclick=alert(3)>bold</b>").wait_for()
     assert page.locator("main script, main img, main b[onclick]").count() == 0
     assert page.title().startswith(name)

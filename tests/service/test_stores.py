@@ -11,7 +11,7 @@ from sqlalchemy import text
 from tests.helpers.server import CURVE
 
 import truvar as tv
-from truvar.storage.rdb import Database
+from truvar.storage.rdb import RDBStorage
 
 pytest.importorskip("fastapi", reason="needs truvar[service]")
 
@@ -25,13 +25,13 @@ def application():
 
     from starlette.testclient import TestClient
 
-    from truvar.service import Limits, Tokens
+    from truvar.service import ServiceLimits, Tokens
     from truvar.service.app import create_app
 
     with ExitStack() as stack:
 
         def make(url, **limits):
-            app = create_app(url, Tokens(write=(TOKEN,)), Limits(**limits))
+            app = create_app(url, Tokens(write=(TOKEN,)), ServiceLimits(**limits))
             headers = {"Authorization": f"Bearer {TOKEN}"}
             return stack.enter_context(TestClient(app, headers=headers))
 
@@ -148,7 +148,7 @@ def test_the_list_says_which_studies_are_finished_or_broken_before_anyone_opens_
         study = tv.Study(domain, tv.LevelSet(0.3), **known, name=name)
         if name != "new":
             study.run(lambda point: point["x"], steps=20 if name == "over" else 1)
-    with Database(url).writing() as connection:
+    with RDBStorage(url).writing() as connection:
         of = "(SELECT id FROM truvar_studies WHERE name = 'hurt')"
         connection.execute(text(f"UPDATE truvar_events SET details = '{{}}' WHERE kind = 'told' AND study_id = {of}"))
     client = application(url)

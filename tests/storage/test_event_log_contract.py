@@ -7,26 +7,26 @@ import pytest
 from tests.helpers.problems import KINDS
 
 import truvar as tv
-from truvar.storage.base import Event, Memory, Turn
-from truvar.storage.rdb import Database, StoredJournal
-from truvar.testing import check_journal
+from truvar.storage.base import Event, InMemoryEventLog, Transaction
+from truvar.storage.rdb import RDBEventLog, RDBStorage
+from truvar.testing import check_event_log
 from truvar.testing.event_log import check_failure, check_news, check_study, check_turns, check_writers
 
 
 def test_a_stored_journal_keeps_the_laws(url: str) -> None:
     KINDS["at random"].study(store=url, name="the first")  # makes the tables
 
-    def open_(name: str) -> StoredJournal:
-        database = Database(url)
-        return database.journal(name) or database.create(name)
+    def open_(name: str) -> RDBEventLog:
+        database = RDBStorage(url)
+        return database.event_log(name) or database.create(name)
 
-    check_journal(open_)
+    check_event_log(open_)
 
 
 @pytest.mark.parametrize("check", [check_turns, check_failure, check_news, check_study])
 def test_the_journal_in_memory_keeps_the_laws_of_one_writer(check) -> None:
-    kept: dict[str, Memory] = {}
-    check(lambda name: kept.setdefault(name, Memory()))
+    kept: dict[str, InMemoryEventLog] = {}
+    check(lambda name: kept.setdefault(name, InMemoryEventLog()))
 
 
 class Shared:
@@ -41,17 +41,17 @@ class Shared:
         return self.events[number + (self.fault == "skips") :]
 
     @contextmanager
-    def turn(self, number: int) -> Iterator[Turn]:
-        turn = Turn([] if self.fault == "no news" else self.events[number:])
+    def transaction(self, number: int) -> Iterator[Transaction]:
+        transaction = Transaction([] if self.fault == "no news" else self.events[number:])
         try:
-            yield turn
+            yield transaction
         except Exception:
             if self.fault == "swallows":
                 return
             if self.fault == "keeps":
-                self.events += turn.written
+                self.events += transaction.written
             raise
-        self.events += turn.written[:1] if self.fault == "forgets" else turn.written
+        self.events += transaction.written[:1] if self.fault == "forgets" else transaction.written
 
 
 @pytest.mark.parametrize(
@@ -77,23 +77,23 @@ def test_writers_who_do_not_wait_are_found_out() -> None:
 
     class Slow(Shared):
         @contextmanager
-        def turn(self, number: int) -> Iterator[Turn]:
-            turn = Turn(self.events[number:])
-            yield turn
+        def transaction(self, number: int) -> Iterator[Transaction]:
+            transaction = Transaction(self.events[number:])
+            yield transaction
             sleep(0.01)
-            self.events += turn.written
+            self.events += transaction.written
 
     with pytest.raises(AssertionError, match="several writers"):
         check_writers(lambda name: Slow(name, everything, ""))
 
 
 def test_a_new_study_refuses_a_journal_that_has_events() -> None:
-    journal = Memory()
-    study = KINDS["at random"].study(store=journal, name="mine")
+    event_log = InMemoryEventLog()
+    study = KINDS["at random"].study(store=event_log, name="mine")
     suggestion = study.ask()
-    assert tv.Study.resumed(journal, "mine").pending == [suggestion]
+    assert tv.Study.from_event_log(event_log, "mine").pending == [suggestion]
     with pytest.raises(tv.TruvarError, match="needs an empty journal"):
-        KINDS["at random"].study(store=journal)
-    again = tv.Study.from_json(study.to_json(), store=(copy := Memory()))
+        KINDS["at random"].study(store=event_log)
+    again = tv.Study.from_json(study.to_json(), store=(copy := InMemoryEventLog()))
     assert again.pending == [suggestion]
-    assert len(copy.since(0)) == len(journal.since(0)) == 2
+    assert len(copy.since(0)) == len(event_log.since(0)) == 2

@@ -22,7 +22,7 @@ from tests.helpers.problems import GRID, KINDS, KNOWN, answer, assert_same, trut
 import truvar as tv
 from truvar.problem import problem_from_dict
 from truvar.storage import models
-from truvar.storage.rdb import Database
+from truvar.storage.rdb import RDBStorage
 
 VERSION_1 = Path(__file__).parents[1] / "data" / "store-v1.sql"
 
@@ -174,7 +174,7 @@ def test_the_list_of_studies_says_where_each_stands(url: str) -> None:
 def test_the_list_of_studies_reads_no_events(url: str) -> None:
     lake(url).run(truth, steps=2)
     statements: list[str] = []
-    database = Database(url)
+    database = RDBStorage(url)
     sqlalchemy.event.listen(database._connected(), "before_cursor_execute", lambda *call: statements.append(call[2]))
     assert len(database.overview()) == 1
     assert statements
@@ -193,8 +193,8 @@ def test_catching_up_reads_only_what_is_new(url: str) -> None:
     study, other = lake(url), tv.load(url, "lake")
     other.run(truth, steps=5)
     seen: list[int] = []
-    fold = study._ledger.fold
-    study._ledger.fold = lambda events: (seen.append(len(events)), fold(events))[1]  # type: ignore[method-assign]
+    fold = study._state.fold
+    study._state.fold = lambda events: (seen.append(len(events)), fold(events))[1]  # type: ignore[method-assign]
     suggestion = study.ask()
     study.tell(suggestion, 0.0)
     assert seen == [10, 1, 0, 1]  # five asked and told, then its own
@@ -375,7 +375,7 @@ def test_a_store_of_version_1_opens_after_a_migration(version_1: str) -> None:
     assert tv.studies(version_1)["steps"].tolist() == [5, 0]
     tv.Study(GRID, tv.Maximize(), **KNOWN, store=version_1, name="new")
     assert tv.load(version_1, "lake").steps == 5
-    with Database(version_1).reading() as connection:
+    with RDBStorage(version_1).reading() as connection:
         assert models.version_of(connection) == models.VERSION
 
 
@@ -397,14 +397,14 @@ def test_a_new_study_in_a_store_of_version_1_migrates_it_too(version_1: str) -> 
 
 def test_migrated_tables_have_the_columns_of_new_ones(version_1: str, tmp_path: Path) -> None:
     tv.studies(version_1)
-    with Database(version_1).reading() as connection:
+    with RDBStorage(version_1).reading() as connection:
         migrated = {column["name"] for column in sqlalchemy.inspect(connection).get_columns("truvar_studies")}
     assert migrated == {column.name for column in models.StudyRow.__table__.columns}
 
 
 def test_a_store_of_a_newer_version_is_left_alone(url: str) -> None:
     lake(url)
-    with Database(url).writing() as connection:
+    with RDBStorage(url).writing() as connection:
         connection.execute(text("UPDATE truvar_schema SET version = 99"))
     refused(lambda: tv.load(url, "lake"), "newer truvar", "99", "update truvar")
     refused(lambda: lake(url, "other"), "newer truvar")
@@ -545,7 +545,7 @@ def test_a_database_of_postgresql_that_may_only_be_read_gives_a_clear_message(ur
 def test_a_commit_that_fails_leaves_the_study_as_the_database_is(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = lake(url)
     suggestion = study.ask()
-    engine = study._journal.database._connected()  # type: ignore[attr-defined]
+    engine = study._event_log.database._connected()  # type: ignore[attr-defined]
     failing = True
 
     def fail(_: object) -> None:
@@ -571,7 +571,7 @@ def test_a_commit_that_fails_leaves_the_study_as_the_database_is(url: str, monke
 def test_a_damaged_event_is_named(file: str) -> None:
     study = lake(file)
     study.ask()
-    with Database(file).writing() as connection:
+    with RDBStorage(file).writing() as connection:
         connection.execute(text("UPDATE truvar_events SET details = :none WHERE number = 2"), {"none": json.dumps({})})
     refused(lambda: tv.load(file, "lake"), "'lake' are damaged", "copy")
 

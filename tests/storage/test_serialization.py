@@ -15,11 +15,11 @@ from tests.helpers.problems import KINDS
 
 import truvar as tv
 from truvar.acquisition import POLICIES
-from truvar.storage.serialization import read, spell, to_text
+from truvar.storage.serialization import deserialize, serialize, to_text
 
 
 def reread(value: Any) -> Any:
-    return read(json.loads(to_text(spell(value))))
+    return deserialize(json.loads(to_text(serialize(value))))
 
 
 def assert_equal(one: Any, other: Any) -> None:
@@ -129,9 +129,9 @@ def test_a_table_keeps_its_other_columns() -> None:
 @pytest.mark.parametrize("value", [len, lambda x: x, object(), {1, 2}, 1j, type("Own", (kernels.RBF,), {})()])
 def test_what_cannot_be_written_down_is_named(value: Any) -> None:
     with pytest.raises(tv.TruvarError, match=r"noise \(here\) cannot be written down.*leave out store"):
-        spell({"here": value}, "noise")
+        serialize({"here": value}, "noise")
 
 
 def test_a_class_of_another_version_is_named() -> None:
     with pytest.raises(tv.TruvarError, match="does not know 'Popen'"):
-        read({"kind": "Popen", "args": "ls"})
+        deserialize({"kind": "Popen", "args": "ls"})

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import RBF
 from tests.helpers.dask_cluster import cluster_of
 
 import truvar as tv
-from truvar.integrations import executors
+from truvar.integrations import dask
 
 AXIS = np.linspace(0, 1, 12)
 
@@ -363,10 +363,10 @@ def test_a_measurement_that_kills_its_worker_is_set_aside(cluster: Any) -> None:
 def test_an_address_where_no_scheduler_is_gives_a_message() -> None:
     pytest.importorskip("distributed")
     with pytest.raises(tv.TruvarError, match="`dask scheduler`"):
-        executors.connect("tcp://127.0.0.1:9", timeout=0.5)
+        dask.connect("tcp://127.0.0.1:9", timeout=0.5)
 
 
 def test_without_dask_the_install_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(tv.TruvarError, match=r'pip install "truvar\[dask\]"'):
-        executors.connect("tcp://127.0.0.1:9")
+        dask.connect("tcp://127.0.0.1:9")

@@ -25,7 +25,7 @@ def begin(study: tv.Study, steps: int = 6) -> tv.Suggestion:
 def test_the_share_of_variance_it_removes_is_what_telling_it_removes_whatever_the_value(goal) -> None:
     study = a_study(goal)
     suggestion = begin(study)
-    ahead, before = study.outlook(suggestion), study.result()
+    ahead, before = study.lookahead(suggestion), study.result()
     for y in (-1.0, 2.0):
         told = deepcopy(study)
         told.tell(suggestion, y)
@@ -41,7 +41,7 @@ def test_the_number_it_is_expected_to_settle_is_the_mean_over_the_values_it_coul
     the outlook itself add less than one point."""
     study = a_study(goal)
     suggestion = begin(study)
-    ahead, rng = study.outlook(suggestion), np.random.default_rng(1)
+    ahead, rng = study.lookahead(suggestion), np.random.default_rng(1)
     settled = []
     for _ in range(400):
         told = deepcopy(study)
@@ -55,19 +55,19 @@ def test_the_number_it_is_expected_to_settle_is_the_mean_over_the_values_it_coul
 def test_pending_measurements_are_left_aside() -> None:
     study = a_study(tv.LevelSet(0.5))
     first = begin(study)
-    alone = study.outlook(first)
+    alone = study.lookahead(first)
     study.ask(2)
-    assert study.outlook(first) == alone
-    assert study.outlook(first.id) == alone
+    assert study.lookahead(first) == alone
+    assert study.lookahead(first.id) == alone
 
 
 def test_without_a_model_there_is_no_outlook_and_without_noise_a_known_point_tells_nothing() -> None:
     learning = a_study(tv.LevelSet(0.5), kernel=None, mean=None, noise=None)
-    assert learning.outlook(learning.ask()) is None
+    assert learning.lookahead(learning.ask()) is None
     exact = a_study(tv.LevelSet(0.5), noise=0.0)
     suggestion = exact.ask()
     exact.tell(suggestion.point, 0.3)  # measured by somebody else, unasked
-    assert exact.outlook(suggestion) == tv.outlook.Outlook(int(exact.result().potential.sum()), 0.0, 0.0)
+    assert exact.lookahead(suggestion) == tv.lookahead.Lookahead(int(exact.result().potential.sum()), 0.0, 0.0)
 
 
 def test_in_a_box_between_its_points_it_holds_too() -> None:
@@ -75,7 +75,7 @@ def test_in_a_box_between_its_points_it_holds_too() -> None:
         tv.Domain.box(x=(0, 6), y=(0, 1), representers=60), tv.Maximize(), kernel=RBF([1, 1]), mean=0.0, noise=0.01
     )
     suggestion = begin(study, 4)
-    ahead, before = study.outlook(suggestion), study.result()
+    ahead, before = study.lookahead(suggestion), study.result()
     study.tell(suggestion, 0.4)
     left = (study.result().sd[before.potential] ** 2).sum() / (before.sd[before.potential] ** 2).sum()
     assert ahead.removed == pytest.approx(1 - left)

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.cli import main
-from truvar.messages import by, phrase, place
+from truvar.messages import for_interface, format_point, interface
 
 PROBLEM = """
 name = "line"
@@ -108,15 +108,15 @@ def test_a_program_reads_python_after_the_command_line_as_before(folder: Path, c
 
 
 def test_words_fall_back_to_the_problem_file_and_then_to_python() -> None:
-    assert phrase("noise=...") == "noise=..."
-    with by("http"):
-        assert phrase("noise=...", problem="[noise] variance", shell="--noise") == "[noise] variance"
-        assert place({"x": 0.5, "y": "?"}) == "x = 0.5, y = ?"
-    with by("shell"):
-        assert phrase("noise=...") == "noise=..."
-        assert phrase("noise=...", problem="[noise] variance", shell="--noise") == "--noise"
-        assert place({"x": 0.1 + 0.2}) == "x=0.3"
-    assert place({"x": 0.5}) == "{'x': 0.5}"
+    assert for_interface("noise=...") == "noise=..."
+    with interface("http"):
+        assert for_interface("noise=...", problem="[noise] variance", cli="--noise") == "[noise] variance"
+        assert format_point({"x": 0.5, "y": "?"}) == "x = 0.5, y = ?"
+    with interface("cli"):
+        assert for_interface("noise=...") == "noise=..."
+        assert for_interface("noise=...", problem="[noise] variance", cli="--noise") == "--noise"
+        assert format_point({"x": 0.1 + 0.2}) == "x=0.3"
+    assert format_point({"x": 0.5}) == "{'x': 0.5}"
 
 
 def test_over_http_there_is_no_python_but_for_a_program_in_it(served) -> None:

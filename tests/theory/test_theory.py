@@ -17,7 +17,7 @@ from truvar.theory import (
     PAPER,
     Covering,
     InformationGain,
-    Setting,
+    TheorySetting,
     choose_noise,
     exact_cover,
     exact_gain,
@@ -33,7 +33,7 @@ from truvar.theory import (
 
 
 def test_information_gain_of_three_independent_points_by_hand():
-    setting = Setting.from_covariance(THREE, 0.5)
+    setting = TheorySetting.from_covariance(THREE, 0.5)
     # sigma^-2 = 2: a first measurement of a point tells 1/2 log 3; it leaves 1/3, so a second tells 1/2 log(1 + 2/3).
     by_hand = {1: 0.5 * log(3), 2: log(3), 3: 1.5 * log(3), 4: 1.5 * log(3) + 0.5 * log(5 / 3)}
     for steps, value in by_hand.items():
@@ -44,28 +44,30 @@ def test_information_gain_of_three_independent_points_by_hand():
 
 
 def test_information_gain_of_one_quantity_seen_at_three_points_by_hand():
-    setting = Setting.from_covariance(np.ones((3, 3)), 0.5)
+    setting = TheorySetting.from_covariance(np.ones((3, 3)), 0.5)
     assert exact_gain(setting, 4) == pytest.approx(0.5 * log(1 + 2 * 4), abs=1e-9)
 
 
 def test_information_is_half_the_log_determinant():
-    setting = Setting.from_covariance(line(3, 0.7), 0.2)
+    setting = TheorySetting.from_covariance(line(3, 0.7), 0.2)
     where = [0, 2, 2, 1]
     matrix = line(3, 0.7)[np.ix_(where, where)]
     assert information(setting, where) == pytest.approx(0.5 * np.linalg.slogdet(np.eye(4) + matrix / 0.2)[1], abs=1e-10)
 
 
 def test_least_cost_of_covering_three_points_by_hand():
-    independent = Setting.from_covariance(THREE, 0.5)
+    independent = TheorySetting.from_covariance(THREE, 0.5)
     # m measurements leave 1 / (1 + 2 m): for 1/4 two of each point.
     assert exact_cover(independent, 0.5) == Covering(independent).cost(0.5) == 6
     assert exact_cover(independent, 0.5, np.array([True, False, False])) == 2
-    one = Setting.from_covariance(np.ones((3, 3)), 0.5)
+    one = TheorySetting.from_covariance(np.ones((3, 3)), 0.5)
     assert exact_cover(one, 0.5) == Covering(one).cost(0.5) == 2
     # A chain with correlation 0.8, no noise: the middle leaves 1 - 0.64 = 0.6^2 at the ends, and is dear.
     chain = np.array([[1, 0.8, 0.64], [0.8, 1, 0.8], [0.64, 0.8, 1]])
-    assert exact_cover(Setting.from_covariance(chain, 0.0), 0.6) == 1
-    assert exact_cover(Setting.from_covariance(chain, 0.0, [1, 3, 1]), 0.6) == 2  # the ends: (1 - 0.64) / 1.64 is left
+    assert exact_cover(TheorySetting.from_covariance(chain, 0.0), 0.6) == 1
+    assert (
+        exact_cover(TheorySetting.from_covariance(chain, 0.0, [1, 3, 1]), 0.6) == 2
+    )  # the ends: (1 - 0.64) / 1.64 is left
 
 
 @pytest.mark.parametrize("setting", random_settings())
@@ -82,10 +84,10 @@ def test_exact_values_lie_between_the_bounds(setting):
 
 
 def test_information_gain_stays_bounded_far_beyond_the_greedy_sequence():
-    setting = Setting.from_covariance(THREE, 0.5)
+    setting = TheorySetting.from_covariance(THREE, 0.5)
     steps = 3 * 10**7  # equal shares are best: 3/2 log(1 + 2 T / 3)
     assert InformationGain(setting).at(steps).upper == pytest.approx(1.5 * log(1 + 2 * steps / 3), rel=1e-6)
-    smooth = InformationGain(Setting.from_covariance(line(30, 0.3), 0.01))
+    smooth = InformationGain(TheorySetting.from_covariance(line(30, 0.3), 0.01))
     uppers = [smooth.upper(steps) for steps in (10, 100, 10**4, 10**6, 10**8)]
     assert all(before < after for before, after in pairwise(uppers))
     assert uppers[-1] < 0.5 * 30 * log(1 + 10**8 / 0.01)  # far less than thirty independent points
@@ -93,18 +95,18 @@ def test_information_gain_stays_bounded_far_beyond_the_greedy_sequence():
 
 def test_exact_search_refuses_what_it_cannot_finish():
     with pytest.raises(tv.TruvarError, match="use InformationGain"):
-        exact_gain(Setting.from_covariance(line(30, 0.3), 0.1), 20)
+        exact_gain(TheorySetting.from_covariance(line(30, 0.3), 0.1), 20)
     with pytest.raises(tv.TruvarError, match="infinite without noise"):
-        InformationGain(Setting.from_covariance(THREE, 0.0))
+        InformationGain(TheorySetting.from_covariance(THREE, 0.0))
     with pytest.raises(tv.TruvarError, match="largest variance of 1"):
-        Setting.from_covariance(2 * THREE, 0.1)
+        TheorySetting.from_covariance(2 * THREE, 0.1)
 
 
 # -- Theorem 3.1 -------------------------------------------------------------------------------------------------------
 
 
 def test_joint_solution_of_the_theorem_by_hand():
-    setting = Setting.from_covariance(THREE, 0.5, r=0.5, slack=0.1)
+    setting = TheorySetting.from_covariance(THREE, 0.5, r=0.5, slack=0.1)
     # epsilon = 5: 4 (1.1) 2 > 5 >= 4 (1.1) 1, so one epoch. m of each point leave 1 / (1 + 2 m) <= 1 / beta, so
     # C* = 3 ceil((beta - 1) / 2). C = 441.4 gives beta = 2 log(3 x 441.4^2 x 16.449) = 32.16, C* = 48, and
     # C = 48 log(3 x 32.16 / 0.01) + 1 = 441.4.
@@ -116,7 +118,7 @@ def test_joint_solution_of_the_theorem_by_hand():
 
 
 def test_every_epoch_of_the_theorem_satisfies_both_of_its_conditions():
-    setting = Setting.from_covariance(line(12, 0.2), 10 ** np.linspace(-3, -1, 12), np.linspace(2, 1, 12))
+    setting = TheorySetting.from_covariance(line(12, 0.2), 10 ** np.linspace(-3, -1, 12), np.linspace(2, 1, 12))
     found = theorem(setting, 0.5, 0.05)
     assert len(found.epochs) == 5  # 4.4 eta_(i-1) > 0.5: eta_(0) = 2 to eta_(4) = 1/8
     total = 0.0
@@ -131,7 +133,7 @@ def test_every_epoch_of_the_theorem_satisfies_both_of_its_conditions():
 
 
 def test_knowing_f_lowers_the_bound():
-    setting = Setting.from_covariance(line(12, 0.1), 0.01)
+    setting = TheorySetting.from_covariance(line(12, 0.1), 0.01)
     f = np.linspace(0, 3, 12)
     goal = tv.Maximize()
     assert theorem(setting, 0.5, 0.1, lambda gap: within_gap(goal, f, gap)).cost < theorem(setting, 0.5, 0.1).cost
@@ -148,12 +150,12 @@ def test_what_is_still_open_after_an_epoch_by_hand():
 
 def test_the_theorem_needs_slack_and_a_sensible_question():
     with pytest.raises(tv.TruvarError, match="slack > 0"):
-        theorem(Setting.from_covariance(THREE, 0.5, slack=0.0), 1.0, 0.1)
+        theorem(TheorySetting.from_covariance(THREE, 0.5, slack=0.0), 1.0, 0.1)
     with pytest.raises(tv.TruvarError, match="epsilon must be positive"):
-        theorem(Setting.from_covariance(THREE, 0.5), 0.0, 0.1)
+        theorem(TheorySetting.from_covariance(THREE, 0.5), 0.0, 0.1)
     with pytest.raises(tv.TruvarError, match="delta must lie"):
-        theorem(Setting.from_covariance(THREE, 0.5), 1.0, 1.0)
-    assert theorem(Setting.from_covariance(THREE, 0.5), 100.0, 0.1).cost == 0  # the prior is as accurate as that
+        theorem(TheorySetting.from_covariance(THREE, 0.5), 1.0, 1.0)
+    assert theorem(TheorySetting.from_covariance(THREE, 0.5), 100.0, 0.1).cost == 0  # the prior is as accurate as that
 
 
 # -- the corollaries ---------------------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def printed_logarithm(points: int, beta: float, inside: float) -> float:
 
 
 def test_simplified_corollary_is_the_formula_of_the_supplement():
-    setting = Setting.from_covariance(line(20, 0.2), 0.05, slack=SLACK)
+    setting = TheorySetting.from_covariance(line(20, 0.2), 0.05, slack=SLACK)
     gain = InformationGain(setting)
 
     def right_side(steps: float, c_1: float, inside: float) -> float:  # eq. (37)
@@ -184,7 +186,7 @@ def test_simplified_corollary_is_the_formula_of_the_supplement():
 
 def test_improved_corollary_is_the_formula_of_the_paper():
     noise = 0.05
-    setting = Setting.from_covariance(line(20, 0.2), noise, slack=SLACK)
+    setting = TheorySetting.from_covariance(line(20, 0.2), noise, slack=SLACK)
     gain = InformationGain(setting)
 
     def right_side(steps: float) -> float:  # eq. (17)
@@ -203,7 +205,7 @@ def test_improved_corollary_is_the_formula_of_the_paper():
 
 def test_improved_corollary_wins_where_epsilon_is_far_below_the_noise():
     for epsilon, better in ((1e-3, True), (1.0, False)):
-        setting = Setting.from_covariance(line(10, 0.3), 0.01, slack=SLACK)
+        setting = TheorySetting.from_covariance(line(10, 0.3), 0.01, slack=SLACK)
         gain = InformationGain(setting)
         assert (
             improved(setting, epsilon, 0.1, gain=gain).cost < simplified(setting, epsilon, 0.1, gain=gain).cost
@@ -211,7 +213,9 @@ def test_improved_corollary_wins_where_epsilon_is_far_below_the_noise():
 
 
 def test_choosing_the_noise_is_as_good_as_the_best_level():
-    levels = Setting.from_covariance(line(10, 0.3), np.tile([1e-3, 0.05, 0.4], (10, 1)), np.tile([10, 2, 1], (10, 1)))
+    levels = TheorySetting.from_covariance(
+        line(10, 0.3), np.tile([1e-3, 0.05, 0.4], (10, 1)), np.tile([10, 2, 1], (10, 1))
+    )
     found = choose_noise(levels, 0.5, 0.1)
     assert [horizon.cost for horizon in found] == sorted(horizon.cost for horizon in found)
     assert {horizon.level for horizon in found} == {0, 1, 2}
@@ -222,7 +226,7 @@ def test_choosing_the_noise_is_as_good_as_the_best_level():
 
 
 def test_the_corollaries_refuse_settings_that_they_are_not_about():
-    unequal = Setting.from_covariance(THREE, [0.1, 0.2, 0.3])
+    unequal = TheorySetting.from_covariance(THREE, [0.1, 0.2, 0.3])
     for corollary in (simplified, improved):
         with pytest.raises(tv.TruvarError, match=r"theorem\(\)"):
             corollary(unequal, 0.5, 0.1)
@@ -233,7 +237,7 @@ def test_the_corollaries_refuse_settings_that_they_are_not_about():
 # -- the paper's constants ---------------------------------------------------------------------------------------------
 
 
-def greedy_widest(setting: Setting, k: int) -> float:
+def greedy_widest(setting: TheorySetting, k: int) -> float:
     """max_x sigma^2_{0|S_k}(x) after k greedy picks of the widest point."""
     from truvar.theory import Conditioned
 
@@ -246,7 +250,7 @@ def greedy_widest(setting: Setting, k: int) -> float:
 
 def test_printed_c_1_fails_by_exactly_two_on_three_independent_points():
     noise = 0.5
-    setting = Setting.from_covariance(THREE, noise)
+    setting = TheorySetting.from_covariance(THREE, noise)
     k, gamma = 2, exact_gain(setting, 2)  # after two picks the third point still has variance 1
     assert greedy_widest(setting, k) == 1
     assert k * 1 == pytest.approx(2 * PAPER.first(noise) * gamma)  # eq. (41) says <= PAPER.first gamma
@@ -256,7 +260,7 @@ def test_printed_c_1_fails_by_exactly_two_on_three_independent_points():
 @pytest.mark.parametrize("noise", [1e-3, 0.1, 2.0])
 @pytest.mark.parametrize("lengthscale", [0.02, 0.3])
 def test_derived_c_1_holds_where_the_printed_one_fails(noise, lengthscale):
-    setting = Setting.from_covariance(line(60, lengthscale), noise)
+    setting = TheorySetting.from_covariance(line(60, lengthscale), noise)
     gain = InformationGain(setting)
     ratios = [k * greedy_widest(setting, k) / gain.at(k).greedy for k in (1, 5, 20, 50)]  # greedy: a gamma_k too small
     assert max(ratios) <= DERIVED.first(noise) * (1 + 1e-9)
@@ -266,7 +270,7 @@ def test_derived_c_1_holds_where_the_printed_one_fails(noise, lengthscale):
 
 def test_printed_constant_of_the_late_epochs_fails_and_the_derived_one_holds():
     noise = 1.0  # variances are at most the noise from the start
-    setting = Setting.from_covariance(THREE, noise)
+    setting = TheorySetting.from_covariance(THREE, noise)
     k, gamma = 2, exact_gain(setting, 2)
     assert k * greedy_widest(setting, k) > 2 * noise * gamma  # 2 > 2 log 2
     assert k * greedy_widest(setting, k) == pytest.approx(2 / log(2) * noise * gamma)
@@ -288,7 +292,7 @@ def test_printed_logarithm_is_too_small_for_the_last_epoch_and_the_derived_one_i
 
 
 def test_independent_points_are_submodular():
-    found = submodularity(Setting.from_covariance(THREE, 0.1), triples=300, sets=50)
+    found = submodularity(TheorySetting.from_covariance(THREE, 0.1), triples=300, sets=50)
     assert found.violations == 0
     assert found.share == found.worst == 0
     assert found.ratio >= 1 - 1e-12
@@ -297,14 +301,14 @@ def test_independent_points_are_submodular():
 def test_a_suppressor_is_found_and_measured():
     # x has covariance 0.4 with a and with b, which have -0.6: a alone removes 0.16 of x, but after b 0.64^2 / 0.64.
     matrix = np.array([[1, 0.4, 0.4], [0.4, 1, -0.6], [0.4, -0.6, 1]])
-    found = submodularity(Setting.from_covariance(matrix, 0.0), triples=2000, sets=0, given=0)
+    found = submodularity(TheorySetting.from_covariance(matrix, 0.0), triples=2000, sets=0, given=0)
     assert found.worst == pytest.approx(0.64 - 0.16, abs=1e-12)
     assert 0 < found.share < 1
     assert "not submodular in" in str(found)
 
 
 def test_smooth_kernels_violate_the_assumption():
-    setting = Setting.from_covariance(line(40, 0.2), 0.01)
+    setting = TheorySetting.from_covariance(line(40, 0.2), 0.01)
     found = submodularity(setting, tau=0.1)
     assert found.share > 0.1
     assert found.excess == pytest.approx(40 * 0.9)

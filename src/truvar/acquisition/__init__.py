@@ -5,7 +5,7 @@ from collections.abc import Callable
 from truvar.acquisition.analytic import EI, GCHK, PI, UCB, UCBPE, Random, Straddle, Variance
 from truvar.acquisition.auto import Plus
 from truvar.acquisition.bamsoo import BaMSOO
-from truvar.acquisition.base import Policy, Proposes, Scene, Top
+from truvar.acquisition.base import Policy, PolicyContext, Proposes, Top
 from truvar.acquisition.entropy import ES, MES, MRS, PES, SUR
 from truvar.acquisition.truvar import TruVaR
 from truvar.exceptions import TruvarError
@@ -55,9 +55,9 @@ __all__ = [
     "BaMSOO",
     "Plus",
     "Policy",
+    "PolicyContext",
     "Proposes",
     "Random",
-    "Scene",
     "Straddle",
     "Top",
     "TruVaR",

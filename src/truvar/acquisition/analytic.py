@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from truvar.acquisition.base import Scene, expected_improvement
+from truvar.acquisition.base import PolicyContext, expected_improvement
 from truvar.acquisition.confidence import Confidence, ConstantBeta, Schedule, bounds, intersection, lemma_beta
 from truvar.acquisition.utils import (
     at_least,
@@ -77,13 +77,13 @@ class EI:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum", self.level)
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        mean, sd = moments(scene, candidates)
-        bar = to_beat(scene) + self.margin * scene.posterior.scale
-        return at_level(scene, candidates, self.level, expected_improvement(mean, sd, bar))
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        mean, sd = moments(context, candidates)
+        bar = to_beat(context) + self.margin * context.posterior.scale
+        return at_level(context, candidates, self.level, expected_improvement(mean, sd, bar))
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,15 @@ class PI:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum", self.level)
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        mean, sd = moments(scene, candidates)
-        gap = mean - to_beat(scene) - self.margin * scene.posterior.scale
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        mean, sd = moments(context, candidates)
+        gap = mean - to_beat(context) - self.margin * context.posterior.scale
         with np.errstate(divide="ignore", invalid="ignore"):
             probability = np.where(sd > 0, ndtr(gap / sd), gap > 0)
-        return at_level(scene, candidates, self.level, probability)
+        return at_level(context, candidates, self.level, probability)
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,15 @@ class UCB:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum", self.level)
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        beta = exploration(self.explore, self.delta, self.divisor, len(scene.domain), scene.posterior.told + 1)
-        mean, sd = moments(scene, candidates)
-        return at_level(scene, candidates, self.level, bounds(mean, sd**2, beta)[1])
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        beta = exploration(
+            self.explore, self.delta, self.divisor, len(context.domain), context.posterior.n_observed + 1
+        )
+        mean, sd = moments(context, candidates)
+        return at_level(context, candidates, self.level, bounds(mean, sd**2, beta)[1])
 
 
 @dataclass(frozen=True)
@@ -173,41 +175,43 @@ class UCBPE:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum", self.level)
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         now, next_ = (
-            exploration(self.explore, self.delta, self.divisor, len(scene.domain), scene.posterior.told + ahead)
+            exploration(
+                self.explore, self.delta, self.divisor, len(context.domain), context.posterior.n_observed + ahead
+            )
             for ahead in (1, 2)
         )
-        mean, variance = _told(scene, candidates)
-        if not scene.once("leader is pending", lambda: _leader_is_pending(scene, now)):
-            return at_level(scene, candidates, self.level, bounds(mean, variance, now)[1])
-        floor = scene.once("floor", lambda: bounds(*_told(scene), now)[0].max())
+        mean, variance = _told(context, candidates)
+        if not context.once("leader is pending", lambda: _leader_is_pending(context, now)):
+            return at_level(context, candidates, self.level, bounds(mean, variance, now)[1])
+        floor = context.once("floor", lambda: bounds(*_told(context), now)[0].max())
         relevant = bounds(mean, 4 * variance, next_)[1] >= floor  # R+: mu + 2 beta^(1/2) sigma reaches the best l_t
-        return at_level(scene, candidates, self.level, np.where(relevant, moments(scene, candidates)[1], -np.inf))
+        return at_level(context, candidates, self.level, np.where(relevant, moments(context, candidates)[1], -np.inf))
 
 
-def _leader_is_pending(scene: Scene, beta: float) -> bool:
+def _leader_is_pending(context: PolicyContext, beta: float) -> bool:
     """Whether a pending point has, of what was told alone, the highest upper confidence bound of all."""
-    asked = scene.visited[scene.posterior.told :]
-    asked = asked[of_target(scene, asked)]
+    asked = context.visited[context.posterior.n_observed :]
+    asked = asked[of_target(context, asked)]
     if len(asked) == 0:
         return False
-    mean, variance = scene.posterior.predict(asked)
-    best = bounds(*_told(scene), beta)[1].max()
-    return bool(bounds(scene.goal.sign * mean, variance, beta)[1].max() >= best - 1e-9 * scene.posterior.scale)
+    mean, variance = context.posterior.predict(asked)
+    best = bounds(*_told(context), beta)[1].max()
+    return bool(bounds(context.goal.sign * mean, variance, beta)[1].max() >= best - 1e-9 * context.posterior.scale)
 
 
-def _told(scene: Scene, candidates: Candidates | None = None) -> tuple[Array, Array]:
+def _told(context: PolicyContext, candidates: Candidates | None = None) -> tuple[Array, Array]:
     """Mean, in the goal's sense, and variance at the candidates, or on the domain, from what was told alone."""
-    posterior = scene.posterior
+    posterior = context.posterior
     if candidates is not None and candidates.where is None:
         mean, variance = posterior.predict(candidates.points)
-        return scene.goal.sign * mean, variance
-    where = np.arange(len(scene.domain)) if candidates is None else candidates.where
-    return scene.goal.sign * posterior.mean[where], posterior.variance[where]
+        return context.goal.sign * mean, variance
+    where = np.arange(len(context.domain)) if candidates is None else candidates.where
+    return context.goal.sign * posterior.mean[where], posterior.variance[where]
 
 
 # -- level sets --------------------------------------------------------------------------------------------------------
@@ -240,30 +244,30 @@ class GCHK:
     def confidence(self) -> Confidence:
         return Confidence(ConstantBeta(9.0) if self.beta is None else self.beta, intersect=True)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "a level set", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "a level set", self.level)
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        goal, (mean, sd) = level_set(scene), moments(scene, candidates)
-        if not scene.known:
-            return at_level(scene, candidates, self.level, sd)
-        least, greatest = goal.thresholds(scene.lower, scene.upper)
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        goal, (mean, sd) = level_set(context), moments(context, candidates)
+        if not context.known:
+            return at_level(context, candidates, self.level, sd)
+        least, greatest = goal.thresholds(context.lower, context.upper)
 
         def unclassified(lower: Array, upper: Array) -> Mask:
             return np.asarray((lower + self.epsilon <= greatest) & (upper - self.epsilon > least))
 
-        lower, upper = bounds(mean, sd**2, scene.epoch.beta)
+        lower, upper = bounds(mean, sd**2, context.epoch.beta)
         among = unclassified(lower, upper)
         if candidates.where is not None:
-            at = candidates.where % len(scene.domain)
-            lower, upper = intersection((scene.lower[at], scene.upper[at]), (lower, upper))  # C_t
-            among = unclassified(lower, upper) & scene.regions.potential[at]
-        if not (unclassified(scene.lower, scene.upper) & scene.regions.potential).any():
+            at = candidates.where % len(context.domain)
+            lower, upper = intersection((context.lower[at], context.upper[at]), (lower, upper))  # C_t
+            among = unclassified(lower, upper) & context.regions.potential[at]
+        if not (unclassified(context.lower, context.upper) & context.regions.potential).any():
             among[:] = False
         elif goal.threshold is None:
-            among |= upper >= scene.lower.max()  # it may be the maximum
+            among |= upper >= context.lower.max()  # it may be the maximum
         ambiguity = upper - lower if goal.threshold is None else np.minimum(upper - greatest, least - lower)
-        return at_level(scene, candidates, self.level, np.where(among, np.maximum(ambiguity, 0.0), 0.0))
+        return at_level(context, candidates, self.level, np.where(among, np.maximum(ambiguity, 0.0), 0.0))
 
 
 @dataclass(frozen=True)
@@ -288,12 +292,12 @@ class Straddle:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "a level set", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "a level set", self.level)
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        mean, sd = moments(scene, candidates)
-        return at_level(scene, candidates, self.level, self.width * sd - np.abs(mean - threshold(scene)))
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        mean, sd = moments(context, candidates)
+        return at_level(context, candidates, self.level, self.width * sd - np.abs(mean - threshold(context)))
 
 
 # -- either ------------------------------------------------------------------------------------------------------------
@@ -312,11 +316,11 @@ class Variance:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "any goal", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "any goal", self.level)
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        return at_level(scene, candidates, self.level, moments(scene, candidates)[1])
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        return at_level(context, candidates, self.level, moments(context, candidates)[1])
 
 
 @dataclass(frozen=True)
@@ -332,11 +336,11 @@ class Random:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        refuse(self, scene, candidates, "any goal", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        refuse(self, context, candidates, "any goal", self.level)
         return np.arange(len(candidates.points))  # a random score cannot be searched between the points
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        lots = scene.once("lots", lambda: scene.rng.random(len(scene.domain)))
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        lots = context.once("lots", lambda: context.rng.random(len(context.domain)))
         drawn = np.zeros(len(candidates.points)) if candidates.where is None else lots[candidates.where % len(lots)]
-        return at_level(scene, candidates, self.level, drawn)
+        return at_level(context, candidates, self.level, drawn)

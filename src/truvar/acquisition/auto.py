@@ -18,14 +18,14 @@ from scipy.special import ndtr
 
 from truvar._numba import ambiguity
 from truvar._numba.threads import blas_in_one_thread
-from truvar.acquisition.base import Scene
+from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Confidence, Schedule
 from truvar.acquisition.entropy import PES, draw, improvement, sampled, systematic
 from truvar.acquisition.truncation import covariance_tiles
 from truvar.acquisition.utils import at_least, bookkeeping, threshold
 from truvar.domain.candidates import Candidates, Index
 from truvar.domain.domain import Array
-from truvar.engines.rounding import in_doubt
+from truvar.engines.rounding import near_best
 
 NEGLIGIBLE = 1e-9  # of all the doubt: rows that have no more together are left out
 NEARBY = 120  # places that can be stops of a tour
@@ -66,24 +66,24 @@ class Plus:
     def _optimum(self) -> PES:
         return PES(self.representers, self.draws)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
         return None
 
     @blas_in_one_thread()
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        if not scene.goal.level_set:
-            agreed = len(draw(scene, self.representers, self.draws).starts) == 1
-            return improvement(scene, candidates) if agreed else self._optimum.score(scene, candidates)
-        undecided = scene.once(("undecided", self.rows), lambda: _doubt(scene, self.rows))
-        gains = undecided.falls(scene, candidates)
-        if scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
-            for place in in_doubt((gains / candidates.cost).max(axis=1)):  # so that rounding does not choose
-                gains[place] = undecided.falls(scene, candidates.take(np.array([place])))
-        if self.stops > 1 and _can_tour(scene, candidates):
-            self._prefer_tour(scene, candidates, undecided, gains)
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        if not context.goal.level_set:
+            agreed = len(draw(context, self.representers, self.draws).starts) == 1
+            return improvement(context, candidates) if agreed else self._optimum.score(context, candidates)
+        undecided = context.once(("undecided", self.rows), lambda: _doubt(context, self.rows))
+        gains = undecided.falls(context, candidates)
+        if context.only_best and candidates.where is not None and len(gains) == len(context.posterior.sites):
+            for place in near_best((gains / candidates.cost).max(axis=1)):  # so that rounding does not choose
+                gains[place] = undecided.falls(context, candidates.take(np.array([place])))
+        if self.stops > 1 and _can_tour(context, candidates):
+            self._prefer_tour(context, candidates, undecided, gains)
         return gains
 
-    def _prefer_tour(self, scene: Scene, candidates: Candidates, undecided: Doubt, gains: Array) -> None:
+    def _prefer_tour(self, context: PolicyContext, candidates: Candidates, undecided: Doubt, gains: Array) -> None:
         """The first stop of the tour gets the rate of the best single measurement, and a little more."""
         rates = gains / candidates.cost
         if not rates.max() > 0:
@@ -91,16 +91,16 @@ class Plus:
         level = rates.argmax(axis=1)
         places = np.arange(len(level))
         rate, own = rates[places, level], gains[places, level]
-        at_rest = scene.actions.candidates(None).cost[places, level]
+        at_rest = context.actions.candidates(None).cost[places, level]
         stops = places
         if len(places) > NEARBY:  # what pays from here, and what would pay from nearby
             likely = [systematic(weight, NEARBY // 2, 0.5) for weight in (rate, own / at_rest)]
             stops = np.unique(np.concatenate([*likely, [int(rate.argmax())]]))
         level = level[stops]
-        legs = scene.actions.legs(stops)[:, np.arange(len(stops)), level]
+        legs = context.actions.legs(stops)[:, np.arange(len(stops)), level]
         here = candidates.take(stops)
-        across = scene.posterior.covariance(undecided.where, here)
-        among = scene.posterior.covariance(stops, here)
+        across = context.posterior.covariance(undecided.where, here)
+        among = context.posterior.covariance(stops, here)
         noise, first = candidates.noise[stops, level], candidates.cost[stops, level]
         path = np.zeros(self.stops, np.intp)
         ambiguity.tour(across, among, noise, undecided.variance, undecided.curves, legs, first, WORTHWHILE, path)
@@ -115,28 +115,30 @@ class Doubt:
     variance: Array
     curves: Array  # (rows, degree)
 
-    def falls(self, scene: Scene, candidates: Candidates) -> Array:
+    def falls(self, context: PolicyContext, candidates: Candidates) -> Array:
         """By how much each candidate lowers the sum of p (1 - p), on average over its value. (c, K)"""
-        d = scene.posterior.candidate_variance(candidates) + candidates.noise.T  # (K, c)
-        least = RESOLUTION * scene.posterior.scale**2  # below: nothing is left to learn there
+        d = context.posterior.candidate_variance(candidates) + candidates.noise.T  # (K, c)
+        least = RESOLUTION * context.posterior.scale**2  # below: nothing is left to learn there
         inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > least)
         falls = np.zeros_like(d)
-        for tile, covariance in covariance_tiles(scene.engine, self.where, candidates):
+        for tile, covariance in covariance_tiles(context.engine, self.where, candidates):
             ambiguity.doubt_falls(covariance, inverse[:, tile], self.variance, self.curves, falls[:, tile])
         return np.ascontiguousarray(falls.T)
 
 
-def _doubt(scene: Scene, count: int) -> Doubt:
-    mean, sd = scene.moments
+def _doubt(context: PolicyContext, count: int) -> Doubt:
+    mean, sd = context.moments
     with np.errstate(divide="ignore", invalid="ignore"):
-        u = (mean - threshold(scene)) / sd
-    some = sd**2 > RESOLUTION * scene.posterior.scale**2  # in M or not: what M lost can come back
+        u = (mean - threshold(context)) / sd
+    some = sd**2 > RESOLUTION * context.posterior.scale**2  # in M or not: what M lost can come back
     weight = np.where(some, ndtr(u) * ndtr(-u), 0.0)
     where, worth = sampled(np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0), count)
     return Doubt(where, sd[where] ** 2, ambiguity.doubt_curves(u[where] ** 2, worth))
 
 
-def _can_tour(scene: Scene, candidates: Candidates) -> bool:
+def _can_tour(context: PolicyContext, candidates: Candidates) -> bool:
     """Whether the cost depends on where one is, and the table is that of the whole domain, one task."""
-    whole = candidates.where is not None and len(candidates.where) == len(scene.domain) == len(scene.posterior.sites)
-    return scene.actions.travels and whole and not scene.domain.continuous
+    whole = candidates.where is not None and len(candidates.where) == len(context.domain) == len(
+        context.posterior.sites
+    )
+    return context.actions.travels and whole and not context.domain.continuous

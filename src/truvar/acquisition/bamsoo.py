@@ -25,7 +25,7 @@ from math import log, pi, sqrt
 import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar.acquisition.base import Scene
+from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import Confidence, Schedule, bounds
 from truvar.acquisition.utils import at_level, bookkeeping, moments, of_target, refuse
 from truvar.domain.candidates import Candidates, Index
@@ -62,20 +62,20 @@ class BaMSOO:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum", self.level)
 
-    def propose(self, scene: Scene) -> Array:
+    def propose(self, context: PolicyContext) -> Array:
         """The one point (1, d) to measure, or none (0, d)."""
-        point = scene.once(("bamsoo", self.eta), lambda: next_point(scene, self.eta))
-        return np.empty((0, len(scene.domain.columns))) if point is None else point[None, :]
+        point = context.once(("bamsoo", self.eta), lambda: next_point(context, self.eta))
+        return np.empty((0, len(context.domain.columns))) if point is None else point[None, :]
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        points, score = self.propose(scene), np.zeros(len(candidates.points))
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        points, score = self.propose(context), np.zeros(len(candidates.points))
         for point in points:
-            here = np.abs(candidates.points[:, : len(point)] - point) <= SAME_POINT * scene.domain.extent
+            here = np.abs(candidates.points[:, : len(point)] - point) <= SAME_POINT * context.domain.extent
             score = here.all(axis=1).astype(float)
-        return at_level(scene, candidates, self.level, score)
+        return at_level(context, candidates, self.level, score)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Cell:
 class Tree:
     """The tree of one choice, as far as it is grown."""
 
-    scene: Scene
+    context: PolicyContext
     eta: float
     leaves: list[list[tuple[float, Cell]]] = field(default_factory=list)  # by depth
     best: float = -np.inf  # f^+
@@ -103,10 +103,10 @@ class Tree:
 
 
 @blas_in_one_thread()
-def next_point(scene: Scene, eta: float) -> Array | None:
+def next_point(context: PolicyContext, eta: float) -> Array | None:
     """The first point that BaMSOO needs and that is neither measured nor pending; None if it needs none."""
-    tree = Tree(scene, eta)
-    wanted = _enter(tree, list(_root(scene)), depth=0)
+    tree = Tree(context, eta)
+    wanted = _enter(tree, list(_root(context)), depth=0)
     while wanted is None and any(tree.leaves) and tree.expansions < PATIENCE:
         floor = -np.inf
         for depth in range(min(len(tree.leaves), int(sqrt(tree.expansions)) + 1)):  # h <= h_max(n)
@@ -117,7 +117,7 @@ def next_point(scene: Scene, eta: float) -> Array | None:
                 floor = value
                 tree.leaves[depth] = [leaf for leaf in tree.leaves[depth] if leaf[1] is not cell]
                 tree.expansions += 1
-                wanted = _enter(tree, list(_split(scene, cell)), depth + 1)
+                wanted = _enter(tree, list(_split(context, cell)), depth + 1)
                 if wanted is not None:
                     break
         else:
@@ -147,35 +147,35 @@ def _enter(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
 def _look_up(tree: Tree, cells: list[Cell]) -> None:
     """What is known at the points of cells; in a box also of their children and of those children, since many at once
     are cheaper."""
-    scene, brood, where = tree.scene, list(cells), None
-    if scene.domain.continuous:
-        children = [child for cell in cells for child in _split(scene, cell)]
-        brood += children + [grandchild for child in children for grandchild in _split(scene, child)]
+    context, brood, where = tree.context, list(cells), None
+    if context.domain.continuous:
+        children = [child for cell in cells for child in _split(context, cell)]
+        brood += children + [grandchild for child in children for grandchild in _split(context, child)]
     else:
         where = np.array([cell.site for cell in cells])
     points = np.stack([cell.point for cell in brood])
-    sites, ones = np.zeros((len(points), scene.posterior.sites.shape[1])), np.ones((len(points), 1))
+    sites, ones = np.zeros((len(points), context.posterior.sites.shape[1])), np.ones((len(points), 1))
     sites[:, : points.shape[1]] = points  # of the target
-    mean, sd = moments(scene, Candidates(sites, ones, ones, where))
-    visited = _visited(scene, points)
+    mean, sd = moments(context, Candidates(sites, ones, ones, where))
+    visited = _visited(context, points)
     for i, cell in enumerate(brood):
         tree.known[cell.point.tobytes()] = mean[i, ...], sd[i, ...] ** 2, bool(visited[i])
 
 
-def _visited(scene: Scene, points: Array) -> Mask:
+def _visited(context: PolicyContext, points: Array) -> Mask:
     """Which of the points (q, d) were measured, or are about to be."""
-    visited = scene.visited[of_target(scene, scene.visited), : points.shape[1]]
-    near = np.abs(points[:, None, :] - visited[None, :, :]) <= SAME_POINT * scene.domain.extent
+    visited = context.visited[of_target(context, context.visited), : points.shape[1]]
+    near = np.abs(points[:, None, :] - visited[None, :, :]) <= SAME_POINT * context.domain.extent
     return np.asarray(np.any(np.all(near, axis=2), axis=1))
 
 
-def _root(scene: Scene) -> Iterator[Cell]:
-    d = len(scene.domain.columns)
-    inside = None if scene.domain.continuous else np.arange(len(scene.domain))
-    yield from _cell(scene, np.zeros(d), (np.ptp(scene.domain.bounds, axis=1) > 0).astype(float), inside)
+def _root(context: PolicyContext) -> Iterator[Cell]:
+    d = len(context.domain.columns)
+    inside = None if context.domain.continuous else np.arange(len(context.domain))
+    yield from _cell(context, np.zeros(d), (np.ptp(context.domain.bounds, axis=1) > 0).astype(float), inside)
 
 
-def _split(scene: Scene, cell: Cell) -> Iterator[Cell]:
+def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
     """The thirds of a cell along its longest side; none if there is nothing left to tell apart."""
     side = int(np.argmax(cell.size))
     if cell.size[side] < FINEST or (cell.inside is not None and len(cell.inside) == 1):
@@ -187,18 +187,18 @@ def _split(scene: Scene, cell: Cell) -> Iterator[Cell]:
         corner[side] += k * size[side]
         inside = cell.inside
         if inside is not None:
-            x = (scene.domain.points[inside, side] - scene.domain.bounds[side, 0]) / scene.domain.extent[side]
+            x = (context.domain.points[inside, side] - context.domain.bounds[side, 0]) / context.domain.extent[side]
             third = np.clip(((x - cell.corner[side]) / size[side]).astype(int), 0, CHILDREN - 1)
             inside = inside[third == k]
-        yield from _cell(scene, corner, size, inside)
+        yield from _cell(context, corner, size, inside)
 
 
-def _cell(scene: Scene, corner: Array, size: Array, inside: Index | None) -> Iterator[Cell]:
+def _cell(context: PolicyContext, corner: Array, size: Array, inside: Index | None) -> Iterator[Cell]:
     """The cell with its point; none if it holds no point of a finite domain."""
-    centre = scene.domain.bounds[:, 0] + (corner + size / 2) * scene.domain.extent
+    centre = context.domain.bounds[:, 0] + (corner + size / 2) * context.domain.extent
     if inside is None:
         yield Cell(corner, size, centre)
     elif len(inside):
-        points = scene.domain.points[inside]
-        nearest = int(np.argmin((((points - centre) / scene.domain.extent) ** 2).sum(axis=1)))
+        points = context.domain.points[inside]
+        nearest = int(np.argmin((((points - centre) / context.domain.extent) ** 2).sum(axis=1)))
         yield Cell(corner, size, points[nearest], inside, int(inside[nearest]))

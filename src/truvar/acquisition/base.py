@@ -1,4 +1,4 @@
-"""The seam between the loop and a decision rule: what a rule sees (`Scene`) and what it must offer (`Policy`)."""
+"""The interface between Algorithm 1 and a policy: what a policy sees (`PolicyContext`) and provides (`Policy`)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from scipy.special import ndtr
 
 from truvar.acquisition.confidence import Confidence, Epoch
-from truvar.domain.candidates import Actions, Candidates, Index
+from truvar.domain.candidates import ActionSpace, Candidates, Index
 from truvar.domain.domain import Array, Domain
 from truvar.domain.goals import Goal, Mask, Regions
 from truvar.engines import Engine
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase
+from truvar.messages import for_interface
 from truvar.models.posterior import Posterior
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Scene:
+class PolicyContext:
     """All that a rule may look at when it scores the candidates."""
 
     engine: Engine
@@ -36,7 +36,7 @@ class Scene:
     seed: tuple[int, int]  # of what is drawn for this choice: the study's, and how many were asked for before
     domain: Domain
     visited: Array  # (rows, d'): where was measured, then where a measurement is pending
-    actions: Actions  # what can be done, and at what price from elsewhere
+    actions: ActionSpace  # what can be done, and at what price from elsewhere
     known: bool = True  # whether `lower` and `upper` mean something yet: not before there is a mean and a kernel
     only_best: bool = False  # just the best candidate is wanted: hopeless ones may keep an upper bound as their score
     kept: dict[Hashable, Any] = field(default_factory=dict)  # what a rule computed once for this choice
@@ -82,9 +82,9 @@ class Policy(Protocol):
     @property
     def confidence(self) -> Confidence: ...
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array: ...
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array: ...
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
         """The places of the table to choose among; None: all. A goal or table that the rule cannot serve is refused."""
         ...
 
@@ -93,7 +93,7 @@ class Policy(Protocol):
 class Proposes(Protocol):
     """A rule that knows by itself which points of a box come into question, so that its score need not be searched."""
 
-    def propose(self, scene: Scene) -> Array:
+    def propose(self, context: PolicyContext) -> Array:
         """The points (q, d) to choose among."""
         ...
 
@@ -109,27 +109,29 @@ class Top:
         if type(self.k) is not int or self.k < 1 or self.by not in ("ucb", "ei"):
             raise TruvarError(
                 "the places are the k >= 1 best by 'ucb' or 'ei', but it was "
-                + phrase(f"Top(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}")
+                + for_interface(
+                    f"Top(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}"
+                )
                 + "; correct it"
             )
 
-    def points(self, scene: Scene) -> Mask:
+    def points(self, context: PolicyContext) -> Mask:
         """The k best points of the domain, as a mask; ties go to the lower index."""
-        mean, sd = scene.moments
+        mean, sd = context.moments
         if self.by == "ucb":
-            merit = mean + np.sqrt(scene.epoch.beta) * sd
+            merit = mean + np.sqrt(context.epoch.beta) * sd
         else:
-            merit = expected_improvement(mean, sd, incumbent(scene))
+            merit = expected_improvement(mean, sd, incumbent(context))
         chosen = np.zeros(len(merit), bool)
         chosen[np.argsort(-merit, kind="stable")[: self.k]] = True
         return chosen
 
 
-def incumbent(scene: Scene) -> float:
+def incumbent(context: PolicyContext) -> float:
     """The value to improve on: the best told so far, the prior mean before that."""
-    if scene.best_y is None:
-        return scene.goal.sign * scene.posterior.prior_mean
-    return scene.goal.sign * scene.best_y
+    if context.best_y is None:
+        return context.goal.sign * context.posterior.prior_mean
+    return context.goal.sign * context.best_y
 
 
 def expected_improvement(mean: Array, sd: Array, best: float) -> Array:

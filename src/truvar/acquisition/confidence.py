@@ -21,7 +21,7 @@ import numpy as np
 
 from truvar.domain.domain import Array, number, whole_number
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase
+from truvar.messages import for_interface
 
 RESOLUTION = 1e-12  # variances below this share of the prior's are zero to the arithmetic; eta stops there
 
@@ -121,7 +121,7 @@ class TheoremBeta:
         if start.slack <= 0 or start.eta <= 0:
             raise TruvarError(
                 f"the theorem needs slack > 0 and eta > 0, but slack was {start.slack:g} and eta {start.eta:g}; give "
-                + phrase("TruVaR(beta=TheoremBeta(0.1), slack=0.1)", problem="[policy] slack = 0.1")
+                + for_interface("TruVaR(beta=TheoremBeta(0.1), slack=0.1)", problem="[policy] slack = 0.1")
             )
         cost = start.spent + start.dearest
         while True:  # increasing in cost and growing by its logarithm, so this ends

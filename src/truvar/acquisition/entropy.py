@@ -30,7 +30,7 @@ from scipy.stats import qmc
 from truvar._numba import lookahead
 from truvar._numba.lookahead import Single
 from truvar._numba.threads import blas_in_one_thread
-from truvar.acquisition.base import Scene, expected_improvement
+from truvar.acquisition.base import PolicyContext, expected_improvement
 from truvar.acquisition.confidence import RESOLUTION, Confidence, Schedule
 from truvar.acquisition.utils import at_least, at_level, bookkeeping, moments, of_target, refuse, threshold, to_beat
 from truvar.domain.candidates import Candidates, Index
@@ -68,14 +68,14 @@ class Draw:
         return np.ascontiguousarray(weights.T, dtype=np.float32), rest.astype(np.float32)
 
 
-def draw(scene: Scene, representers: int, draws: int) -> Draw:
+def draw(context: PolicyContext, representers: int, draws: int) -> Draw:
     """The draw for this choice: the same for every table of candidates."""
-    return scene.once(("draw", representers, draws), lambda: _draw(scene, representers, draws))
+    return context.once(("draw", representers, draws), lambda: _draw(context, representers, draws))
 
 
-def _draw(scene: Scene, representers: int, draws: int) -> Draw:
-    posterior, rng = scene.posterior, scene.rng
-    where = _representers(scene, representers)
+def _draw(context: PolicyContext, representers: int, draws: int) -> Draw:
+    posterior, rng = context.posterior, context.rng
+    where = _representers(context, representers)
     here = Candidates(posterior.sites[where], np.zeros((len(where), 1)), np.ones((len(where), 1)), where)
     covariance = posterior.covariance(where, here)
     least = max(1e-10 * float(np.diag(covariance).max()), RESOLUTION * posterior.scale**2)
@@ -91,22 +91,22 @@ def _draw(scene: Scene, representers: int, draws: int) -> Draw:
     normal = ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
     f = np.empty((len(where), normal.shape[1]))
     f[first] = root @ normal[:-1]
-    f += scene.goal.sign * posterior.mean[where, None]
+    f += context.goal.sign * posterior.mean[where, None]
     winner = f.argmax(axis=0)
     order = np.argsort(winner, kind="stable")
     single = np.ascontiguousarray(normal[:, order], dtype=np.float32)
     return Draw(where, whitening, single[:-1], winner[order], f.max(axis=0)[order], single[-1])
 
 
-def _representers(scene: Scene, count: int) -> Index:
+def _representers(context: PolicyContext, count: int) -> Index:
     """All points of a small domain; of a larger one, the best mean and others in proportion to the root of expected
     improvement: a systematic sample, which spreads, and as many as are missing without replacement."""
-    mean, sd = scene.moments
+    mean, sd = context.moments
     if len(mean) <= count:
         return np.arange(len(mean))
-    weight = np.sqrt(expected_improvement(mean, sd, to_beat(scene))) + np.finfo(float).tiny
-    merit = np.log(weight) + scene.rng.gumbel(size=len(mean))
-    merit[systematic(weight, count - 1, scene.rng.random())] = np.inf
+    weight = np.sqrt(expected_improvement(mean, sd, to_beat(context))) + np.finfo(float).tiny
+    merit = np.log(weight) + context.rng.gumbel(size=len(mean))
+    merit[systematic(weight, count - 1, context.rng.random())] = np.inf
     merit[np.argmax(mean)] = np.inf
     return np.sort(np.argpartition(-merit, count)[:count])
 
@@ -117,30 +117,30 @@ def systematic(weight: Array, count: int, offset: float) -> Index:
     return np.minimum(np.searchsorted(share, (np.arange(count) + offset) / count), len(weight) - 1)
 
 
-def _tiles(scene: Scene, where: Index, candidates: Candidates) -> Iterator[tuple[slice, int, Array, Array]]:
+def _tiles(context: PolicyContext, where: Index, candidates: Candidates) -> Iterator[tuple[slice, int, Array, Array]]:
     """By tile and noise level: the rows, the level, `step` (R, m) and d (m,)."""
     for start in range(0, len(candidates.points), TILE):
         tile = candidates.take(np.arange(start, min(start + TILE, len(candidates.points))))
-        covariance = scene.posterior.covariance(where, tile)
-        own = scene.posterior.candidate_variance(tile)
+        covariance = context.posterior.covariance(where, tile)
+        own = context.posterior.candidate_variance(tile)
         for level in range(tile.levels):
             d = own + tile.noise[:, level]
             with np.errstate(divide="ignore", invalid="ignore"):
-                step = np.where(d > RESOLUTION * scene.posterior.scale**2, covariance / np.sqrt(d), 0.0)
+                step = np.where(d > RESOLUTION * context.posterior.scale**2, covariance / np.sqrt(d), 0.0)
             yield slice(start, start + TILE), level, step, d
 
 
-def _settled(scene: Scene, drawn: Draw, candidates: Candidates) -> Array | None:
+def _settled(context: PolicyContext, drawn: Draw, candidates: Candidates) -> Array | None:
     """In a box: expected improvement, once all draws are won by one representer and leave nothing to tell apart."""
-    if not scene.domain.continuous or len(drawn.starts) > 1:
+    if not context.domain.continuous or len(drawn.starts) > 1:
         return None
-    return improvement(scene, candidates)
+    return improvement(context, candidates)
 
 
-def improvement(scene: Scene, candidates: Candidates) -> Array:
+def improvement(context: PolicyContext, candidates: Candidates) -> Array:
     """Expected improvement at every level, of the target alone. (c, K)"""
-    expected = expected_improvement(*moments(scene, candidates), to_beat(scene))
-    expected[~of_target(scene, candidates.points)] = 0.0
+    expected = expected_improvement(*moments(context, candidates), to_beat(context))
+    expected[~of_target(context, candidates.points)] = 0.0
     return np.repeat(expected[:, None], candidates.levels, axis=1)
 
 
@@ -177,16 +177,16 @@ class ES:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum")
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum")
 
     @blas_in_one_thread()
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        drawn = draw(scene, self.representers, self.draws)
-        if (settled := _settled(scene, drawn, candidates)) is not None:
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        drawn = draw(context, self.representers, self.draws)
+        if (settled := _settled(context, drawn, candidates)) is not None:
             return settled
         gains = np.empty_like(candidates.noise)
-        for rows, level, step, _ in _tiles(scene, drawn.where, candidates):
+        for rows, level, step, _ in _tiles(context, drawn.where, candidates):
             weights, rest = drawn.weights(step)
             out = np.empty(len(rest))
             lookahead.cell_information(weights, rest, drawn.normal, drawn.spare, drawn.winner, EDGES, out)
@@ -217,18 +217,18 @@ class PES:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum")
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum")
 
     @blas_in_one_thread()
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        drawn = draw(scene, self.representers, self.draws)
-        if (settled := _settled(scene, drawn, candidates)) is not None:
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        drawn = draw(context, self.representers, self.draws)
+        if (settled := _settled(context, drawn, candidates)) is not None:
             return settled
-        mean, sd = moments(scene, candidates)
-        rival = of_target(scene, candidates.points)  # what x* must beat
+        mean, sd = moments(context, candidates)
+        rival = of_target(context, candidates.points)  # what x* must beat
         gains = np.empty_like(candidates.noise)
-        for rows, level, step, d in _tiles(scene, drawn.where, candidates):
+        for rows, level, step, d in _tiles(context, drawn.where, candidates):
             weights, rest = drawn.weights(step)
             scale, rest = np.sqrt(np.where(d > 0, d, 1.0)), rest.astype(float) ** 2
             unseen = np.maximum(rest - candidates.noise[rows, level] / scale**2, 0.0) * rival[rows]
@@ -263,17 +263,17 @@ class MRS:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum")
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum")
 
     @blas_in_one_thread()
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        drawn = draw(scene, self.representers, self.draws)
-        if (settled := _settled(scene, drawn, candidates)) is not None:
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        drawn = draw(context, self.representers, self.draws)
+        if (settled := _settled(context, drawn, candidates)) is not None:
             return settled
-        winners, form = scene.once(("form", self.representers, self.draws), lambda: _form(drawn))
+        winners, form = context.once(("form", self.representers, self.draws), lambda: _form(drawn))
         gains = np.empty_like(candidates.noise)
-        for rows, level, step, _ in _tiles(scene, drawn.where, candidates):
+        for rows, level, step, _ in _tiles(context, drawn.where, candidates):
             gains[rows, level] = (step[winners] * (form @ step)).sum(axis=0)
         return np.maximum(gains, 0.0)
 
@@ -312,23 +312,23 @@ class MES:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "an optimum", self.level)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "an optimum", self.level)
 
     @blas_in_one_thread()
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         shares = (np.arange(self.maxima) + 0.5) / self.maxima
-        drawn = draw(scene, self.representers, self.draws).best
-        maxima = scene.once(("maxima", self.maxima), lambda: np.quantile(drawn, shares))
+        drawn = draw(context, self.representers, self.draws).best
+        maxima = context.once(("maxima", self.maxima), lambda: np.quantile(drawn, shares))
         noise = candidates.noise[:, self.level or 0]
-        maxima = np.maximum(maxima[:, None], to_beat(scene) + 5 * np.sqrt(noise))  # (maxima, c)
-        mean, sd = moments(scene, candidates)
+        maxima = np.maximum(maxima[:, None], to_beat(context) + 5 * np.sqrt(noise))  # (maxima, c)
+        mean, sd = moments(context, candidates)
         with np.errstate(divide="ignore", invalid="ignore"):
             g = (maxima - mean) / sd
             log_share = log_ndtr(g)
             gain = (0.5 * g * np.exp(-0.5 * g**2 - log_share) / np.sqrt(2 * np.pi) - log_share).mean(axis=0)
-        some = sd**2 > RESOLUTION * scene.posterior.scale**2
-        return at_level(scene, candidates, self.level, np.where(some, np.maximum(gain, 0.0), 0.0))
+        some = sd**2 > RESOLUTION * context.posterior.scale**2
+        return at_level(context, candidates, self.level, np.where(some, np.maximum(gain, 0.0), 0.0))
 
 
 # -- the level set -----------------------------------------------------------------------------------------------------
@@ -357,24 +357,24 @@ class SUR:
     def confidence(self) -> Confidence:
         return bookkeeping(self.beta)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        return refuse(self, scene, candidates, "a level set")
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        return refuse(self, context, candidates, "a level set")
 
     @blas_in_one_thread()
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
-        where, worth, square, variance = scene.once(("doubt", self.representers), lambda: self._doubt(scene))
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        where, worth, square, variance = context.once(("doubt", self.representers), lambda: self._doubt(context))
         gains = np.empty_like(candidates.noise)
-        for rows, level, step, _ in _tiles(scene, where, candidates):
+        for rows, level, step, _ in _tiles(context, where, candidates):
             out = np.empty(step.shape[1])
             lookahead.doubt_removed(step, square, variance, worth, NODES, WEIGHTS, out)
             gains[rows, level] = out
         return gains
 
-    def _doubt(self, scene: Scene) -> tuple[Index, Array, Array, Array]:
+    def _doubt(self, context: PolicyContext) -> tuple[Index, Array, Array, Array]:
         """The points to sum over, what each stands for, ((mu - h) / sigma)^2 and sigma^2 there."""
-        mean, sd = scene.moments
+        mean, sd = context.moments
         with np.errstate(divide="ignore", invalid="ignore"):
-            u = (mean - threshold(scene)) / sd
+            u = (mean - threshold(context)) / sd
         where, worth = sampled(np.where(sd > 0, ndtr(u) * ndtr(-u), 0.0), self.representers)
         return where, worth, u[where] ** 2, sd[where] ** 2
 

@@ -107,7 +107,7 @@ def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candi
 def _greedy(posterior: Posterior, sites: Index, xi: float, noise: Array, cost: Array, limit: float, most: int) -> float:
     """The cost of covering the sites greedily; infinite once it passes `limit` or takes more than `most` steps."""
     variance = posterior.variance.copy()
-    t, m = posterior.told, len(variance)
+    t, m = posterior.n_observed, len(variance)
     v = np.empty((t + most, m))
     v[:t] = posterior.v[:t]
     spent = 0.0

@@ -2,8 +2,8 @@
 
 | paper | here | shape |
 |---|---|---|
-| M_{t-1} | `scene.targets` | (n,) |
-| beta_(i), eta_(i) | `scene.epoch` | |
+| M_{t-1} | `context.targets` | (n,) |
+| beta_(i), eta_(i) | `context.epoch` | |
 | sigma^2_{t-1|x}(xbar) | `s2 - C^2 / d` | (a, c) |
 | M_{t-1|x} | the rows that `stay` | (a, c) |
 """
@@ -18,13 +18,13 @@ import numpy as np
 
 from truvar._numba import truncated
 from truvar.acquisition.auto import Plus
-from truvar.acquisition.base import Scene, Top
+from truvar.acquisition.base import PolicyContext, Top
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
 from truvar.acquisition.truncation import covariance_tiles, truncated_reduction
 from truvar.domain.candidates import Candidates, Index
 from truvar.domain.domain import Array
 from truvar.domain.goals import LevelSet
-from truvar.engines.rounding import in_doubt
+from truvar.engines.rounding import near_best
 from truvar.exceptions import TruvarError
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
@@ -69,29 +69,29 @@ class TruVaR:
     def confidence(self) -> Confidence:
         return Confidence(LogBeta() if self.beta is None else self.beta, self.eta, self.r, self.slack)
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
         if self.among is None or candidates.where is None:
             return None
-        allowed = scene.targets if self.among == "potential" else self.among.points(scene)
+        allowed = context.targets if self.among == "potential" else self.among.points(context)
         return np.flatnonzero(allowed[candidates.where % len(allowed)])
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """The numerator of eq. (3), on the scale k(x, x) = 1. (c, K)"""
         if self.anticipate is None:
-            variance = scene.posterior.scale**2
-            tau = scene.epoch.tau * variance
-            reduction = truncated_reduction(scene.engine, scene.targets, tau, candidates, scene.only_best)
-            return scene.epoch.beta / variance * reduction
-        gains = self._anticipating(scene, candidates)
-        if scene.only_best and candidates.where is not None and len(gains) == len(scene.posterior.sites):
-            for place in in_doubt((gains / candidates.cost).max(axis=1)):
-                gains[place] = self._anticipating(scene, candidates.take(np.array([place])))
+            variance = context.posterior.scale**2
+            tau = context.epoch.tau * variance
+            reduction = truncated_reduction(context.engine, context.targets, tau, candidates, context.only_best)
+            return context.epoch.beta / variance * reduction
+        gains = self._anticipating(context, candidates)
+        if context.only_best and candidates.where is not None and len(gains) == len(context.posterior.sites):
+            for place in near_best((gains / candidates.cost).max(axis=1)):
+                gains[place] = self._anticipating(context, candidates.take(np.array([place])))
         return gains
 
-    def _anticipating(self, scene: Scene, candidates: Candidates) -> Array:
+    def _anticipating(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Eq. (3) with M_{t-1|x} in its second sum: points that leave M take their whole term with them. (c, K)"""
-        posterior, epoch, goal = scene.posterior, scene.epoch, scene.goal
-        rows = np.flatnonzero(scene.targets)
+        posterior, epoch, goal = context.posterior, context.epoch, context.goal
+        rows = np.flatnonzero(context.targets)
         share, floor = epoch.beta / posterior.scale**2, epoch.eta**2
         variance, mean = posterior.pending_variance[rows], goal.sign * posterior.mean[rows]
         before = np.maximum(share * variance, floor).sum()
@@ -102,13 +102,13 @@ class TruVaR:
         d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
         scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)  # 0: nothing is left to learn there
         after = np.zeros((d.shape[1], len(d)))
-        for tile, covariance in covariance_tiles(scene.engine, rows, candidates):
+        for tile, covariance in covariance_tiles(context.engine, rows, candidates):
             for level, out in enumerate(after):
                 moves = covariance, np.ascontiguousarray(scale[tile, level])
                 if threshold is not None:
                     average = self.anticipate == "average"
                     truncated.anticipated_level(*moves, *shared, threshold, average, out[tile])
                 else:
-                    rule = fraction, scene.regions.potential[rows]
+                    rule = fraction, context.regions.potential[rows]
                     truncated.anticipated_bounds(*moves, *shared, nodes, weights, rule, out[tile])
         return np.asarray(np.maximum(before - after.T, 0.0))

@@ -15,13 +15,13 @@ from typing import Literal
 
 import numpy as np
 
-from truvar.acquisition.base import Scene, incumbent
+from truvar.acquisition.base import PolicyContext, incumbent
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
 from truvar.domain.candidates import Candidates, Index
 from truvar.domain.domain import Array
 from truvar.domain.goals import LevelSet, Mask
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase
+from truvar.messages import for_interface
 
 Serves = Literal["an optimum", "a level set", "any goal"]
 OTHERS = {  # what to take instead, by what the refused rule serves
@@ -37,70 +37,74 @@ def bookkeeping(beta: Schedule | None) -> Confidence:
     return Confidence(LogBeta(2.0) if beta is None else beta)
 
 
-def moments(scene: Scene, candidates: Candidates) -> tuple[Array, Array]:
+def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Array]:
     """Mean (c,), in the goal's sense, and standard deviation (c,) of f at the candidates, given what is pending too."""
-    posterior = scene.posterior
+    posterior = context.posterior
     if candidates.where is not None:
         mean, variance = posterior.mean[candidates.where], posterior.pending_variance[candidates.where]
     else:
         mean, variance = posterior.predict(candidates.points)
-        if posterior.rows > posterior.told:  # some are pending
+        if posterior.rows > posterior.n_observed:  # some are pending
             variance = posterior.candidate_variance(candidates)
-    return scene.goal.sign * mean, np.sqrt(variance)
+    return context.goal.sign * mean, np.sqrt(variance)
 
 
-def to_beat(scene: Scene) -> float:
+def to_beat(context: PolicyContext) -> float:
     """The best value observed, in the goal's sense, with the posterior mean for those pending; before that, the prior
     mean."""
-    return scene.once("to beat", lambda: _to_beat(scene))
+    return context.once("to beat", lambda: _to_beat(context))
 
 
-def _to_beat(scene: Scene) -> float:
-    pending = scene.visited[scene.posterior.told :]
-    pending = pending[of_target(scene, pending)]
+def _to_beat(context: PolicyContext) -> float:
+    pending = context.visited[context.posterior.n_observed :]
+    pending = pending[of_target(context, pending)]
     if len(pending) == 0:
-        return incumbent(scene)
-    lies = scene.goal.sign * scene.posterior.predict(pending)[0]
-    return float(lies.max()) if scene.best_y is None else max(incumbent(scene), float(lies.max()))
+        return incumbent(context)
+    lies = context.goal.sign * context.posterior.predict(pending)[0]
+    return float(lies.max()) if context.best_y is None else max(incumbent(context), float(lies.max()))
 
 
-def of_target(scene: Scene, points: Array) -> Mask:
+def of_target(context: PolicyContext, points: Array) -> Mask:
     """Which of the points (q, d') belong to the target itself and not to another task."""
-    if len(scene.posterior.sites) == len(scene.domain):
+    if len(context.posterior.sites) == len(context.domain):
         return np.ones(len(points), bool)
     return np.asarray(points[:, -1] == 0)
 
 
-def at_level(scene: Scene, candidates: Candidates, level: int | None, score: Array) -> Array:
+def at_level(context: PolicyContext, candidates: Candidates, level: int | None, score: Array) -> Array:
     """The score (c,) of measuring the target with that noise level, as a table (c, K)."""
     table = np.full(candidates.noise.shape, -np.inf)
-    target = of_target(scene, candidates.points)
+    target = of_target(context, candidates.points)
     table[target, level or 0] = score[target]
     return table
 
 
-def level_set(scene: Scene) -> LevelSet:
+def level_set(context: PolicyContext) -> LevelSet:
     """The goal, which is one that has a threshold."""
-    if not isinstance(scene.goal, LevelSet):
+    if not isinstance(context.goal, LevelSet):
         raise TruvarError(
-            f"a threshold is needed, as of {phrase('LevelSet(7.0)', problem='level_set = 7.0')}, but the goal is "
-            f"{_said(scene)}"
+            f"a threshold is needed, as of {for_interface('LevelSet(7.0)', problem='level_set = 7.0')}, "
+            f"but the goal is {_said(context)}"
         )
-    return scene.goal
+    return context.goal
 
 
-def threshold(scene: Scene) -> float:
+def threshold(context: PolicyContext) -> float:
     """h of a level set; the fraction of the largest posterior mean where it is implicit."""
-    mean = scene.posterior.mean[: len(scene.domain)]
-    return level_set(scene).thresholds(mean, mean)[0]
+    mean = context.posterior.mean[: len(context.domain)]
+    return level_set(context).thresholds(mean, mean)[0]
 
 
 def refuse(
-    rule: object, scene: Scene, candidates: Candidates, serves: Serves, level: int | Literal["any"] | None = "any"
+    rule: object,
+    context: PolicyContext,
+    candidates: Candidates,
+    serves: Serves,
+    level: int | Literal["any"] | None = "any",
 ) -> Index | None:
     """Refuses a goal that the rule is not made for and, unless it can use any, noise levels without the one to use."""
-    if serves != "any goal" and scene.goal.level_set != (serves == "a level set"):
-        raise TruvarError(f"{_name(rule)} is for {serves}, but the goal is {_said(scene)}; take {OTHERS[serves]}")
+    if serves != "any goal" and context.goal.level_set != (serves == "a level set"):
+        raise TruvarError(f"{_name(rule)} is for {serves}, but the goal is {_said(context)}; take {OTHERS[serves]}")
     count = candidates.levels
     if level is None and count > 1:
         raise TruvarError(
@@ -132,9 +136,9 @@ def _name(rule: object) -> str:
 
 
 def _level(rule: object, level: object) -> str:
-    return phrase(f"{_name(rule)}(level={level!r})", problem=f"[policy] level = {level}")
+    return for_interface(f"{_name(rule)}(level={level!r})", problem=f"[policy] level = {level}")
 
 
-def _said(scene: Scene) -> str:
+def _said(context: PolicyContext) -> str:
     """The goal as it was given."""
-    return phrase(str(scene.goal), problem="a level set" if scene.goal.level_set else "an optimum")
+    return for_interface(str(context.goal), problem="a level set" if context.goal.level_set else "an optimum")

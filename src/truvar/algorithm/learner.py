@@ -1,7 +1,7 @@
 """What follows from what was told: the posterior, the state of Algorithm 1 and, where asked, the hyperparameters.
 
-`Belief` is the engine room of a study: it is told actions and values and keeps everything that can be derived from
-them. It knows nothing of suggestions' ids, of users or of mistakes.
+`ActiveLearner` takes actions with their observed values and keeps everything that can be derived from them. It knows
+nothing of suggestion ids, users or corrections.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import pandas as pd
 from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar.acquisition import Policy, Proposes, Scene
+from truvar.acquisition import Policy, PolicyContext, Proposes
 from truvar.acquisition.confidence import RESOLUTION, EpochStart
 from truvar.acquisition.optimizer import best_in_box, polish
 from truvar.acquisition.truncation import cover_cost, information_bound
 from truvar.algorithm import loop
-from truvar.domain.candidates import Actions, Candidates, CostLike, NoiseLike, Tasks
+from truvar.domain.candidates import ActionSpace, Candidates, CostLike, NoiseLike, Tasks
 from truvar.domain.domain import Array, Domain, number
 from truvar.domain.goals import Goal, Mask
 from truvar.engines import EngineLike, check_engine, engine_for
@@ -58,7 +58,7 @@ class Prior:
     tasks: Tasks | None
 
 
-class Belief:
+class ActiveLearner:
     """The posterior and the state of Algorithm 1, given what was told and what is pending."""
 
     def __init__(
@@ -70,10 +70,10 @@ class Belief:
         self.learned = _learned(prior)
         self.mean = None if prior.mean is None else number(prior.mean, "mean")
         self.noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
-        self.actions = Actions(domain, self.noise, prior.cost, prior.tasks)
+        self.actions = ActionSpace(domain, self.noise, prior.cost, prior.tasks)
         if self.learned is None:
             self.kernel: Kernel = check_kernel(prior.kernel, domain.points, domain.columns)
-        self.told: list[tuple[Action, float]] = []
+        self.observations: list[tuple[Action, float]] = []
         self.models: dict[int, Model] = {}  # what was learned, by the number of values told: no fit is made twice
         self._rebuild(())
         self.state = loop.begin(self.posterior, policy, len(domain), self._epoch_start)
@@ -92,15 +92,15 @@ class Belief:
         except TruvarError:
             self.pend(pending)
             raise
-        before = self.told, self.kernel, self.noise, self.actions
+        before = self.observations, self.kernel, self.noise, self.actions
         models = dict(self.models)
         try:
-            self.told = [*self.told, (action, y)]
+            self.observations = [*self.observations, (action, y)]
             if not next_in_turn:
                 self.pend(others)
             self._learn(others)
         except BaseException:
-            self.told, self.kernel, self.noise, self.actions = before
+            self.observations, self.kernel, self.noise, self.actions = before
             self.models = models
             self._fold(pending)
             raise
@@ -137,20 +137,20 @@ class Belief:
 
     def choose(self, last: Array | None, pending: Sequence[Action], asks: int) -> tuple[Candidates, loop.Choice | None]:
         """Algorithm 1, line 3: the table of candidates, and the choice from it."""
-        table, scene = self.actions.candidates(last), self.scene(asks)
+        table, context = self.actions.candidates(last), self.context(asks)
         if self.domain.continuous and isinstance(self.policy, Proposes):
-            table = self.actions.at(self.policy.propose(scene), last)
-        choice = loop.choose(scene, self.policy, table)
+            table = self.actions.at(self.policy.propose(context), last)
+        choice = loop.choose(context, self.policy, table)
         if choice is None and pending:
-            scene, choice = loop.choose_ahead(scene, self.policy, table)
+            context, choice = loop.choose_ahead(context, self.policy, table)
         if choice is None or not self.domain.continuous or table.where is None:
             return table, choice
-        if self.policy.places(scene, table) is not None:
+        if self.policy.places(context, table) is not None:
             return table, choice
 
         def score(points: Array) -> Array:
             there = self.actions.at(points, last)
-            gains = self.policy.score(scene, there)
+            gains = self.policy.score(context, there)
             worth = gains / there.cost if self.policy.per_cost else gains
             return np.asarray(worth.reshape(-1, len(points), there.levels).max(axis=(0, 2)))
 
@@ -158,14 +158,14 @@ class Belief:
         with blas_in_one_thread():  # one small solution after another: threads would only wait for each other
             point = best_in_box(score, self.domain.bounds, start)
         there = self.actions.at(point[None, :], last)
-        return there, loop.choose(scene, self.policy, there)
+        return there, loop.choose(context, self.policy, there)
 
-    def scene(self, asks: int) -> Scene:
+    def context(self, asks: int) -> PolicyContext:
         """What a policy sees."""
         state = self.state
-        values = [y for action, y in self.told if action.task == 0]
+        values = [y for action, y in self.observations if action.task == 0]
         best = None if not values else max(values) if self.goal.sign > 0 else min(values)
-        return Scene(
+        return PolicyContext(
             engine=self.engine,
             goal=self.goal,
             regions=state.regions,
@@ -178,7 +178,7 @@ class Belief:
             domain=self.domain,
             visited=self.posterior.points,
             actions=self.actions,
-            known=self.fitted and (self.mean is not None or len(self.told) > 0),
+            known=self.fitted and (self.mean is not None or len(self.observations) > 0),
         )
 
     @property
@@ -201,7 +201,9 @@ class Belief:
         index = int(np.argmax(sign * mean))
         if not self.domain.continuous:
             return index, self.domain.points[index], float(mean[index]), float(np.sqrt(self.posterior.variance[index]))
-        places = np.stack([self.posterior.sites[index], *[action.point for action, _ in self.told if action.task == 0]])
+        places = np.stack(
+            [self.posterior.sites[index], *[action.point for action, _ in self.observations if action.task == 0]]
+        )
         target = places[:1, d:]  # the target task's coordinate, if there are tasks
 
         def there(points: Array) -> Array:
@@ -231,12 +233,12 @@ class Belief:
     @property
     def spent(self) -> float:
         """The cost of what was told."""
-        return sum(action.cost for action, _ in self.told)
+        return sum(action.cost for action, _ in self.observations)
 
     @property
     def fitted(self) -> bool:
         """Whether there is a model to make claims with: for a learned kernel, only after its first fit."""
-        return self.learned is None or len(self.told) >= max(self.learned.every, 2)
+        return self.learned is None or len(self.observations) >= max(self.learned.every, 2)
 
     @property
     def nested(self) -> bool:
@@ -255,11 +257,11 @@ class Belief:
         goal = self.goal
         if self.learned is not None:
             goal = replace(goal, monotone=False)  # type: ignore[type-var]  # goals are dataclasses
-            if not self.fitted or len(self.told) % self.learned.every == 0:
+            if not self.fitted or len(self.observations) % self.learned.every == 0:
                 self._rebuild(pending)
         if self.fitted:
             self.state = loop.update(self.posterior, goal, self.policy, self.state, self._epoch_start, self.nested)
-        if self.learned is not None and len(self.told) < self.learned.least and self.end is not None:
+        if self.learned is not None and len(self.observations) < self.learned.least and self.end is not None:
             self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
         if not self.fitted:
             self.state = loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
@@ -272,7 +274,7 @@ class Belief:
             if self.learned.noise:
                 self._set_noise(model)
                 noise = float(model.noise or 0.0)
-                self.told = [(a if a.noise_told else replace(a, noise=noise), y) for a, y in self.told]
+                self.observations = [(a if a.noise_told else replace(a, noise=noise), y) for a, y in self.observations]
         self._fold(pending)
 
     def _fold(self, pending: Sequence[Action]) -> None:
@@ -285,32 +287,32 @@ class Belief:
         place = getattr(self._engine, "factor", local_factor)  # where the engine wants the factor to be
         self.posterior = Posterior(kernel, self.actions.sites, self.mean, means, len(self.domain), place)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
-        for action, y in self.told:
+        for action, y in self.observations:
             self.add(action)
             self.posterior.observe(y, action.task)
         self.pend(pending)
 
     def _model(self, family: Learned) -> Model:
-        values = np.array([y for _, y in self.told])
+        values = np.array([y for _, y in self.observations])
         if not self.fitted:
             return unfitted(family, self.domain.extent, values)
-        count = len(self.told)
+        count = len(self.observations)
         if count not in self.models:
-            points = np.stack([action.point for action, _ in self.told])
-            noise = np.array([action.noise for action, _ in self.told])
+            points = np.stack([action.point for action, _ in self.observations])
+            noise = np.array([action.noise for action, _ in self.observations])
             extent = self.domain.extent
             self.models[count] = fit(family, points, values, noise, extent, self.mean, self.seed + count)
         return self.models[count]
 
     def _set_noise(self, model: Model) -> None:
         self.noise = float(model.noise or 0.0)
-        self.actions = Actions(self.domain, self.noise, self._cost, self.tasks)
+        self.actions = ActionSpace(self.domain, self.noise, self._cost, self.tasks)
 
     def _epoch_start(self, eta: float, targets: Mask) -> EpochStart:
         least, most = self.actions.cheapest_and_dearest
         unmoved = self.actions.candidates(None)
         return EpochStart(
-            t=len(self.told) + 1,
+            t=len(self.observations) + 1,
             eta=eta,
             slack=self.policy.confidence.slack,
             points=len(self.domain),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truvar.acquisition.base import Policy, Scene
+from truvar.acquisition.base import Policy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Epoch, EpochStart, bounds, intersection
 from truvar.domain.candidates import Candidates, Index
 from truvar.domain.domain import Array
@@ -52,16 +52,16 @@ def begin(posterior: Posterior, policy: Policy, n: int, start: StartOfEpoch) -> 
     return _next_epochs(posterior, policy, State(regions, regions.potential, lower, upper, epoch), start)
 
 
-def choose(scene: Scene, policy: Policy, candidates: Candidates) -> Choice | None:
+def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Choice | None:
     """Algorithm 1, line 3: the highest score, eq. (3), among a rule's own places, else among all; None: no gain."""
-    places = policy.places(scene, candidates)
-    choice = _highest(scene, policy, candidates, places)
-    return choice if choice is not None or places is None else _highest(scene, policy, candidates, None)
+    places = policy.places(context, candidates)
+    choice = _highest(context, policy, candidates, places)
+    return choice if choice is not None or places is None else _highest(context, policy, candidates, None)
 
 
-def _highest(scene: Scene, policy: Policy, candidates: Candidates, places: Index | None) -> Choice | None:
+def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, places: Index | None) -> Choice | None:
     table = candidates if places is None else candidates.take(places)
-    gains = policy.score(replace(scene, only_best=True), table)
+    gains = policy.score(replace(context, only_best=True), table)
     scores = (gains / table.cost if policy.per_cost else gains).ravel()
     highest = scores.max(initial=-np.inf)
     if not policy.signed and not highest > 0:
@@ -70,14 +70,14 @@ def _highest(scene: Scene, policy: Policy, candidates: Candidates, places: Index
     return Choice(place if places is None else int(places[place]), level, float(gains[place, level]))
 
 
-def choose_ahead(scene: Scene, policy: Policy, candidates: Candidates) -> tuple[Scene, Choice | None]:
+def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates) -> tuple[PolicyContext, Choice | None]:
     """Line 3 where the pending measurements leave nothing to gain in this epoch: the next one's eta is looked at, so
     that a batch is filled and no worker idles. Also the scene with that eta."""
     choice = None
-    while choice is None and scene.epoch.tau > RESOLUTION:
-        scene = replace(scene, epoch=replace(scene.epoch, eta=policy.confidence.r * scene.epoch.eta))
-        choice = choose(scene, policy, candidates)
-    return scene, choice
+    while choice is None and context.epoch.tau > RESOLUTION:
+        context = replace(context, epoch=replace(context.epoch, eta=policy.confidence.r * context.epoch.eta))
+        choice = choose(context, policy, candidates)
+    return context, choice
 
 
 def update(posterior: Posterior, goal: Goal, policy: Policy, state: State, start: StartOfEpoch, nested: bool) -> State:

@@ -26,9 +26,9 @@ from truvar.backtest.replay import Judged, Replay, Truth, is_noisy, replay, trut
 from truvar.backtest.result import Backtest
 from truvar.domain.domain import Array
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase
+from truvar.messages import for_interface
 from truvar.problem import Problem, load_problem
-from truvar.study.executors import Pool
+from truvar.study.executors import WorkerPool
 
 Policies = Sequence[Policy | str] | Mapping[str, Policy | str]
 
@@ -67,7 +67,7 @@ def backtest(
     if spend is None or not spend > 0:
         raise TruvarError(
             f"a backtest needs a budget > 0 to compare at, but it was {'missing' if spend is None else spend}; give "
-            f"{phrase('budget=...', shell='--budget COST')}"
+            f"{for_interface('budget=...', cli='--budget COST')}"
         )
     if replicates < 1 or jobs < 1:
         raise TruvarError(f"replicates and jobs must be at least 1, but they were {replicates!r} and {jobs!r}")
@@ -76,7 +76,7 @@ def backtest(
     values = truth if callable(truth) else truth_on(problem.domain, truth)
     for rule in rules.values():
         study = problem.study(policy=rule)
-        rule.places(study.scene(), study.candidates())  # a rule that does not suit the problem is refused now
+        rule.places(study.context(), study.candidates())  # a rule that does not suit the problem is refused now
     noise = is_noisy(problem) if noisy is None else noisy
     runs = [
         _Run(problem, name, rule, values, float(spend), (seed, r), noise, judged, until)
@@ -148,7 +148,7 @@ def _named(policies: Policies) -> dict[str, Policy]:
             if name in rules:
                 raise TruvarError(
                     f"two policies are called {name!r}; "
-                    + phrase("give them as a dict, {name: policy}", shell="leave out one of them")
+                    + for_interface("give them as a dict, {name: policy}", cli="leave out one of them")
                 )
             rules[name] = policy_named(policy)
     if not rules:
@@ -164,7 +164,7 @@ def _results(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_
         return
     own: Any = ProcessPoolExecutor(min(jobs, len(runs) or 1)) if executor is None else nullcontext(executor)
     with own as workers:
-        pool = Pool(workers, workers=1)  # all runs are handed out at once
+        pool = WorkerPool(workers, workers=1)  # all runs are handed out at once
         futures = {pool.submit(run): run for run in runs}
         try:
             while futures:

@@ -26,7 +26,7 @@ from truvar.cli.serve import SERVE
 from truvar.cli.status import REPORT, STATUS
 from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
 from truvar.exceptions import TruvarError
-from truvar.messages import by
+from truvar.messages import interface
 
 NEGATIVE = re.compile(r"-\.?\d")
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     arguments = parser().parse_args(argv)
     try:
-        with by("shell"):
+        with interface("cli"):
             code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code

@@ -51,7 +51,7 @@ def _import_arguments(sub: argparse.ArgumentParser) -> None:
 def _import(arguments: argparse.Namespace) -> int:
     """Read a whole study into a store, or measurements into a study."""
     from truvar.report.tables import to_json
-    from truvar.study.measurements_io import from_csv, tell_all
+    from truvar.study.measurements_io import parse_csv, tell_all
     from truvar.study.study import Study
 
     text = read_text(arguments.file)
@@ -69,7 +69,7 @@ def _import(arguments: argparse.Namespace) -> int:
     else:
         study = open_study(arguments)
         before = study.steps
-        ids = tell_all(study, from_csv(text, study))
+        ids = tell_all(study, parse_csv(text, study))
         said = {"told": ids, "new": study.steps - before, "measurements": study.steps}
         line = f"{len(ids)} measurements read, {study.steps - before} of them new"
     print(to_json(said) if arguments.json else line)

@@ -24,12 +24,12 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
 
 def _reproduce(arguments: argparse.Namespace) -> int:
     """Make one figure, or all; runs that are in the folder already are not made again."""
-    from truvar.paper.common import Setting, reproduce
+    from truvar.paper.common import TheorySetting, reproduce
     from truvar.report.progress import Remaining
     from truvar.report.tables import to_json
 
     with cluster(arguments.dask) as client:
-        setting = Setting(
+        setting = TheorySetting(
             arguments.out,
             replicates=arguments.replicates,
             quick=arguments.quick,

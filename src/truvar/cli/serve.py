@@ -29,7 +29,7 @@ def _serve_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _serve(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
-    from truvar.service import Limits, Tokens, serve
+    from truvar.service import ServiceLimits, Tokens, serve
     from truvar.service.auth import check_address
 
     tokens = Tokens(
@@ -38,7 +38,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     check_address(arguments.host, tokens)
     if not 0 < arguments.port < 65536:
         raise TruvarError(f"--port must be from 1 to 65535, but it was {arguments.port}; give another")
-    limits = Limits(points=arguments.max_points) if arguments.max_points else Limits()
+    limits = ServiceLimits(points=arguments.max_points) if arguments.max_points else ServiceLimits()
     level = "info" if arguments.verbose else "warning"
 
     def ready() -> None:

@@ -32,19 +32,19 @@ def _options(sub: argparse.ArgumentParser) -> None:
 def _tell(arguments: argparse.Namespace) -> int:
     """Tell measured values."""
     from truvar.report.tell_summary import surprises, told_text
-    from truvar.study.measurements_io import from_csv, from_words, tell_all
+    from truvar.study.measurements_io import parse_csv, parse_words, tell_all
 
     words = words_of(arguments)
     options = {name: getattr(arguments, name) for name in ("noise", "cost", "level", "task")}
     if arguments.csv is None:
         study = open_study(arguments)
-        told = from_words(words, study.domain, **options)
+        told = parse_words(words, study.domain, **options)
     elif words or any(value is not None for value in options.values()):
         raise TruvarError("values come from a CSV file or from the command line, but both were given; leave out one")
     else:
         text = read_text(arguments.csv)
         study = open_study(arguments)
-        told = from_csv(text, study)
+        told = parse_csv(text, study)
     before, doubts = study.result(), surprises(study, told)
     ids = tell_all(study, told)
     _say(arguments, study, told_text(ids, before, study), {"told": ids, "doubts": doubts})
@@ -62,14 +62,14 @@ def _correct_arguments(sub: argparse.ArgumentParser) -> None:
 def _correct(arguments: argparse.Namespace) -> int:
     """Replace a value that was told wrong."""
     from truvar.report.tell_summary import told_text
-    from truvar.study.measurements_io import from_words
+    from truvar.study.measurements_io import parse_words
 
     study = open_study(arguments)
     before = study.result()
     words = words_of(arguments)
     if len(words) != 2 or "=" in words[0]:
         raise TruvarError(f"correct takes ID VALUE, but {' '.join(words) or 'nothing'} came; see truvar status for ids")
-    (told,) = from_words(words, study.domain)
+    (told,) = parse_words(words, study.domain)
     study.correct(told.what, told.value, noise=arguments.noise, cost=arguments.cost)  # type: ignore[arg-type]
     _say(arguments, study, told_text([told.what], before, study, "corrected"), {"corrected": told.what})
     return 0

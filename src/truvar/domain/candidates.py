@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truvar.domain.domain import Array, Domain, number
 from truvar.exceptions import TruvarError
-from truvar.messages import place
+from truvar.messages import format_point
 
 Index = NDArray[np.intp]
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
@@ -147,7 +147,7 @@ class Candidates:
         return Candidates(self.points[places], self.noise[places], self.cost[places], where)
 
 
-class Actions:
+class ActionSpace:
     """The user's noise, cost and tasks on a domain; `candidates(last)` is the table for the next choice."""
 
     def __init__(self, domain: Domain, noise: NoiseLike, cost: CostLike | None, tasks: Tasks | None) -> None:
@@ -263,7 +263,7 @@ class Actions:
         if (costs <= 0).any():  # measuring where one already is must cost something, too
             free = points[int(np.argwhere(costs <= 0)[0][0])]
             raise TruvarError(
-                f"every measurement must cost more than 0, but {place(self.domain.named(free))} costs "
+                f"every measurement must cost more than 0, but {format_point(self.domain.named(free))} costs "
                 f"{costs.min():g}{'' if last is not None else ' (without travel)'}; give cost a positive base"
             )
         return costs

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase, place
+from truvar.messages import for_interface, format_point
 
 Array = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Domain:
     def grid(cls, /, **axes: ArrayLike) -> Domain:
         """Every combination of the values of the named axes: `Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3])`."""
         if not axes:
-            example = phrase("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
+            example = for_interface("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
             raise TruvarError(f"a grid needs at least one axis, but there was none; give one: {example}")
         values = tuple(_axis(name, axis) for name, axis in axes.items())
         return cls(tuple(axes), mesh(values), _hull(values), axes=values)
@@ -86,8 +86,8 @@ class Domain:
             first, second = duplicate
             raise TruvarError(
                 f"every row must be a different point, but rows {first} and {second} are both "
-                f"{place(domain.point(first))}; drop one of them (repeated measurements are told one by one, the "
-                "point stands here once)"
+                f"{format_point(domain.point(first))}; drop one of them (repeated measurements are told one by one, "
+                "the point stands here once)"
             )
         return domain
 
@@ -107,7 +107,7 @@ class Domain:
         """A continuous box: `Domain.box(x=(0, 1), y=(0, 1))`. Sums over it run over `representers` points:
         a grid in one and two dimensions, scrambled Sobol points above."""
         if not intervals:
-            example = phrase("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
+            example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
             raise TruvarError(f"a box needs at least one interval, but there was none; give one: {example}")
         representers = whole_number(representers, "the number of representers of a box", least=2)
         bounds = np.array([_interval(name, interval) for name, interval in intervals.items()])
@@ -154,7 +154,7 @@ class Domain:
         if unknown or missing:
             wrong = f"{unknown[0]!r} is none of them" if unknown else f"{missing[0]!r} is missing"
             raise TruvarError(
-                f"a point must have the columns {', '.join(self.columns)}, but {wrong} in {place(point)}; "
+                f"a point must have the columns {', '.join(self.columns)}, but {wrong} in {format_point(point)}; "
                 "give every column by its name and nothing else"
             )
         x = np.empty(len(self.columns))
@@ -180,8 +180,8 @@ class Domain:
         if inside and (self.axes is not None or self.continuous):
             return None, x
         raise TruvarError(
-            f"{place(point)} is not in the domain; the nearest point of it is {place(self.point(index))} (index "
-            f"{index}): give that one if it is the one you mean"
+            f"{format_point(point)} is not in the domain; the nearest point of it is {format_point(self.point(index))} "
+            f"(index {index}): give that one if it is the one you mean"
         )
 
     def column(self, name: str) -> Array:

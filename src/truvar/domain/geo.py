@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from truvar.exceptions import TruvarError, optional
+from truvar.exceptions import TruvarError, import_optional
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
     """A table with the coordinates of a GeoDataFrame as a GeoDataFrame again, in its coordinate system."""
-    geopandas = optional("geopandas", "a GeoDataFrame", "geo")
+    geopandas = import_optional("geopandas", "a GeoDataFrame", "geo")
     if source is None or CRS not in source.attrs:
         raise TruvarError(
             "a GeoDataFrame needs a domain that was made of one, Domain.table(geodataframe), but this one was not; "
@@ -103,7 +103,7 @@ def to_xarray(
     frame: pd.DataFrame, columns: Sequence[str], axes: Sequence[Array] | None, attrs: Mapping[str, Any]
 ) -> Any:
     """A table over a domain as a Dataset: over the axes of a grid, or over the dimension "point"."""
-    xarray = optional("xarray", "a Dataset", "xarray")
+    xarray = import_optional("xarray", "a Dataset", "xarray")
     values = [name for name in frame.columns if name not in columns]
     if axes is not None:
         shape = tuple(len(axis) for axis in axes)

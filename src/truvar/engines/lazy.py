@@ -148,7 +148,7 @@ class Lazy:
         self._pending = {
             serial: self._pending[serial] if serial in self._pending else posterior.factor.row(i).copy()
             for i, serial in enumerate(now)
-            if i >= posterior.told
+            if i >= posterior.n_observed
         }
 
     def _move(self, u: Array, e: Array) -> None:

@@ -147,7 +147,7 @@ class Matrix:
         self._serials = list(now)
         self._pending = {
             serial: self._pending[serial] if serial in self._pending else posterior.v[i].copy()
-            for i, serial in enumerate(now[posterior.told :], start=posterior.told)
+            for i, serial in enumerate(now[posterior.n_observed :], start=posterior.n_observed)
         }
 
     def _take_back(self, kept: int) -> None:

@@ -34,7 +34,7 @@ class Norms:
     def __init__(self, posterior: Posterior, product: Product, chosen: Mask) -> None:
         self.posterior, self.product = posterior, product
         self.chosen, self.count = chosen, int(chosen.sum())
-        self._serials = posterior.serials[: posterior.told]  # of the steps that are in
+        self._serials = posterior.serials[: posterior.n_observed]  # of the steps that are in
         self._before: dict[int, Array] = {}  # `upper` before each step that was pending then, to take it back
         self._top = (1 + LONGER) * float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
         self.upper = self._built()
@@ -51,11 +51,11 @@ class Norms:
             self.upper = self._before[self._serials[kept]]
         self._serials = now[:kept]
         for i in range(kept, len(now)):
-            if i >= posterior.told:
+            if i >= posterior.n_observed:
                 self._before[now[i]] = self.upper
             self.upper = self._after(i)
             self._serials.append(now[i])
-        pending = set(now[posterior.told :])
+        pending = set(now[posterior.n_observed :])
         self._before = {serial: upper for serial, upper in self._before.items() if serial in pending}
 
     @property
@@ -82,7 +82,7 @@ class Norms:
 
     def _built(self) -> Array:
         """From nothing: sum of k^2 - 2 v_x . (V_B K_Bx) + v_x^T (V_B V_B^T) v_x over what was told."""
-        t, n, factor = self.posterior.told, len(self.chosen), self.posterior.factor
+        t, n, factor = self.posterior.n_observed, len(self.chosen), self.posterior.factor
         q = self.product.squares(self.chosen)
         if t == 0:
             return q
@@ -94,7 +94,7 @@ class Norms:
             q -= across
             magnitude += np.abs(across, out=across)
             slack += np.abs(row) * (2 * error)
-        square = factor.forms(factor.gram(t, self.chosen))
+        square = factor.serializers(factor.gram(t, self.chosen))
         slack += gamma(3 * t + 8) * (magnitude + np.abs(square))
         slack += (block_error(self.count) + gamma(2 * t)) * self.count * self._top**2
         return np.maximum(q + square + slack, 0.0)
@@ -102,7 +102,7 @@ class Norms:
     @property
     def rebuilding(self) -> float:
         """What building from nothing takes, in floating-point operations."""
-        t = self.posterior.told
+        t = self.posterior.n_observed
         return (t + 1) * self.product.cost + 2.0 * t * t * len(self.upper)
 
 

@@ -27,7 +27,7 @@ def entry_error(posterior: Posterior, top: float) -> float:
     return (gamma(posterior.rows + 8) + KERNEL_ROUNDING) * top
 
 
-def in_doubt(scores: Array) -> Index:
+def near_best(scores: Array) -> Index:
     """The places whose rounding the choice depends on: the first of the equals and, if any place is about as far below
     the best as equals can be, all that could be among them."""
     best = scores.max(initial=0.0)
@@ -47,5 +47,5 @@ def _highest(scores: Array) -> Array:
 
 def settle(sums: Array, worth: Array, again: Callable[[Index], Array]) -> None:
     """Scores by themselves the places (c, K) whose rounding the choice of the highest sum x worth depends on."""
-    for place in in_doubt(_highest(sums * worth)):
+    for place in near_best(_highest(sums * worth)):
         sums[place] = again(np.array([place]))[0]

@@ -30,7 +30,7 @@ import numpy as np
 from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import RKHSBeta, TheoremBeta, lemma_beta, rkhs_beta
 from truvar.algorithm.loop import State
-from truvar.domain.candidates import Actions
+from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet, Mask
 
@@ -71,14 +71,14 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Grounds:
+class CertificateInputs:
     """What a certificate rests on."""
 
     domain: Domain
     goal: Goal
     state: State
     policy: Policy
-    actions: Actions
+    actions: ActionSpace
     scale: float  # the prior standard deviation
     learned: bool  # part of the model was fitted to the very measurements it judges
     betas: Sequence[float]  # with which the bounds after each measurement were drawn
@@ -87,7 +87,7 @@ class Grounds:
     epsilon: float  # from the bounds; infinite as long as there were too few measurements to learn the model from
 
 
-def certify(grounds: Grounds) -> Certificate:
+def certify(grounds: CertificateInputs) -> Certificate:
     """The certificate of a state."""
     goal, state, confidence = grounds.goal, grounds.state, grounds.policy.confidence
     schedule = confidence.beta
@@ -155,7 +155,7 @@ def accuracy(goal: Goal, state: State) -> float:
 # -- which regime --------------------------------------------------------------------------------------------------
 
 
-def _shortfall(grounds: Grounds, delta: float) -> tuple[float, float, float]:
+def _shortfall(grounds: CertificateInputs, delta: float) -> tuple[float, float, float]:
     """beta of the present bounds, what is asked for now, and the worst ratio so far. Where M may grow again only the
     present bounds count; what is asked for grows with t, so of a run of equal betas only the last."""
     betas, now = np.asarray(grounds.betas, dtype=float), len(grounds.betas)
@@ -169,7 +169,7 @@ def _shortfall(grounds: Grounds, delta: float) -> tuple[float, float, float]:
     return float(betas[-1]), ratios[-1] * float(betas[-1]), max(ratios)
 
 
-def _needed(grounds: Grounds, t: int, delta: float) -> float:
+def _needed(grounds: CertificateInputs, t: int, delta: float) -> float:
     """What beta must be for the bounds after t measurements."""
     schedule = grounds.policy.confidence.beta
     if isinstance(schedule, RKHSBeta):
@@ -177,13 +177,13 @@ def _needed(grounds: Grounds, t: int, delta: float) -> float:
     return lemma_beta(len(grounds.domain), t, delta)
 
 
-def _cost_covered(beta: float, actions: Actions, delta: float) -> float:
+def _cost_covered(beta: float, actions: ActionSpace, delta: float) -> float:
     """The cumulative cost for which beta is the theorem's: eq. (14) solved for the sum of the C_(i)."""
     count = len(actions.candidates(None))
     return actions.cheapest_and_dearest[0] * sqrt(6 * delta * exp(beta / 2) / (count * pi**2))
 
 
-def _outside(grounds: Grounds) -> list[str]:
+def _outside(grounds: CertificateInputs) -> list[str]:
     """What puts the cost outside of Theorem 3.1."""
     policy, goal = grounds.policy, grounds.goal
     reasons = []
@@ -207,7 +207,7 @@ def _outside(grounds: Grounds) -> list[str]:
 # -- in words ----------------------------------------------------------------------------------------------------------
 
 
-def _claim(grounds: Grounds, epsilon: float, accurate_to: float) -> str:
+def _claim(grounds: CertificateInputs, epsilon: float, accurate_to: float) -> str:
     goal, state = grounds.goal, grounds.state
     m, above, below = (int(mask.sum()) for mask in vars(state.regions).values())
     kind = "representer point" if grounds.domain.continuous else "point"
@@ -240,7 +240,7 @@ def _safest(goal: Goal, state: State) -> Mask:
     return only
 
 
-def _place(grounds: Grounds, mask: Mask) -> str:
+def _place(grounds: CertificateInputs, mask: Mask) -> str:
     point = grounds.domain.point(int(np.argmax(mask)))
     return "(" + ", ".join(f"{name} {value:.4g}" for name, value in point.items()) + ")"
 
@@ -249,7 +249,9 @@ def _count(count: int, kind: str) -> str:
     return f"{count} {kind}{'s' * (count != 1)}"
 
 
-def _because(grounds: Grounds, regime: Regime, void: list[str], delta: float, betas: tuple[float, float, float]) -> str:
+def _because(
+    grounds: CertificateInputs, regime: Regime, void: list[str], delta: float, betas: tuple[float, float, float]
+) -> str:
     beta, needed, shortfall = betas
     t, n = len(grounds.betas), len(grounds.domain)
     asked = f"{needed:.4g} that {_source(grounds)} asks for at t = {t}, |D| = {n} and delta = {delta:g}"
@@ -276,12 +278,12 @@ def _because(grounds: Grounds, regime: Regime, void: list[str], delta: float, be
     return enough
 
 
-def _source(grounds: Grounds) -> str:
+def _source(grounds: CertificateInputs) -> str:
     rkhs = isinstance(grounds.policy.confidence.beta, RKHSBeta)
     return f"{'Theorem 3' if rkhs else 'Lemma 5.1'} of Srinivas et al. (2012)"
 
 
-def _assumptions(grounds: Grounds, regime: Regime) -> tuple[str, ...]:
+def _assumptions(grounds: CertificateInputs, regime: Regime) -> tuple[str, ...]:
     schedule = grounds.policy.confidence.beta
     if isinstance(schedule, RKHSBeta):
         said = [
@@ -301,7 +303,7 @@ def _assumptions(grounds: Grounds, regime: Regime) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _caveats(grounds: Grounds, regime: Regime, void: list[str]) -> tuple[str, ...]:
+def _caveats(grounds: CertificateInputs, regime: Regime, void: list[str]) -> tuple[str, ...]:
     said = []
     if grounds.domain.continuous:
         said.append(

@@ -20,12 +20,12 @@ import numpy as np
 from truvar.acquisition.confidence import RESOLUTION, bounds
 from truvar.domain.domain import number
 from truvar.domain.goals import Goal, Maximize, Regions
-from truvar.exceptions import TruvarError, optional
+from truvar.exceptions import TruvarError, import_optional
 
-botorch = optional("botorch", "TruncatedVarianceReduction", "botorch")
-torch = optional("torch", "TruncatedVarianceReduction", "botorch")
-acquisition = optional("botorch.acquisition", "TruncatedVarianceReduction", "botorch")
-transforms = optional("botorch.utils.transforms", "TruncatedVarianceReduction", "botorch")
+botorch = import_optional("botorch", "TruncatedVarianceReduction", "botorch")
+torch = import_optional("torch", "TruncatedVarianceReduction", "botorch")
+acquisition = import_optional("botorch.acquisition", "TruncatedVarianceReduction", "botorch")
+transforms = import_optional("botorch.utils.transforms", "TruncatedVarianceReduction", "botorch")
 
 
 class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: ignore[misc, name-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truvar.exceptions import TruvarError, optional
+from truvar.exceptions import TruvarError, import_optional
 
 
 def connect(address: str, timeout: float = 10.0, direct: bool = False) -> Any:
@@ -12,7 +12,7 @@ def connect(address: str, timeout: float = 10.0, direct: bool = False) -> Any:
 
     `direct`: what is sent to the workers takes no detour over the scheduler; they must be reachable from here.
     """
-    distributed = optional("distributed", "a Dask cluster", "dask")
+    distributed = import_optional("distributed", "a Dask cluster", "dask")
     try:
         return distributed.Client(address, timeout=timeout, direct_to_workers=direct)
     except (OSError, TimeoutError, ValueError) as error:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from truvar.acquisition import Policy, Scene
+from truvar.acquisition import Policy, PolicyContext
 from truvar.acquisition.confidence import Confidence
 from truvar.domain.candidates import Candidates, Index, NoiseLevels
 from truvar.domain.domain import Array, Domain
@@ -72,15 +72,15 @@ class FoldRule:
     def confidence(self) -> Confidence:
         return self.rule.confidence
 
-    def places(self, scene: Scene, candidates: Candidates) -> Index | None:
-        places = self.rule.places(scene, candidates)
+    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        places = self.rule.places(context, candidates)
         return None if places is None else places[np.isfinite(self.price[places]).any(axis=1)]
 
-    def score(self, scene: Scene, candidates: Candidates) -> Array:
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         price = self.price if candidates.where is None else self.price[candidates.where]
         possible = np.isfinite(price)
         cost = np.where(possible, price, price[possible].max(initial=1.0) * 1e9)
-        gains = self.rule.score(scene, replace(candidates, cost=cost))
+        gains = self.rule.score(context, replace(candidates, cost=cost))
         worth = gains / cost if self.rule.per_cost else gains
         return np.where(possible, worth, -np.inf if self.rule.signed else 0.0)
 

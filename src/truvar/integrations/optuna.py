@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from truvar.acquisition import Policy, policy_named
-from truvar.algorithm.learner import Action, Belief, Prior
+from truvar.algorithm.learner import Action, ActiveLearner, Prior
 from truvar.domain.candidates import not_negative
 from truvar.domain.domain import Array, Domain, whole_number
 from truvar.domain.goals import Maximize, Minimize
-from truvar.exceptions import TruvarError, optional
+from truvar.exceptions import TruvarError, import_optional
 from truvar.integrations.cost_model import predicted_cost
 from truvar.integrations.spaces import Space
 from truvar.models.fit import Learned, Model, fit, unfitted
 
-optuna = optional("optuna", "TruVaRSampler", "optuna")
+optuna = import_optional("optuna", "TruVaRSampler", "optuna")
 
 LEAST = 3  # finished trials before there is a model
 LEAST_NOISE = 1e-8  # of the prior variance: values said to be exact may contradict a kernel that was learned
@@ -112,16 +112,16 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         usual = float(np.median(noise)) if len(noise) else float(model.noise or 0.0)
         cost = self._prices(told, done, points)
         prior = Prior(model.kernel, model.mean, usual, cost, None)
-        belief = Belief(domain, goal, self._policy, prior, int(self._rng.integers(2**31)))
+        learner = ActiveLearner(domain, goal, self._policy, prior, int(self._rng.integers(2**31)))
         for number, (x, y, variance) in enumerate(zip(told, values, noise, strict=True)):
-            belief.observe(Action(number, x, None, None, 0, float(variance), 1.0), float(y), [])
+            learner.observe(Action(number, x, None, None, 0, float(variance), 1.0), float(y), [])
         pending = [
             Action(len(done) + number, x, None, None, 0, usual, 1.0)
             for number, x in enumerate(space.encode([t.params for t in running]))
         ]
-        belief.pend(pending)
-        _, choice = belief.choose(None, pending, len(done) + len(pending))
-        return choice.place if choice is not None else int(np.argmax(belief.posterior.pending_variance))
+        learner.pend(pending)
+        _, choice = learner.choose(None, pending, len(done) + len(pending))
+        return choice.place if choice is not None else int(np.argmax(learner.posterior.pending_variance))
 
     def _model(self, told: Array, values: Array, known: Array) -> Model:
         """Kernel, mean and noise: learned from the trials. Where some say how noisy they are, that is taken as given,

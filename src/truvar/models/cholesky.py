@@ -113,7 +113,7 @@ class Columns:
             total += part @ part.T
         return total
 
-    def forms(self, middle: Array) -> Array:
+    def serializers(self, middle: Array) -> Array:
         """v_x^T middle v_x over the first rows. (m,)"""
         return quadratic_forms(self._v[: len(middle)], middle)
 
@@ -265,7 +265,7 @@ class Factor:
         self._hold("chosen", chosen)
         return self._added("gram", rows)
 
-    def forms(self, middle: Array) -> Array:
+    def serializers(self, middle: Array) -> Array:
         """v_x^T middle v_x over the first rows. (m,)"""
         return self._joined("forms", middle)
 

@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 from truvar._numba.threads import blas_in_one_thread
 from truvar.domain.domain import Array, number_column, whole_number
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase
+from truvar.messages import for_interface
 from truvar.models.kernels import SMOOTHNESS, named_kernel
 
 JITTER = 1e-10  # of the values' variance: the least noise that a kernel is learned with
@@ -190,7 +190,7 @@ def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None
         if len(others) != 1:
             raise TruvarError(
                 "the column of the values must be known, but beside the coordinates there are "
-                f"{', '.join(map(str, others)) or 'none'}; give {phrase('value=...', problem='[model] value')}"
+                f"{', '.join(map(str, others)) or 'none'}; give {for_interface('value=...', problem='[model] value')}"
             )
         value = str(others[0])
     points = np.column_stack([number_column(frame, name) for name in columns])

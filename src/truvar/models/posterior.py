@@ -24,7 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from truvar.domain.candidates import Candidates, Index
 from truvar.domain.domain import Array
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase
+from truvar.messages import for_interface
 from truvar.models.cholesky import Factor, local_factor
 from truvar.models.kernels import covariance_function, prior_scale
 
@@ -55,7 +55,7 @@ class Posterior:
         self._prior_mean = mean
         self._task_means = task_means
         m = len(sites)
-        self.told, self.rows = 0, 0
+        self.n_observed, self.rows = 0, 0
         self.serials: list[int] = []  # one per row, never used twice: tells whether a row is still the same
         self._serial = 0
         self._solved: tuple[Array, tuple[int, int], Array] | None = None
@@ -102,8 +102,8 @@ class Posterior:
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2), from what was told alone."""
-        v = self._solve(points, self.told)
-        weights = self._whitened[: self.told] - self._shift * self._ones[: self.told]
+        v = self._solve(points, self.n_observed)
+        weights = self._whitened[: self.n_observed] - self._shift * self._ones[: self.n_observed]
         mean = self._offset + self._shift + v.T @ weights + self._task_offset(points)
         return mean, np.maximum(self.kernel.diag(points) - (v * v).sum(axis=0), 0.0)
 
@@ -117,7 +117,7 @@ class Posterior:
     def covariance_told(self, point: Array) -> tuple[Array, float]:
         """Cov(x, point) at every site x, and the variance at the point (d',), from what was told alone."""
         x = point[None, :]
-        v = self._solve(x, self.told)[:, 0]
+        v = self._solve(x, self.n_observed)[:, 0]
         across = self.k(self.sites, x)[:, 0] - self.factor.combine(v)
         return across, max(float(self.kernel.diag(x)[0]) - float(v @ v), 0.0)
 
@@ -157,7 +157,7 @@ class Posterior:
 
     def observe(self, y: float, task: int = 0) -> None:
         """The value of the first pending action."""
-        t, self._mean = self.told, None
+        t, self._mean = self.n_observed, None
         row, root = self._factor[t, :t], self._factor[t, t]
         u = self.factor.row(t)
         if self._prior_mean is None and t == 0:
@@ -171,15 +171,15 @@ class Posterior:
         self._pull += self._whitened[t] * u
         self._hold += self._ones[t] * u
         self.variance = np.maximum(self.variance - u**2, 0.0)
-        self.told += 1
-        if self.told == self.rows:
+        self.n_observed += 1
+        if self.n_observed == self.rows:
             self.pending_variance = self.variance.copy()
 
     def drop_pending(self) -> None:
         """Forgets every pending action."""
-        self.rows = self.told
-        self.factor.truncate(self.told)
-        del self.serials[self.told :]
+        self.rows = self.n_observed
+        self.factor.truncate(self.n_observed)
+        del self.serials[self.n_observed :]
         self.pending_variance = self.variance.copy()
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -187,10 +187,10 @@ class Posterior:
     @property
     def _shift(self) -> float:
         """The estimated constant mean above `_offset`: (1^T K^-1 y) / (1^T K^-1 1)."""
-        if self._prior_mean is not None or self.told == 0:
+        if self._prior_mean is not None or self.n_observed == 0:
             return 0.0
-        ones = self._ones[: self.told]
-        return float(ones @ self._whitened[: self.told]) / float(ones @ ones)
+        ones = self._ones[: self.n_observed]
+        return float(ones @ self._whitened[: self.n_observed]) / float(ones @ ones)
 
     def _task_offset(self, points: Array) -> Array | float:
         return 0.0 if self._task_means is None else self._task_means[points[:, -1].astype(int)]
@@ -218,13 +218,13 @@ class Posterior:
         if abs(innovation) <= CONTRADICTION * self.scale:
             return
         known, came = f"{y - innovation:.10g}", f"{y:.10g}"
-        noise = phrase("noise=...", shell="--noise VARIANCE", http="noise")
+        noise = for_interface("noise=...", cli="--noise VARIANCE", http="noise")
         if (self._points[:row] == self._points[row]).all(axis=1).any():
             raise TruvarError(
                 f"with noise 0 the value here is already known to be {known}, but {came} came; if "
                 f"measurements of one point can differ, give the noise variance ({noise})"
             )
-        rougher = phrase("Matern with nu=2.5", problem='[model] kernel = "matern52"')
+        rougher = for_interface("Matern with nu=2.5", problem='[model] kernel = "matern52"')
         raise TruvarError(
             f"with noise 0 and so smooth a kernel the value here must be {known}, but {came} came; give the noise "
             f"variance ({noise}) or a rougher kernel, such as {rougher}"

@@ -28,7 +28,7 @@ TRIM = 0.05  # the share of best and of worst runs that the paper leaves out of 
 
 
 @dataclass(frozen=True)
-class Setting:
+class TheorySetting:
     """How much is run, by how many processes, and where the results go."""
 
     folder: Path
@@ -61,7 +61,7 @@ class Experiment:
     noisy: bool = False
     judged: Judged = "reported"
 
-    def run(self, setting: Setting, replicates: int) -> Backtest:
+    def run(self, setting: TheorySetting, replicates: int) -> Backtest:
         """All runs, those already in the folder as they are."""
         return backtest(
             self.problem,
@@ -111,7 +111,7 @@ class Outcome:
         return paths
 
 
-def reproduce(name: str, setting: Setting) -> tuple[Outcome, list[Path]]:
+def reproduce(name: str, setting: TheorySetting) -> tuple[Outcome, list[Path]]:
     """Makes the figure of that name, and writes it into the folder."""
     if setting.data is not None and name not in DATA:
         raise TruvarError(f"a table of one's own is for {', '.join(DATA)}, but the figure was {name}; leave out --data")

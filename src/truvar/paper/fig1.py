@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 from truvar.acquisition import TruVaR
 from truvar.domain.domain import Array, Domain
 from truvar.domain.goals import Maximize
-from truvar.paper.common import Outcome, Setting
+from truvar.paper.common import Outcome, TheorySetting
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, sheet
 from truvar.study.result import Result
@@ -43,7 +43,7 @@ class Moment:
         return float(((self.result.upper - self.result.lower) / 2)[self.result.potential].max())
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     x, f = function()
     moments = around_the_end_of_an_epoch(x, f)
     rows = [(len(m.measured), m.epoch, m.eta, m.widest, float(m.result.potential.mean())) for m in moments]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truvar.paper.common import Experiment, Outcome, Setting, curves, level_set_table
+from truvar.paper.common import Experiment, Outcome, TheorySetting, curves, level_set_table
 from truvar.paper.maps import draw_field
 from truvar.paper.sections import Section, section
 from truvar.report.backtest_plot import draw_curves, sheet
@@ -14,7 +14,7 @@ RUNS, STEPS = 100, 120
 POLICIES = {"truvar": "truvar", "gchk": "gchk", "straddle": "straddle", "variance": "variance", "sur": "sur"}
 
 
-def unit_cost(field: Section, setting: Setting, most: float = STEPS) -> Outcome:
+def unit_cost(field: Section, setting: TheorySetting, most: float = STEPS) -> Outcome:
     """Every policy on the field, each measurement at cost 1, without noise."""
     steps = setting.budget(most)
     experiment = Experiment(f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, steps)
@@ -30,5 +30,5 @@ def unit_cost(field: Section, setting: Setting, most: float = STEPS) -> Outcome:
     return Outcome(TITLE, level_set_table(result, frame, "truvar"), facts, {"curves": frame}, {"": figure})
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     return unit_cost(section(setting.data), setting)

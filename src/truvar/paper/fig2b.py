@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from truvar.backtest import Backtest
-from truvar.paper.common import Experiment, Outcome, Setting, curves, level_set_table
+from truvar.paper.common import Experiment, Outcome, TheorySetting, curves, level_set_table
 from truvar.paper.maps import draw_field, draw_route
 from truvar.paper.sections import Section, section
 from truvar.report.backtest_plot import draw_curves, sheet
@@ -23,7 +23,7 @@ ROUTES = ("gchk", "truvar", "gchk/cost")
 ROUTE_F1 = 0.9  # the maps show each route up to here
 
 
-def travel_cost(field: Section, setting: Setting, most: float = BUDGET) -> Outcome:
+def travel_cost(field: Section, setting: TheorySetting, most: float = BUDGET) -> Outcome:
     """Every policy on the field, at the paper's cost, without noise."""
     budget = setting.budget(most)
     experiment = Experiment(f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget)
@@ -59,5 +59,5 @@ def _until(route: pd.DataFrame) -> pd.DataFrame:
     return route if len(there) == 0 else route.iloc[: there[0] + 1]
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     return travel_cost(section(setting.data), setting)

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 from truvar.acquisition import GCHK, SUR, Policy, TruVaR
 from truvar.backtest import Backtest
 from truvar.domain.domain import Array, Domain
-from truvar.paper.common import Experiment, Outcome, Setting, curves, level_set_table
+from truvar.paper.common import Experiment, Outcome, TheorySetting, curves, level_set_table
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
 
@@ -47,13 +47,13 @@ def problem() -> Problem:
     return Problem("three noise levels", spec, Path(), draw()[0])
 
 
-def run(setting: Setting) -> Backtest:
+def run(setting: TheorySetting) -> Backtest:
     """The runs of Figures 2 (c) and 4."""
     experiment = Experiment("three noise levels", problem(), draw()[1], POLICIES, setting.budget(BUDGET), noisy=True)
     return experiment.run(setting, setting.count(RUNS, 5))
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     result = run(setting)
     frame = curves(result, np.arange(15.0, result.budget + 1, 5.0))
     picture = plot_curves(frame, "mean", "three noise levels to choose from", xlabel="cost spent", ylabel="F1")

@@ -20,7 +20,7 @@ from truvar.acquisition.confidence import LogBeta
 from truvar.acquisition.optimizer import polish
 from truvar.backtest import Backtest, Function
 from truvar.domain.domain import Array
-from truvar.paper.common import Experiment, Outcome, Setting, curves
+from truvar.paper.common import Experiment, Outcome, TheorySetting, curves
 from truvar.problem import problem_from_dict
 
 TITLE = "BO of synthetic functions: median regret"
@@ -73,7 +73,7 @@ def maximum(f: Any) -> float:
     return float(max(f(polish(f, np.array([[0.0, 1.0]] * 2), leader)[None, :])[0] for leader in leaders))
 
 
-def run(setting: Setting) -> Backtest:
+def run(setting: TheorySetting) -> Backtest:
     """The runs of Figures 3 (a) and (b)."""
     experiment = Experiment(
         "synthetic BO",
@@ -86,7 +86,7 @@ def run(setting: Setting) -> Backtest:
     return experiment.run(setting, setting.count(FUNCTIONS, 3))
 
 
-def regrets(setting: Setting, column: str, title: str) -> Outcome:
+def regrets(setting: TheorySetting, column: str, title: str) -> Outcome:
     """Figure 3 (a) or (b): the column of the curves that is shown."""
     from truvar.report.backtest_plot import plot_curves
 
@@ -103,5 +103,5 @@ def regrets(setting: Setting, column: str, title: str) -> Outcome:
     return Outcome(title, table, facts, {"curves": frame}, {"": picture})
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     return regrets(setting, "median", TITLE)

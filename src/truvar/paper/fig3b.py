@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from truvar.paper.common import Outcome, Setting
+from truvar.paper.common import Outcome, TheorySetting
 from truvar.paper.fig3a import regrets
 
 TITLE = "BO of synthetic functions: mean regret, outliers left out"
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     return regrets(setting, "trimmed_mean", TITLE)

@@ -15,7 +15,7 @@ from truvar.acquisition import Policy, Top, TruVaR
 from truvar.domain.domain import Domain, read_csv
 from truvar.exceptions import TruvarError
 from truvar.paper import svm
-from truvar.paper.common import Experiment, Outcome, Setting, curves
+from truvar.paper.common import Experiment, Outcome, TheorySetting, curves
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
 
@@ -47,7 +47,7 @@ def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
     return name, Domain.table(ranks), frame[svm.VALUE].to_numpy(dtype=float)
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     name, domain, errors = table(setting.data)
     steps = int(setting.budget(STEPS, quick=40))
     spec = {

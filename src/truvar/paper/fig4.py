@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from truvar.paper import fig2c
-from truvar.paper.common import Outcome, Setting
+from truvar.paper.common import Outcome, TheorySetting
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish, sheet
 
@@ -14,7 +14,7 @@ TITLE = "What TruVaR spends on each noise level"
 PARTS = 4  # of the budget, over which the shares are followed
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     result = fig2c.run(setting)
     own = result.curves[result.curves["policy"] == "truvar"].copy()
     own["cost"] = np.asarray(fig2c.COSTS)[own["level"]]

@@ -7,14 +7,14 @@ import pandas as pd
 
 from truvar.acquisition.truncation import excess
 from truvar.paper import fig1
-from truvar.paper.common import Outcome, Setting
+from truvar.paper.common import Outcome, TheorySetting
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish, sheet
 
 TITLE = "Excess variance"
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     x, f = fig1.function()
     moment = fig1.around_the_end_of_an_epoch(x, f)[0]  # the target is not yet met
     variance, m = moment.result.sd**2, moment.result.potential

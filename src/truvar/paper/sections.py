@@ -20,7 +20,7 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 
 from truvar.domain.domain import Array, Domain, read_csv
-from truvar.exceptions import TruvarError, optional
+from truvar.exceptions import TruvarError, import_optional
 from truvar.models.fit import Learned, fit
 from truvar.models.kernels import named_kernel
 from truvar.paper import lake
@@ -102,7 +102,7 @@ def simulated_lake() -> Section:
 def terrain() -> Section:
     """Where is the land around the Jacksboro fault high, above three quarters of it? The elevation model comes with
     matplotlib; there is no second data set, so the hyperparameters are learned from a tenth of the field itself."""
-    heights = optional("matplotlib.cbook", "the terrain", "plot").get_sample_data("jacksboro_fault_dem.npz")
+    heights = import_optional("matplotlib.cbook", "the terrain", "plot").get_sample_data("jacksboro_fault_dem.npz")
     rows = np.arange(0, TERRAIN_STEP * SIDE, TERRAIN_STEP)
     truth = np.asarray(heights["elevation"], dtype=float)[np.ix_(rows, rows)].T.ravel()
     degrees = TERRAIN_STEP * float(heights["dx"]) * np.arange(SIDE)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from truvar.paper.common import Outcome, Setting
+from truvar.paper.common import Outcome, TheorySetting
 from truvar.paper.fig2a import unit_cost
 from truvar.paper.fig2b import travel_cost
 from truvar.paper.sections import terrain
@@ -15,7 +15,7 @@ TITLE = "Level set of a terrain"
 RUNS, STEPS, BUDGET = 20, 240, 16000.0
 
 
-def make(setting: Setting) -> Outcome:
+def make(setting: TheorySetting) -> Outcome:
     field = terrain()
     runs = replace(setting, replicates=setting.count(RUNS, 3))
     unit, travel = unit_cost(field, runs, STEPS), travel_cost(field, runs, BUDGET)

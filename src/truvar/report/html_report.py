@@ -216,7 +216,7 @@ def _log(study: Study) -> str:
     ]
     if not rows:
         return ""
-    return f"<section><h2>Journal</h2>{_table(['time', 'who', 'what'], rows, frozenset({'who', 'what'}))}</section>"
+    return f"<section><h2>EventLog</h2>{_table(['time', 'who', 'what'], rows, frozenset({'who', 'what'}))}</section>"
 
 
 def _event(kind: str, details: dict[str, Any]) -> str:

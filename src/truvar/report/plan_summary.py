@@ -15,7 +15,7 @@ from truvar.theory import (
     PAPER,
     InformationGain,
     Plan,
-    Setting,
+    TheorySetting,
     choose_noise,
     improved,
     level_gains,
@@ -69,12 +69,12 @@ def bounds_summary(study: Study, epsilon: float, delta: float, plan: Plan | None
     }
 
 
-def _submodularity(setting: Setting, beta: float) -> dict[str, Any]:
+def _submodularity(setting: TheorySetting, beta: float) -> dict[str, Any]:
     found = submodularity(setting, tau=setting.eta**2 / beta)
     return {**asdict(found), "share": found.share, "words": str(found)}
 
 
-def _corollaries(setting: Setting, epsilon: float, delta: float, gain: InformationGain | None) -> dict[str, Any]:
+def _corollaries(setting: TheorySetting, epsilon: float, delta: float, gain: InformationGain | None) -> dict[str, Any]:
     """Those that apply, with derived and with printed constants."""
     levels = setting.levels
     if gain is None or not levels:

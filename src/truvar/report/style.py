@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truvar.exceptions import optional
+from truvar.exceptions import import_optional
 
 Array = NDArray[np.float64]
 
@@ -60,10 +60,12 @@ def number(value: float) -> str:
 @contextmanager
 def plain_text() -> Iterator[None]:
     """Within it words are drawn as they are, dollar signs and all, and the same figure gives the same file."""
-    with optional("matplotlib", "drawing", "plot").rc_context({"text.parse_math": False, "svg.hashsalt": "truvar"}):
+    with import_optional("matplotlib", "drawing", "plot").rc_context(
+        {"text.parse_math": False, "svg.hashsalt": "truvar"}
+    ):
         yield
 
 
 def matplotlib(module: str) -> Any:
     """A module of matplotlib, or what to install."""
-    return optional(f"matplotlib.{module}", "drawing", "plot")
+    return import_optional(f"matplotlib.{module}", "drawing", "plot")

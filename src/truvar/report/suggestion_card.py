@@ -30,7 +30,7 @@ def card(study: Study, suggestion: Suggestion, look: Look, command: str = "truva
 
 def card_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
     """The same for JSON."""
-    ahead = study.outlook(suggestion)
+    ahead = study.lookahead(suggestion)
     mean, sd = study.expects(suggestion)
     return {
         **suggestion.to_dict(),
@@ -56,14 +56,14 @@ def _expected(study: Study, suggestion: Suggestion) -> str:
 
 
 def _precision(study: Study, suggestion: Suggestion) -> str:
-    known = "one standard deviation" if study.outlook(suggestion) else "as long as nothing is learned"
+    known = "one standard deviation" if study.lookahead(suggestion) else "as long as nothing is learned"
     text = "exact" if suggestion.noise == 0 else f"± {sqrt(suggestion.noise):.3g} ({known})"
     return text if suggestion.level is None else f"level {suggestion.level}: {text}"
 
 
 def why(study: Study, suggestion: Suggestion) -> str:
     """What the measurement would settle, in words."""
-    ahead = study.outlook(suggestion)
+    ahead = study.lookahead(suggestion)
     if ahead is None:
         return "there is no model yet: the first measurements are spread out to learn one from"
     settled = f"{ahead.settled:.0f}" if ahead.settled >= 9.5 else f"{ahead.settled:.2g}"

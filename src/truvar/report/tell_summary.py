@@ -9,7 +9,7 @@ from truvar.exceptions import TruvarError
 from truvar.report import style
 
 if TYPE_CHECKING:
-    from truvar.study.measurements_io import Told
+    from truvar.study.measurements_io import MeasurementInput
     from truvar.study.result import Result
     from truvar.study.study import Study
 
@@ -33,7 +33,7 @@ def told_text(ids: Sequence[Any], before: Result, study: Study, done: str = "tol
     return f"{done} {listed}: {', '.join(changes)}; cost {style.number(now.spent)} so far{end}"
 
 
-def surprises(study: Study, told: Iterable[Told]) -> list[str]:
+def surprises(study: Study, told: Iterable[MeasurementInput]) -> list[str]:
     """Values so far from what was expected that they may be typing mistakes."""
     said = []
     for one in told:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from truvar.service.auth import Tokens
 from truvar.service.client import RemoteStudy, Server, connect
-from truvar.service.limits import Limits
+from truvar.service.limits import ServiceLimits
 from truvar.service.server import serve
 
-__all__ = ["Limits", "RemoteStudy", "Server", "Tokens", "connect", "serve"]
+__all__ = ["RemoteStudy", "Server", "ServiceLimits", "Tokens", "connect", "serve"]

@@ -16,27 +16,27 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 import truvar
-from truvar.exceptions import Finished, StoreError, TruvarError
+from truvar.exceptions import Finished, StorageError, TruvarError
 from truvar.service import serializers
 from truvar.service.auth import Tokens
-from truvar.service.limits import Limits
-from truvar.service.middleware import Guard
+from truvar.service.limits import ServiceLimits
+from truvar.service.middleware import SecurityMiddleware
 from truvar.service.routes import api
-from truvar.service.sessions import Broken, Desk, Taken, Unknown
+from truvar.service.sessions import Broken, StudySessions, Taken, Unknown
 
 PAGE = Path(__file__).parent / "static"
 LOG = logging.getLogger("truvar.service")
 
 
-def create_app(store: str, tokens: Tokens | None = None, limits: Limits | None = None) -> FastAPI:
+def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits | None = None) -> FastAPI:
     """The service of a store. Without tokens it answers to this machine alone."""
-    limits = limits or Limits()
-    desk = Desk(store, limits)
+    limits = limits or ServiceLimits()
+    sessions = StudySessions(store, limits)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.close()
+        sessions.close()
 
     app = FastAPI(
         title="truvar",
@@ -48,7 +48,7 @@ def create_app(store: str, tokens: Tokens | None = None, limits: Limits | None =
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
     )
-    app.include_router(api(desk, limits))
+    app.include_router(api(sessions, limits))
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -56,13 +56,13 @@ def create_app(store: str, tokens: Tokens | None = None, limits: Limits | None =
 
     app.mount("/page", StaticFiles(directory=PAGE))
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=4)
-    app.add_middleware(Guard, tokens=tokens or Tokens(), largest=limits.body)
+    app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), largest=limits.body)
     for kind, status in (
         (Unknown, 404),
         (Taken, 409),
         (Broken, 409),
         (Finished, 409),
-        (StoreError, 503),
+        (StorageError, 503),
         (TruvarError, 422),
     ):
         app.add_exception_handler(kind, _refusal(status))

@@ -21,12 +21,12 @@ import pandas as pd
 
 from truvar.domain.domain import Domain, whole_number
 from truvar.domain.goals import Goal
-from truvar.exceptions import Finished, TruvarError, optional
+from truvar.exceptions import Finished, TruvarError, import_optional
 from truvar.storage.base import whoami
-from truvar.storage.serialization import read
+from truvar.storage.serialization import deserialize
 from truvar.study._views import MEASUREMENT
 from truvar.study.result import Best, Result, Suggestion
-from truvar.study.runner import Limits, run
+from truvar.study.runner import RunLimits, run
 from truvar.study.study import Study
 from truvar.theory import Certificate
 
@@ -61,7 +61,7 @@ class Server:
     """A server: its studies, and new ones."""
 
     def __init__(self, url: str, token: str | None = None, *, who: str | None = None, timeout: float = 60.0) -> None:
-        library = optional("httpx", "a connection to a server", "service")
+        library = import_optional("httpx", "a connection to a server", "service")
         address = urlsplit(url)
         if address.scheme not in ("http", "https") or not address.netloc:
             raise TruvarError(f"a server's address is like http://127.0.0.1:8765, but it was {url!r}; give one")
@@ -154,11 +154,11 @@ class RemoteStudy:
         self._stopped: str | None = None
         self._copy: Study | None = None
         problem = self._get("domain")
-        self.domain: Domain = read(problem["domain"])
-        self.goal: Goal = read(problem["goal"])
-        self.policy = read(problem["policy"])
-        self.tasks = read(problem["tasks"])
-        self.levels = read(problem["levels"])
+        self.domain: Domain = deserialize(problem["domain"])
+        self.goal: Goal = deserialize(problem["goal"])
+        self.policy = deserialize(problem["policy"])
+        self.tasks = deserialize(problem["tasks"])
+        self.levels = deserialize(problem["levels"])
         self.travels: bool = problem["travels"]
         self.seed: int = problem["seed"]
 
@@ -231,7 +231,7 @@ class RemoteStudy:
         from truvar.report import Progress
 
         here: Any = self  # as far as a run needs it, a Study
-        limits, how = Limits(budget, steps, epsilon), (workers, retries, resume, lease)
+        limits, how = RunLimits(budget, steps, epsilon), (workers, retries, resume, lease)
         display = Progress(here, budget=budget, steps=steps) if progress is True else nullcontext(progress)
         with display as show:
             self._stopped = run(here, f, limits, executor, show or (lambda _: None), *how)
@@ -346,7 +346,7 @@ class RemoteStudy:
         return self._copy
 
     def __getattr__(self, name: str) -> Any:
-        """What else a `Study` can be asked, such as `predict`, `outlook` or `kernel`, is asked of a copy."""
+        """What else a `Study` can be asked, such as `predict`, `lookahead` or `kernel`, is asked of a copy."""
         if name not in OF_A_COPY:
             raise AttributeError(f"a study on a server has no {name!r}")
         return getattr(self.copy(), name)

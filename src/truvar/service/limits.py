@@ -9,7 +9,7 @@ from truvar.exceptions import TruvarError
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServiceLimits:
     """The most that one request may ask for."""
 
     body: int = 8_000_000  # bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from truvar.messages import by
+from truvar.messages import interface
 from truvar.service.auth import LOCAL_NAMES, Access, Tokens, host_name, is_loopback
 from truvar.service.serializers import encode
 
@@ -33,7 +33,7 @@ PROGRAM = "truvar/"  # how a client in Python calls itself
 LISTENED = 4  # so many times the largest body is heard out: one who still speaks might miss the answer
 
 
-class Guard:
+class SecurityMiddleware:
     """ASGI middleware."""
 
     def __init__(self, app: App, tokens: Tokens, largest: int) -> None:
@@ -64,7 +64,7 @@ class Guard:
         async def replay() -> Message:
             return pending.pop() if pending else await receive()
 
-        with by("python" if headers.get("user-agent", "").startswith(PROGRAM) else "http"):
+        with interface("python" if headers.get("user-agent", "").startswith(PROGRAM) else "http"):
             await self._app(scope, replay, guarded)
 
     def _refusal(self, scope: Message, headers: dict[str, str]) -> tuple[int, str] | None:

@@ -14,9 +14,9 @@ from fastapi.responses import Response, StreamingResponse
 import truvar
 from truvar.exceptions import TruvarError
 from truvar.service import serializers
-from truvar.service.limits import Limits, check_name, is_text
+from truvar.service.limits import ServiceLimits, check_name, is_text
 from truvar.service.schemas import Ask, Correct, Create, Note, Tell, Withdraw
-from truvar.service.sessions import Broken, Desk
+from truvar.service.sessions import Broken, StudySessions
 from truvar.service.uploads import posted_problem, posted_study
 from truvar.study.study import Study
 
@@ -38,7 +38,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def api(desk: Desk, limits: Limits) -> APIRouter:
+def api(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     """All routes under /api."""
     router = APIRouter(prefix="/api", responses=ERRORS)
     streams = asyncio.Semaphore(limits.streams)
@@ -50,10 +50,12 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
             study.who = who if who and is_text(who) else "service"
             return work(study)
 
-        return _json(await desk.change(name, signed))
+        return _json(await sessions.change(name, signed))
 
     async def answer(name: str, what: str, make: Callable[[Study], Any]) -> Response:
-        return Response(await desk.answer(name, what, lambda study: serializers.encode(make(study))), media_type=JSON)
+        return Response(
+            await sessions.answer(name, what, lambda study: serializers.encode(make(study))), media_type=JSON
+        )
 
     # -- the server and its studies ------------------------------------------------------------------------------------
 
@@ -63,7 +65,7 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
 
     @router.get("/studies", summary="All studies, the last changed first")
     async def listing() -> Response:
-        return _json({"studies": await desk.overview()})
+        return _json({"studies": await sessions.overview()})
 
     @router.post("/studies", status_code=201, summary="A new study")
     async def create(body: Create, who: Who = None) -> Response:
@@ -77,8 +79,8 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
             problem = posted_problem(name, body.problem or {}, body.tables, limits)
             return problem.study(store=url, name=name, who=who if who and is_text(who) else "service")
 
-        await desk.create(make, name)
-        return _json(await desk.use(name, serializers.status), 201)
+        await sessions.create(make, name)
+        return _json(await sessions.use(name, serializers.status), 201)
 
     # -- one study: changes --------------------------------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
 
     @router.get("/studies/{name:path}/events", summary="The journal, newest first")
     async def events(name: Name, newest: Annotated[int, Query(ge=1, le=100_000)] = 1000) -> Response:
-        return _json(await desk.use(name, lambda study: {"events": serializers.events(study, newest)}))
+        return _json(await sessions.use(name, lambda study: {"events": serializers.events(study, newest)}))
 
     @router.get("/studies/{name:path}/slice", summary="The posterior on a plane through a point")
     async def plane(
@@ -176,7 +178,7 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
                 raise TruvarError(f"at must be {len(columns)} finite numbers, one per column, but it was {at}")
             return serializers.slice_of(study, (columns.index(x), columns.index(y)), np.array(at))
 
-        return _json(await desk.use(name, work))
+        return _json(await sessions.use(name, work))
 
     @router.get("/studies/{name:path}/view", summary="All that the page shows")
     async def view(name: Name) -> Response:
@@ -189,24 +191,24 @@ def api(desk: Desk, limits: Limits) -> APIRouter:
     async def live(name: Name) -> Response:
         if streams.locked():
             raise HTTPException(429, f"{limits.streams} streams are open already; ask for the version now and then")
-        version = await desk.use(name, lambda study: study.version)
-        return StreamingResponse(_changes(desk, name, version, streams), media_type="text/event-stream")
+        version = await sessions.use(name, lambda study: study.version)
+        return StreamingResponse(_changes(sessions, name, version, streams), media_type="text/event-stream")
 
     # -- one study: to take away ---------------------------------------------------------------------------------------
 
     @router.get("/studies/{name:path}/export", summary="The whole study; POST it to /api/studies to have it again")
     async def export(name: Name) -> Response:
-        text = await desk.use(name, lambda study: study.to_json())
+        text = await sessions.use(name, lambda study: study.to_json())
         return _file(text.encode(), JSON, f"{name}.json")
 
     @router.get("/studies/{name:path}/export.csv", summary="The measurements as a table")
     async def export_table(name: Name) -> Response:
-        text = await desk.use(name, lambda study: study.measurements.to_csv(index=False))
+        text = await sessions.use(name, lambda study: study.measurements.to_csv(index=False))
         return _file(text.encode(), "text/csv; charset=utf-8", f"{name}.csv")
 
     @router.get("/studies/{name:path}/report", summary="A report in one HTML file")
     async def report(name: Name) -> Response:
-        page = await desk.use(name, serializers.report)
+        page = await sessions.use(name, serializers.report)
         answer = _file(page.encode(), "text/html; charset=utf-8", f"{name}.html")
         answer.headers["content-security-policy"] = REPORT_POLICY
         return answer
@@ -232,14 +234,14 @@ def _standing(study: Study, id_: int) -> dict[str, Any]:
     return {"id": id_, "version": study.version, "steps": study.steps, "spent": study.spent, "epsilon": study.epsilon}
 
 
-async def _changes(desk: Desk, name: str, version: int, streams: asyncio.Semaphore) -> AsyncIterator[str]:
+async def _changes(sessions: StudySessions, name: str, version: int, streams: asyncio.Semaphore) -> AsyncIterator[str]:
     async with streams:
         while True:
             yield f"data: {json.dumps({'version': version})}\n\n"
             silent, before = 0.0, version
             while version == before:
                 try:
-                    version = await desk.news(name, before, BEAT)
+                    version = await sessions.news(name, before, BEAT)
                 except TruvarError:
                     return
                 silent += BEAT

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from truvar.service.limits import Limits
+from truvar.service.limits import ServiceLimits
 
-MOST = Limits()
+MOST = ServiceLimits()
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="of a suggestion or a measurement")]

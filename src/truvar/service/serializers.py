@@ -15,7 +15,7 @@ import numpy as np
 from truvar.report import style
 from truvar.report.status import question, status_data
 from truvar.report.tables import finite
-from truvar.storage.serialization import spell
+from truvar.storage.serialization import serialize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,8 +50,8 @@ def status(study: Study) -> dict[str, Any]:
 def problem(study: Study) -> dict[str, Any]:
     """What does not change, exactly: a client reads it back."""
     parts = {"domain": study.domain, "goal": study.goal, "policy": study.policy, "levels": study.levels}
-    spelled = {name: spell(part, name) for name, part in {**parts, "tasks": study.tasks}.items()}
-    return {**spelled, "travels": study.travels, "seed": study.seed}
+    serialized = {name: serialize(part, name) for name, part in {**parts, "tasks": study.tasks}.items()}
+    return {**serialized, "travels": study.travels, "seed": study.seed}
 
 
 def events(study: Study, newest: int) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def events(study: Study, newest: int) -> list[dict[str, Any]]:
         {
             **{str(key): value for key, value in row.items()},
             "time": row["time"].isoformat(),
-            "details": {} if row["kind"] == "created" else spell(row["details"]),
+            "details": {} if row["kind"] == "created" else serialize(row["details"]),
         }
         for row in rows
     ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from truvar.exceptions import TruvarError, optional
-from truvar.messages import phrase
+from truvar.exceptions import TruvarError, import_optional
+from truvar.messages import for_interface
 from truvar.service.auth import Tokens, check_address
-from truvar.service.limits import Limits
+from truvar.service.limits import ServiceLimits
 
 PORT = 8765
 
@@ -18,7 +18,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = PORT,
     tokens: Tokens | None = None,
-    limits: Limits | None = None,
+    limits: ServiceLimits | None = None,
     log_level: str = "warning",
     ready: Callable[[], object] = lambda: None,
 ) -> None:
@@ -26,8 +26,8 @@ def serve(
     the address is ours; whoever comes before all is loaded waits."""
     tokens = tokens or Tokens()
     check_address(host, tokens)
-    uvicorn = optional("uvicorn", "the server", "service")
-    optional("fastapi", "the server", "service")
+    uvicorn = import_optional("uvicorn", "the server", "service")
+    import_optional("fastapi", "the server", "service")
     from truvar.service.app import create_app
 
     app = create_app(store, tokens, limits)
@@ -49,7 +49,7 @@ def _listening(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        other = phrase("another host or port", shell="another --host or --port")
+        other = for_interface("another host or port", cli="another --host or --port")
         raise TruvarError(
             f"{host} port {port} cannot be served at ({error.strerror or error}); end what is there, or give {other}"
         ) from None

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from truvar.exceptions import StoreError, TruvarError
-from truvar.service.limits import Limits, is_text
-from truvar.storage.rdb import Database
+from truvar.exceptions import StorageError, TruvarError
+from truvar.service.limits import ServiceLimits, is_text
+from truvar.storage.rdb import RDBStorage
 from truvar.study.study import Study
 
 T = TypeVar("T")
@@ -69,12 +69,12 @@ class Entry:
         return not (self.written.turn.locked() or self.read.turn.locked())
 
 
-class Desk:
+class StudySessions:
     """The studies of one store."""
 
-    def __init__(self, url: str, limits: Limits) -> None:
+    def __init__(self, url: str, limits: ServiceLimits) -> None:
         self.url, self.limits = url, limits
-        self._database = Database(url)
+        self._database = RDBStorage(url)
         with self._database.writing():  # a store that is not there yet is begun
             pass
         self._entries: OrderedDict[str, Entry] = OrderedDict()
@@ -123,7 +123,7 @@ class Desk:
         """A new study in the store, made by what gets its URL."""
 
         def work() -> Study:
-            if self._database.journal(name) is not None:
+            if self._database.event_log(name) is not None:
                 raise Taken(f"there is a study {name!r} already; give the new one another name")
             return make(self.url)
 
@@ -215,12 +215,12 @@ class Desk:
                 _note(entry, study)
 
     def _open(self, entry: Entry, name: str) -> Study:
-        journal = None if not is_text(name) else self._database.journal(name)
-        if journal is None:
+        event_log = None if not is_text(name) else self._database.event_log(name)
+        if event_log is None:
             raise Unknown(f"there is no study {name!r} here; GET /api/studies lists those there are")
         try:
-            return Study.resumed(journal, name, who="service")
-        except StoreError:
+            return Study.from_event_log(event_log, name, who="service")
+        except StorageError:
             raise
         except Exception as error:  # a record that was tampered with can be wrong in any way
             raise _broken(entry, name, error) from None
@@ -228,7 +228,7 @@ class Desk:
     def _catch_up(self, entry: Entry, name: str, study: Study) -> None:
         try:
             study.refresh()
-        except StoreError:
+        except StorageError:
             raise
         except Exception as error:
             entry.read.study = entry.written.study = None  # to be opened anew

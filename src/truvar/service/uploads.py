@@ -13,13 +13,15 @@ import pandas as pd
 
 from truvar.exceptions import TruvarError
 from truvar.problem import Problem, problem_from_dict
-from truvar.service.limits import Limits
+from truvar.service.limits import ServiceLimits
 from truvar.study.study import Study
 
 REPRESENTERS = 2500  # of a box that does not say
 
 
-def posted_problem(name: str, problem: str | Mapping[str, Any], tables: Mapping[str, str], limits: Limits) -> Problem:
+def posted_problem(
+    name: str, problem: str | Mapping[str, Any], tables: Mapping[str, str], limits: ServiceLimits
+) -> Problem:
     """The problem in TOML text or as an object, with the tables that it names as CSV text."""
     spec = _parsed(problem) if isinstance(problem, str) else dict(problem)
     _check_sizes(spec, limits)
@@ -39,7 +41,7 @@ def _parsed(text: str) -> dict[str, Any]:
         raise TruvarError("the problem is nested too deeply; write it flatter") from None
 
 
-def _frame(name: str, text: str, limits: Limits) -> pd.DataFrame:
+def _frame(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
     try:
         frame = pd.read_csv(io.StringIO(text))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
@@ -49,7 +51,7 @@ def _frame(name: str, text: str, limits: Limits) -> pd.DataFrame:
     return frame
 
 
-def _check_sizes(spec: Mapping[str, Any], limits: Limits) -> None:
+def _check_sizes(spec: Mapping[str, Any], limits: ServiceLimits) -> None:
     """Before anything is made of it. What has the wrong form is left to the problem's own checks."""
     domain, noise, policy = (_table(spec, section) for section in ("domain", "noise", "policy"))
     grid, box = _table(domain, "grid"), _table(domain, "box")
@@ -83,7 +85,7 @@ def _at_most(count: int, most: int, what: str) -> None:
         raise TruvarError(f"this server takes at most {most:,} {what}, but there were {count:,}; give fewer")
 
 
-def posted_study(whole: Mapping[str, Any], url: str, name: str, limits: Limits) -> Study:
+def posted_study(whole: Mapping[str, Any], url: str, name: str, limits: ServiceLimits) -> Study:
     """A whole study as `Study.to_json` wrote it, put into the store under that name."""
     _check_study(whole, limits)
     try:
@@ -94,7 +96,7 @@ def posted_study(whole: Mapping[str, Any], url: str, name: str, limits: Limits) 
         raise TruvarError(f"the study cannot be read ({type(error).__name__}: {error}); export it again") from None
 
 
-def _check_study(whole: Mapping[str, Any], limits: Limits) -> None:
+def _check_study(whole: Mapping[str, Any], limits: ServiceLimits) -> None:
     events = whole.get("events")
     if not isinstance(events, list) or not events or not isinstance(events[0], Mapping):
         raise TruvarError("an exported study has a list of events, but there was none; send what the export gave")

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from truvar.exceptions import optional
+from truvar.exceptions import import_optional
 
 if TYPE_CHECKING:
-    from truvar.storage.rdb import Database
+    from truvar.storage.rdb import RDBStorage
 
 
-def database(url: str) -> Database:
+def database(url: str) -> RDBStorage:
     """Return the database that the URL names."""
-    optional("sqlalchemy", "a store", "store")
-    from truvar.storage.rdb import Database
+    import_optional("sqlalchemy", "a store", "store")
+    from truvar.storage.rdb import RDBStorage
 
-    return Database(url)
+    return RDBStorage(url)

@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase
-from truvar.storage.serialization import read, spell, to_text
+from truvar.messages import for_interface
+from truvar.storage.serialization import deserialize, serialize, to_text
 
 FORMAT = "truvar study 1"  # of a study as text
 
@@ -42,21 +42,23 @@ class Event:
     kind: str
     details: dict[str, Any]
 
-    def spelled(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        details = spell(self.details, f"event {self.number} ({self.kind})")
+        details = serialize(self.details, f"event {self.number} ({self.kind})")
         parts = {"number": self.number, "time": self.time.isoformat(), "who": self.who, "kind": self.kind}
         return {**parts, "details": details}
 
     @staticmethod
-    def read(spelled: Mapping[str, Any]) -> Event:
+    def from_dict(serialized: Mapping[str, Any]) -> Event:
         """The event that was written down."""
-        time = datetime.fromisoformat(spelled["time"])
-        return Event(int(spelled["number"]), time, spelled["who"], spelled["kind"], read(spelled["details"]))
+        time = datetime.fromisoformat(serialized["time"])
+        return Event(
+            int(serialized["number"]), time, serialized["who"], serialized["kind"], deserialize(serialized["details"])
+        )
 
 
 @dataclass(frozen=True)
-class Standing:
+class StudySummary:
     """Where a study stands, in short: values told, their cost, suggestions pending."""
 
     steps: int = 0
@@ -65,27 +67,27 @@ class Standing:
 
 
 @dataclass
-class Turn:
+class Transaction:
     """A turn at the journal, during which nobody else writes."""
 
-    news: Sequence[Event]  # what others have written since
+    new_events: Sequence[Event]  # what others have written since
     written: list[Event] = field(default_factory=list)  # stored when the turn ends, all of it or nothing
-    standing: Standing = Standing()  # after what was written
+    summary: StudySummary = StudySummary()  # after what was written
 
 
-class Journal(Protocol):
+class EventLog(Protocol):
     """Where events are kept."""
 
     def since(self, number: int) -> Sequence[Event]:
         """The events after that number."""
         ...
 
-    def turn(self, number: int) -> AbstractContextManager[Turn]:
+    def transaction(self, number: int) -> AbstractContextManager[Transaction]:
         """A turn to write, for whoever knows the events up to that number."""
         ...
 
 
-class Memory:
+class InMemoryEventLog:
     """A journal that lasts as long as its study."""
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
@@ -95,10 +97,10 @@ class Memory:
         return self._events[number:]
 
     @contextmanager
-    def turn(self, number: int) -> Iterator[Turn]:
-        turn = Turn(self._events[number:])
-        yield turn
-        self._events += turn.written
+    def transaction(self, number: int) -> Iterator[Transaction]:
+        transaction = Transaction(self._events[number:])
+        yield transaction
+        self._events += transaction.written
 
 
 def now() -> datetime:
@@ -120,7 +122,7 @@ def whoami() -> str:
 
 def to_json(name: str | None, events: Sequence[Event]) -> str:
     """A study's name and events."""
-    return to_text({"format": FORMAT, "name": name, "events": [event.spelled() for event in events]})
+    return to_text({"format": FORMAT, "name": name, "events": [event.to_dict() for event in events]})
 
 
 def from_json(text: str) -> tuple[str | None, list[Event]]:
@@ -129,14 +131,14 @@ def from_json(text: str) -> tuple[str | None, list[Event]]:
         whole = json.loads(text)
         form, name, events = whole["format"], whole["name"], whole["events"]
     except (ValueError, KeyError, TypeError):
-        wrote = phrase("Study.to_json", shell="truvar export --json", http="the export")
+        wrote = for_interface("Study.to_json", cli="truvar export --json", http="the export")
         raise TruvarError(
             f"a study as text must be what {wrote} wrote, but it was {_short(text)}; check what you read"
         ) from None
     if form != FORMAT:
         raise TruvarError(f"the study's format must be {FORMAT!r}, but it was {form!r}; update truvar")
     try:
-        return name, _checked([Event.read(event) for event in events])
+        return name, _checked([Event.from_dict(event) for event in events])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TruvarError(f"an event of the study {name!r} is damaged: {error!r}; take another copy of it") from None
 

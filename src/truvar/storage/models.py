@@ -31,8 +31,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from truvar.domain.goals import LevelSet
 from truvar.exceptions import TruvarError
-from truvar.storage.base import Standing
-from truvar.storage.serialization import read
+from truvar.storage.base import StudySummary
+from truvar.storage.serialization import deserialize
 
 VERSION = 2
 DAMAGED = "damaged"  # the goal of a study whose events could not be read when they were migrated
@@ -126,7 +126,7 @@ def goal_in_words(goal: Any) -> str:
     return f"above {100 * (goal.fraction_of_max or 0.0):g} % of the maximum"
 
 
-def _standing(events: Iterable[tuple[str, dict[str, Any]]]) -> Standing:
+def _standing(events: Iterable[tuple[str, dict[str, Any]]]) -> StudySummary:
     """Where the events (kind, details) leave a study, without computing what it believes."""
     costs: dict[int, float] = {}
     pending: set[int] = set()
@@ -140,7 +140,7 @@ def _standing(events: Iterable[tuple[str, dict[str, Any]]]) -> Standing:
         elif kind in ("withdrawn", "expired"):
             pending.discard(id_)
             costs.pop(id_, None)
-    return Standing(len(costs), sum(costs.values()), len(pending))
+    return StudySummary(len(costs), sum(costs.values()), len(pending))
 
 
 # -- from version to version: each step knows the tables of its time ---------------------------------------------------
@@ -173,7 +173,7 @@ def _row_of(rows: Sequence[tuple[datetime, str, str]]) -> dict[str, Any]:
     events = [(kind, json.loads(details)) for _, kind, details in rows]
     stands = _standing(events)
     return {
-        "goal": goal_in_words(read(events[0][1]["goal"])),
+        "goal": goal_in_words(deserialize(events[0][1]["goal"])),
         "steps": stands.steps,
         "spent": stands.spent,
         "pending": stands.pending,

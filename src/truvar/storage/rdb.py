@@ -22,11 +22,11 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, se
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from truvar.exceptions import StoreError, TruvarError, optional
-from truvar.messages import phrase
-from truvar.storage.base import Event, Turn
+from truvar.exceptions import StorageError, TruvarError, import_optional
+from truvar.messages import for_interface
+from truvar.storage.base import Event, Transaction
 from truvar.storage.models import VERSION, EventRow, StudyRow, goal_in_words, prepare, version_of
-from truvar.storage.serialization import read, spell, to_text
+from truvar.storage.serialization import deserialize, serialize, to_text
 
 BUSY = 60  # seconds to wait for one's turn
 SOON = 5  # ... and for whatever else somebody may be doing to a file of SQLite
@@ -53,30 +53,30 @@ MEANINGS = {  # by the beginning of SQLite's name of an error, or of PostgreSQL'
 OVERVIEW = ("name", "goal", "steps", "spent", "pending", "created", "changed")
 
 
-class Database:
+class RDBStorage:
     """A store, given by its URL."""
 
     def __init__(self, url: str) -> None:
         self.url = _checked(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         url = self.url.render_as_string(hide_password=True)
-        self.shown = phrase(url, shell=self.url.database if self.sqlite else url)
+        self.shown = for_interface(url, cli=self.url.database if self.sqlite else url)
         self._version = 0  # of the tables, as far as is known
         self._engine: Engine | None = None
         self._process = 0
 
     # -- studies -------------------------------------------------------------------------------------------------------
 
-    def create(self, name: str | None) -> StoredJournal:
+    def create(self, name: str | None) -> RDBEventLog:
         """The journal of a new study."""
         if not isinstance(name, str) or not 0 < len(name) <= 200 or name != name.strip():
-            given = phrase("name=...", shell="--name NAME", http="another name")
+            given = for_interface("name=...", cli="--name NAME", http="another name")
             raise TruvarError(f"a stored study needs a name of at most 200 letters, but it was {name!r}; give {given}")
-        return StoredJournal(self, name, None)
+        return RDBEventLog(self, name, None)
 
-    def find(self, name: str) -> StoredJournal:
+    def find(self, name: str) -> RDBEventLog:
         """The journal of a study that is there."""
-        found = self.journal(name)
+        found = self.event_log(name)
         if found is None:
             with self.reading() as connection:
                 names = sorted(connection.scalars(select(StudyRow.name)))
@@ -84,11 +84,11 @@ class Database:
             raise TruvarError(f"there is no study {name!r} in the store {self.shown}; {there}")
         return found
 
-    def journal(self, name: str) -> StoredJournal | None:
+    def event_log(self, name: str) -> RDBEventLog | None:
         """The same, or None."""
         with self.reading() as connection:
             id_ = connection.scalar(select(StudyRow.id).where(StudyRow.name == name))
-        return None if id_ is None else StoredJournal(self, name, id_)
+        return None if id_ is None else RDBEventLog(self, name, id_)
 
     def overview(self) -> pd.DataFrame:
         """A row per study."""
@@ -123,8 +123,8 @@ class Database:
         """Makes sure that the tables are there and those of this version."""
         if self._version == VERSION:
             return
-        where = phrase("the URL", shell="its path" if self.sqlite else "the URL")
-        begin = phrase("tv.Study(..., store=...)", shell="truvar new PROBLEM.toml --store STORE")
+        where = for_interface("the URL", cli="its path" if self.sqlite else "the URL")
+        begin = for_interface("tv.Study(..., store=...)", cli="truvar new PROBLEM.toml --store STORE")
         missing = f"there is no store {self.shown}; check {where}, or begin a study there: {begin}"
         if self._file is not None and not self._file.exists():
             raise TruvarError(missing)
@@ -156,13 +156,13 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise StoreError(f"the store {self.shown} {_meaning(error)}") from None
+            raise StorageError(f"the store {self.shown} {_meaning(error)}") from None
 
 
-class StoredJournal:
+class RDBEventLog:
     """The journal of one study; `study_id` None: to be created by its first turn."""
 
-    def __init__(self, database: Database, name: str, study_id: int | None) -> None:
+    def __init__(self, database: RDBStorage, name: str, study_id: int | None) -> None:
         self.database, self.name, self._id = database, name, study_id
 
     def since(self, number: int) -> Sequence[Event]:
@@ -172,25 +172,27 @@ class StoredJournal:
             return self._events(connection, number)
 
     @contextmanager
-    def turn(self, number: int) -> Iterator[Turn]:
+    def transaction(self, number: int) -> Iterator[Transaction]:
         with self.database.writing() as connection:
-            id_, turn = self._id, Turn([])
+            id_, transaction = self._id, Transaction([])
             if id_ is None:
                 id_ = self._created(connection)
             else:
                 if not self.database.sqlite:
                     connection.execute(select(StudyRow.id).where(StudyRow.id == id_).with_for_update())
-                turn.news = self._events(connection, number)
-            yield turn
-            if turn.written:
-                connection.execute(insert(EventRow), [_row(id_, event) for event in turn.written])
-                connection.execute(update(StudyRow).where(StudyRow.id == id_).values(_summary(turn)))
+                transaction.new_events = self._events(connection, number)
+            yield transaction
+            if transaction.written:
+                connection.execute(insert(EventRow), [_row(id_, event) for event in transaction.written])
+                connection.execute(update(StudyRow).where(StudyRow.id == id_).values(_summary(transaction)))
         self._id = id_
 
     def _created(self, connection: Connection) -> int:
         if connection.scalar(select(StudyRow.id).where(StudyRow.name == self.name)) is not None:
-            on = phrase(f"go on with it by tv.load(url, {self.name!r})", shell="go on with it", http="go on with it")
-            another = phrase("another name", shell="another with --name NAME")
+            on = for_interface(
+                f"go on with it by tv.load(url, {self.name!r})", cli="go on with it", http="go on with it"
+            )
+            another = for_interface("another name", cli="another with --name NAME")
             raise TruvarError(
                 f"the store {self.database.shown} has a study {self.name!r} already; {on}, or give {another}"
             )
@@ -201,20 +203,20 @@ class StoredJournal:
         columns = EventRow.number, EventRow.time, EventRow.who, EventRow.kind, EventRow.details
         query = select(*columns).where(EventRow.study_id == self._id, EventRow.number > after).order_by(EventRow.number)
         rows = connection.execute(query)
-        return [Event(row.number, row.time, row.who, row.kind, read(json.loads(row.details))) for row in rows]
+        return [Event(row.number, row.time, row.who, row.kind, deserialize(json.loads(row.details))) for row in rows]
 
 
 def _row(study_id: int, event: Event) -> dict[str, Any]:
-    details = to_text(spell(event.details, f"event {event.kind!r}"))
+    details = to_text(serialize(event.details, f"event {event.kind!r}"))
     when = {"study_id": study_id, "number": event.number, "time": event.time}
     return {**when, "who": event.who, "kind": event.kind, "details": details}
 
 
-def _summary(turn: Turn) -> dict[str, Any]:
+def _summary(transaction: Transaction) -> dict[str, Any]:
     """What the row of a study says once the turn has ended."""
-    first, last, standing = turn.written[0], turn.written[-1], turn.standing
+    first, last, summary = transaction.written[0], transaction.written[-1], transaction.summary
     begun = {"goal": goal_in_words(first.details["goal"]), "created": first.time} if first.kind == "created" else {}
-    now = {"steps": standing.steps, "spent": standing.spent, "pending": standing.pending, "changed": last.time}
+    now = {"steps": summary.steps, "spent": summary.spent, "pending": summary.pending, "changed": last.time}
     return begun | now
 
 
@@ -232,7 +234,7 @@ def _checked(given: str) -> URL:
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise TruvarError(f"a store must be a file, such as {EXAMPLES}, but it was {given!r}; leave it out for memory")
     if url.get_backend_name() == "postgresql":
-        optional("psycopg", "a store in PostgreSQL", "store")
+        import_optional("psycopg", "a store in PostgreSQL", "store")
     return url
 
 

@@ -32,7 +32,7 @@ _CLASSES: tuple[Any, ...] = (
 CLASSES = {each.__name__: each for each in _CLASSES}
 
 
-def spell(value: Any, what: str = "this") -> Any:
+def serialize(value: Any, what: str = "this") -> Any:
     """The value as JSON values; `what` names it in the message if that cannot be done."""
     match value:
         case None | bool() | int() | str():
@@ -44,15 +44,18 @@ def spell(value: Any, what: str = "this") -> Any:
         case np.ndarray():
             return {"kind": "array", "values": _numbers(value, what)}
         case list():
-            return [spell(item, what) for item in value]
+            return [serialize(item, what) for item in value]
         case tuple():
-            return {"kind": "tuple", "values": [spell(item, what) for item in value]}
+            return {"kind": "tuple", "values": [serialize(item, what) for item in value]}
         case Mapping() if "kind" not in value and all(isinstance(key, str) for key in value):
-            return {key: spell(item, f"{what} ({key})") for key, item in value.items()}
+            return {key: serialize(item, f"{what} ({key})") for key, item in value.items()}
         case Mapping():
-            return {"kind": "dict", "items": [[spell(key, what), spell(item, what)] for key, item in value.items()]}
+            return {
+                "kind": "dict",
+                "items": [[serialize(key, what), serialize(item, what)] for key, item in value.items()],
+            }
         case pd.Series() | pd.Index():
-            return spell(value.to_numpy(), what)
+            return serialize(value.to_numpy(), what)
         case Domain():
             return {"kind": "Domain", **_domain_parts(value)}
         case Kernel() if getattr(kernels, type(value).__name__, None) is type(value):
@@ -64,30 +67,30 @@ def spell(value: Any, what: str = "this") -> Any:
     raise TruvarError(f"{what} cannot be written down, as it is {value!r}; {remedy}, or leave out store=...")
 
 
-def read(spelled: Any) -> Any:
+def deserialize(serialized: Any) -> Any:
     """The value that was written down."""
-    if isinstance(spelled, list):
-        return [read(item) for item in spelled]
-    if not isinstance(spelled, Mapping):
-        return spelled
-    if "kind" not in spelled:
-        return {key: read(item) for key, item in spelled.items()}
-    kind = spelled["kind"]
-    parts = {key: item for key, item in spelled.items() if key != "kind"}
+    if isinstance(serialized, list):
+        return [deserialize(item) for item in serialized]
+    if not isinstance(serialized, Mapping):
+        return serialized
+    if "kind" not in serialized:
+        return {key: deserialize(item) for key, item in serialized.items()}
+    kind = serialized["kind"]
+    parts = {key: item for key, item in serialized.items() if key != "kind"}
     if kind == "float":
         return float(parts["value"])
     if kind == "array":
-        return np.array(read(parts["values"]))
+        return np.array(deserialize(parts["values"]))
     if kind == "tuple":
-        return tuple(read(parts["values"]))
+        return tuple(deserialize(parts["values"]))
     if kind == "dict":
-        return {read(key): read(item) for key, item in parts["items"]}
+        return {deserialize(key): deserialize(item) for key, item in parts["items"]}
     if kind == "Domain":
         return _domain(parts)
     known = CLASSES.get(kind) or _kernel_class(kind)
     if known is None:
         raise TruvarError(f"this version of truvar does not know {kind!r}, which was written by another; update it")
-    return known(**{key: read(item) for key, item in parts.items()})
+    return known(**{key: deserialize(item) for key, item in parts.items()})
 
 
 def to_text(value: Any) -> str:
@@ -96,7 +99,7 @@ def to_text(value: Any) -> str:
 
 
 def _object(name: str, parts: Mapping[str, Any], what: str) -> dict[str, Any]:
-    return {"kind": name, **{key: spell(item, f"{key} of {what}") for key, item in parts.items()}}
+    return {"kind": name, **{key: serialize(item, f"{key} of {what}") for key, item in parts.items()}}
 
 
 def _kernel_class(name: str) -> type[Kernel] | None:
@@ -119,7 +122,7 @@ def _domain_parts(domain: Domain) -> dict[str, Any]:
 
 def _domain(parts: Mapping[str, Any]) -> Domain:
     if "table" in parts:
-        columns = [pd.Series(read(column["values"]), dtype=column["type"]) for column in parts["table"]]
+        columns = [pd.Series(deserialize(column["values"]), dtype=column["type"]) for column in parts["table"]]
         frame = pd.concat(columns, axis=1, keys=range(len(columns))) if columns else pd.DataFrame()
         frame.columns = pd.Index([column["name"] for column in parts["table"]])
         return Domain.table(frame, parts["columns"])
@@ -134,12 +137,16 @@ def _column(frame: pd.DataFrame, k: int) -> dict[str, Any]:
     column, name = frame.iloc[:, k], frame.columns[k]
     if column.dtype.kind not in "biuf":  # text, dates, ...: as text, which is all that one sees of them
         values = [None if missing else str(item) for item, missing in zip(column, column.isna(), strict=True)]
-        return {"name": spell(name, "a column's name"), "type": "object", "values": values}
+        return {"name": serialize(name, "a column's name"), "type": "object", "values": values}
     numbers = column.to_numpy()
-    return {"name": spell(name, "a column's name"), "type": str(numbers.dtype), "values": _numbers(numbers, str(name))}
+    return {
+        "name": serialize(name, "a column's name"),
+        "type": str(numbers.dtype),
+        "values": _numbers(numbers, str(name)),
+    }
 
 
 def _numbers(array: np.ndarray[Any, Any], what: str) -> Any:
     """Plainly if all are finite, as they nearly always are."""
     plain = array.dtype.kind in "biu" or (array.dtype.kind == "f" and bool(np.isfinite(array).all()))
-    return array.tolist() if plain else spell(array.tolist(), what)
+    return array.tolist() if plain else serialize(array.tolist(), what)

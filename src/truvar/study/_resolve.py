@@ -12,14 +12,14 @@ from truvar.algorithm.learner import Action
 from truvar.domain.candidates import Candidates, not_negative
 from truvar.domain.domain import Array, number
 from truvar.exceptions import TruvarError
-from truvar.messages import phrase, place
-from truvar.study._state import Ledger
+from truvar.messages import for_interface, format_point
+from truvar.study._state import StudyState
 from truvar.study._views import suggestion
 from truvar.study.result import Suggestion
 
 
-def meant(
-    ledger: Ledger,
+def resolve_action(
+    study_state: StudyState,
     what: Suggestion | int | Mapping[str, float],
     level: int | None = None,
     task: str | None = None,
@@ -28,47 +28,47 @@ def meant(
 ) -> Action:
     """A point, what is pending or, where allowed, what was told or has expired."""
     if isinstance(what, Mapping):
-        return unasked(ledger, what, level, task)
+        return unasked(study_state, what, level, task)
     if level is not None or task is not None:
         came = f"{'a task' if level is None else 'a level'} came ({task if level is None else level})"
         raise TruvarError(
             f"a suggestion has its own level and task, but {came}; leave it out, or tell the point if it was measured "
             "otherwise"
         )
-    id_ = _id(ledger, what)
-    found = ledger.pending.get(id_) or (ledger.expired.get(id_) if expired else None)
+    id_ = _id(study_state, what)
+    found = study_state.pending.get(id_) or (study_state.expired.get(id_) if expired else None)
     if found is None and told:
-        known = ledger.told(id_)
+        known = study_state.observation(id_)
         found = None if known is None else known[0]
     if found is None:
-        waiting = ", ".join(map(str, ledger.pending)) or "none"
+        waiting = ", ".join(map(str, study_state.pending)) or "none"
         other = ", or the point" if expired else " or was told" if told else ""
         raise TruvarError(
             f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is{other}"
         )
-    own = suggestion(ledger, found)
+    own = suggestion(study_state, found)
     if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
         raise TruvarError(
-            f"suggestion {id_} of this study is at {place(own.point)}, but the one that came is at "
-            f"{place(what.point)}: it belongs to another study; tell it there"
+            f"suggestion {id_} of this study is at {format_point(own.point)}, but the one that came is at "
+            f"{format_point(what.point)}: it belongs to another study; tell it there"
         )
     return found
 
 
-def measured(ledger: Ledger, what: Suggestion | int) -> Action:
+def measured(study_state: StudyState, what: Suggestion | int) -> Action:
     """The measurement with that id."""
-    id_ = _id(ledger, what)
-    known = ledger.told(id_)
+    id_ = _id(study_state, what)
+    known = study_state.observation(id_)
     if known is None:
-        ids = [action.id for action, _ in ledger.belief.told]
+        ids = [action.id for action, _ in study_state.learner.observations]
         have = f"those told so far are {', '.join(map(str, ids))}" if ids else "none was told so far"
         raise TruvarError(f"correct takes the id of a value that was told, but {id_} was not; {have}")
     return known[0]
 
 
-def unasked(ledger: Ledger, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
+def unasked(study_state: StudyState, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
     """The measurement of a point that nobody asked for."""
-    domain, actions = ledger.settings.domain, ledger.belief.actions
+    domain, actions = study_state.config.domain, study_state.learner.actions
     index, x = domain.locate(point)
     t = actions.task_index(task)
     if actions.levels is None and level is not None:
@@ -78,17 +78,17 @@ def unasked(ledger: Ledger, point: Mapping[str, float], level: int | None, task:
         came = "none came" if level is None else f"it was {level!r}"
         raise TruvarError(
             f"of a point it must be said which noise level was used, 0 to {count - 1}, but {came}; give "
-            f"{phrase('level=...', shell='--level N', http='level')}"
+            f"{for_interface('level=...', cli='--level N', http='level')}"
         )
-    last = last_position(ledger)
+    last = last_position(study_state)
     if index is None:
-        return action_at(ledger, actions.at(x[None, :], last), (t, level or 0), None, level)
+        return action_at(study_state, actions.at(x[None, :], last), (t, level or 0), None, level)
     site = t * len(domain) + index
-    return action_at(ledger, actions.candidates(last), (site, level or 0), site, level)
+    return action_at(study_state, actions.candidates(last), (site, level or 0), site, level)
 
 
 def action_at(
-    ledger: Ledger,
+    study_state: StudyState,
     table: Candidates,
     row: tuple[int, int],
     site: int | None,
@@ -97,16 +97,16 @@ def action_at(
 ) -> Action:
     """The place and level of a row of the table, as the next action of the study."""
     point = table.points[row[0]]
-    task = int(point[-1]) if ledger.belief.tasks is not None else 0
-    return Action(ledger.next_id, point, site, level, task, float(table.noise[row]), float(table.cost[row]), gain)
+    task = int(point[-1]) if study_state.learner.tasks is not None else 0
+    return Action(study_state.next_id, point, site, level, task, float(table.noise[row]), float(table.cost[row]), gain)
 
 
-def last_position(ledger: Ledger) -> Array | None:
+def last_position(study_state: StudyState) -> Array | None:
     """Where one stands (d,): at the latest suggestion, or at a later value told unasked."""
-    return ledger.trail[-1][1][: len(ledger.settings.domain.columns)] if ledger.trail else None
+    return study_state.trail[-1][1][: len(study_state.config.domain.columns)] if study_state.trail else None
 
 
-def as_measured(action: Action, noise: float | None, cost: float | None) -> Action:
+def with_measured(action: Action, noise: float | None, cost: float | None) -> Action:
     """The action with the noise and cost that it turned out to have."""
     if noise is not None:
         action = replace(action, noise=noise, noise_told=True)
@@ -120,10 +120,10 @@ def checked(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float |
     return value, noise, None if cost is None else not_negative(cost, "cost")
 
 
-def _id(ledger: Ledger, what: Any) -> int:
+def _id(study_state: StudyState, what: Any) -> int:
     id_: Any = what.id if isinstance(what, Suggestion) else what
     if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
-        point = place(ledger.settings.domain.point(0))
+        point = format_point(study_state.config.domain.point(0))
         raise TruvarError(
             f"a suggestion, its id or a point such as {point} must come, but it was {what!r}; give one of them"
         )

@@ -15,14 +15,14 @@ from typing import Any, Literal
 import numpy as np
 
 from truvar.acquisition import Policy
-from truvar.algorithm.learner import Action, Belief, Prior
+from truvar.algorithm.learner import Action, ActiveLearner, Prior
 from truvar.domain.domain import Array, Domain
 from truvar.domain.goals import Goal
 from truvar.engines import EngineLike
 from truvar.exceptions import TruvarError
 from truvar.models.fit import Model
-from truvar.storage.base import Event, Standing
-from truvar.storage.serialization import read, spell
+from truvar.storage.base import Event, StudySummary
+from truvar.storage.serialization import deserialize, serialize
 
 HISTORY = (
     *("step", "spent", "epoch", "eta", "beta", "n_potential", "n_above", "n_below"),
@@ -31,7 +31,7 @@ HISTORY = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class StudyConfig:
     """All that a study is begun with."""
 
     domain: Domain
@@ -43,9 +43,9 @@ class Settings:
     engine: EngineLike
     limits: Mapping[str, float] = field(default_factory=dict)
 
-    def belief(self) -> Belief:
+    def learner(self) -> ActiveLearner:
         """What is believed before the first measurement."""
-        return Belief(self.domain, self.goal, self.policy, self.prior, self.seed, self.engine)
+        return ActiveLearner(self.domain, self.goal, self.policy, self.prior, self.seed, self.engine)
 
     def parts(self) -> dict[str, Any]:
         """As the first event of a journal has them."""
@@ -53,20 +53,20 @@ class Settings:
         return given | {part.name: getattr(self.prior, part.name) for part in fields(Prior)}
 
     @staticmethod
-    def of(parts: Mapping[str, Any]) -> Settings:
+    def of(parts: Mapping[str, Any]) -> StudyConfig:
         """The settings that a first event has."""
         prior = Prior(**{part.name: parts[part.name] for part in fields(Prior)})
-        rest = {part.name: parts[part.name] for part in fields(Settings) if part.name in parts}
-        return Settings(**rest | {"prior": prior})
+        rest = {part.name: parts[part.name] for part in fields(StudyConfig) if part.name in parts}
+        return StudyConfig(**rest | {"prior": prior})
 
-    def written(self) -> Settings:
+    def written(self) -> StudyConfig:
         """As they are once they were written down and read. A Python function cannot be written down; that of the noise
         becomes its values, if there are finitely many."""
         noise: Any = self.prior.noise
         if callable(noise) and not self.domain.continuous:
             noise = np.asarray(noise(self.domain.points), dtype=float)
         parts = self.parts() | {"noise": noise}
-        return Settings.of({name: read(spell(part, name)) for name, part in parts.items()})
+        return StudyConfig.of({name: deserialize(serialize(part, name)) for name, part in parts.items()})
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class Step:
         return self.kind == kind and self.action is not None and self.action.id == id_
 
 
-class Ledger:
+class StudyState:
     """Where a study stands after the events that it was given."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, config: StudyConfig) -> None:
+        self.config = config
         self.number = 0  # of the last event
         self.next_id = 1  # ids are never used twice, whatever is withdrawn
         self.leases: dict[int, datetime] = {}  # until when pending suggestions are reserved
@@ -96,7 +96,7 @@ class Ledger:
 
     def _begin(self) -> None:
         """The state before the first step."""
-        self.belief = self.settings.belief()
+        self.learner = self.config.learner()
         self.pending: dict[int, Action] = {}
         self.expired: dict[int, Action] = {}
         self.trail: list[tuple[int, Array]] = []  # id and place of what was asked, or told unasked, in order
@@ -125,7 +125,7 @@ class Ledger:
             refused = isinstance(error, TruvarError) and [step.kind for step in new] == ["told"]  # all or nothing
             self.return_to(before, intact=refused and not past_changed)
             raise
-        self._models = self.belief.models
+        self._models = self.learner.models
         return {count: model for count, model in self._models.items() if count not in known}
 
     def mark(self) -> tuple[int, int, list[Step], dict[int, Model], dict[int, datetime]]:
@@ -144,16 +144,16 @@ class Ledger:
         return [id_ for id_ in self.pending if id_ in self.leases and self.leases[id_] <= moment]
 
     @property
-    def standing(self) -> Standing:
+    def summary(self) -> StudySummary:
         """In short."""
         spent = self.history[-1]["spent"] if self.history else 0.0
-        return Standing(len(self.history), spent, len(self.pending))
+        return StudySummary(len(self.history), spent, len(self.pending))
 
-    def told(self, id_: int) -> tuple[Action, float] | None:
+    def observation(self, id_: int) -> tuple[Action, float] | None:
         """The measurement with that id, as it was told or corrected."""
         return next(((s.action, s.value) for s in self._steps if s.is_of("told", id_) and s.action is not None), None)
 
-    def told_with(self, key: str) -> int | None:
+    def id_with_key(self, key: str) -> int | None:
         """The id of the measurement that was told with that key."""
         return next((s.action.id for s in self._steps if s.key == key and s.action is not None), None)
 
@@ -213,10 +213,10 @@ class Ledger:
 
     def details(self, action: Action) -> dict[str, Any]:
         """The action as an event has it."""
-        tasks = self.settings.prior.tasks
+        tasks = self.config.prior.tasks
         return {
             "id": action.id,
-            "point": self.settings.domain.named(action.point[: len(self.settings.domain.columns)]),
+            "point": self.config.domain.named(action.point[: len(self.config.domain.columns)]),
             "site": action.site,
             "level": action.level,
             "task": None if tasks is None else tasks.names[action.task],
@@ -227,9 +227,9 @@ class Ledger:
         }
 
     def _action(self, details: Mapping[str, Any]) -> Action:
-        tasks = self.settings.prior.tasks
+        tasks = self.config.prior.tasks
         task = 0 if tasks is None else list(tasks.names).index(details["task"])
-        where = [details["point"][name] for name in self.settings.domain.columns]
+        where = [details["point"][name] for name in self.config.domain.columns]
         point = np.array([*where, *([] if tasks is None else [task])], dtype=float)
         gain = float("nan") if details["gain"] is None else details["gain"]
         how = details["level"], task, details["noise"], details["cost"], gain, details["noise_told"]
@@ -238,21 +238,21 @@ class Ledger:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     def _do_the_rest(self) -> None:
-        self.belief.models = self._models
+        self.learner.models = self._models
         while self._done < len(self._steps):
             self._do(self._steps[self._done])
             self._done += 1
 
     def _do(self, step: Step) -> None:
-        belief, action = self.belief, step.action
+        learner, action = self.learner, step.action
         if step.kind == "fitted":
-            belief.adopt(step.value)
+            learner.adopt(step.value)
         elif step.kind == "exhausted":
             self.exhausted = True
         elif action is None:
             raise AssertionError(f"a step {step.kind!r} without an action")
         elif step.kind == "asked":
-            belief.add(action)
+            learner.add(action)
             self.pending[action.id] = action
             self.trail.append((action.id, action.point))
         elif step.kind == "told":
@@ -263,14 +263,14 @@ class Ledger:
             del self.pending[action.id]
             self.trail = [(id_, place) for id_, place in self.trail if id_ != action.id]
             self.exhausted = False
-            belief.pend(self.pending.values())
+            learner.pend(self.pending.values())
 
     def _tell(self, action: Action, y: float) -> None:
         asked = self.pending.get(action.id)
         if asked is not None and _same(asked, action):
             action = asked  # whose row is in the posterior already
-        beta = self.belief.state.epoch.beta
-        self.belief.observe(action, y, list(self.pending.values()))
+        beta = self.learner.state.epoch.beta
+        self.learner.observe(action, y, list(self.pending.values()))
         self.betas.append(beta)
         if self.pending.pop(action.id, None) is None:
             self.trail.append((action.id, action.point))
@@ -279,11 +279,11 @@ class Ledger:
         self._record(action)
 
     def _record(self, action: Action) -> None:
-        belief = self.belief
-        state, mean = belief.state, belief.posterior.mean[: len(self.settings.domain)]
-        index = int(np.argmax(self.settings.goal.sign * mean))
+        learner = self.learner
+        state, mean = learner.state, learner.posterior.mean[: len(self.config.domain)]
+        index = int(np.argmax(self.config.goal.sign * mean))
         values = (
-            len(belief.told),
+            len(learner.observations),
             action.cost + (self.history[-1]["spent"] if self.history else 0.0),
             state.epoch.index,
             state.epoch.eta,
@@ -291,7 +291,7 @@ class Ledger:
             int(np.count_nonzero(state.regions.potential)),
             int(np.count_nonzero(state.regions.above)),
             int(np.count_nonzero(state.regions.below)),
-            belief.epsilon,
+            learner.epsilon,
             index,
             float(mean[index]),
         )

@@ -7,16 +7,16 @@ import pandas as pd
 
 from truvar.acquisition.truncation import information_bound
 from truvar.algorithm.learner import Action
-from truvar.study._state import Ledger
+from truvar.study._state import StudyState
 from truvar.study.result import Best, Result, Suggestion
-from truvar.theory import Grounds, certify
+from truvar.theory import CertificateInputs, certify
 
 MEASUREMENT = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
 
 
-def suggestion(ledger: Ledger, action: Action) -> Suggestion:
+def suggestion(study_state: StudyState, action: Action) -> Suggestion:
     """The action as users see it."""
-    domain, tasks = ledger.settings.domain, ledger.settings.prior.tasks
+    domain, tasks = study_state.config.domain, study_state.config.prior.tasks
     return Suggestion(
         id=action.id,
         index=None if action.site is None else action.site % len(domain),
@@ -29,12 +29,12 @@ def suggestion(ledger: Ledger, action: Action) -> Suggestion:
     )
 
 
-def measurements(ledger: Ledger) -> pd.DataFrame:
+def measurements(study_state: StudyState) -> pd.DataFrame:
     """One row per value told, in order."""
-    domain, rows, spent = ledger.settings.domain, [], 0.0
-    for action, y in ledger.belief.told:
+    domain, rows, spent = study_state.config.domain, [], 0.0
+    for action, y in study_state.learner.observations:
         spent += action.cost
-        given = suggestion(ledger, action)
+        given = suggestion(study_state, action)
         how = (given.level, given.task, given.noise, given.cost, spent, y)
         rows.append((given.id, given.index, *given.point.values(), *how))
     names = [f"{name}_" if name in domain.columns else name for name in MEASUREMENT]
@@ -42,30 +42,30 @@ def measurements(ledger: Ledger) -> pd.DataFrame:
     return frame.astype({names[1]: "Int64", names[2]: "Int64"})
 
 
-def result(ledger: Ledger, reason: str | None) -> Result:
+def result(study_state: StudyState, reason: str | None) -> Result:
     """Where the study stands; `reason`: why it ended, if it did."""
-    settings, belief = ledger.settings, ledger.belief
-    domain, n = settings.domain, len(settings.domain)
-    state, posterior = belief.state, belief.posterior
-    index, point, mean, sd = belief.best()
+    config, learner = study_state.config, study_state.learner
+    domain, n = config.domain, len(config.domain)
+    state, posterior = learner.state, learner.posterior
+    index, point, mean, sd = learner.best()
     certificate = certify(
-        Grounds(
+        CertificateInputs(
             domain=domain,
-            goal=settings.goal,
+            goal=config.goal,
             state=state,
-            policy=settings.policy,
-            actions=belief.actions,
+            policy=config.policy,
+            actions=learner.actions,
             scale=posterior.scale,
-            learned=belief.is_learned,
-            betas=ledger.betas,
-            information=lambda steps: information_bound(posterior, steps, belief.actions.candidates(None)),
-            tolerance=float(getattr(belief.engine, "tolerance", 0.0)),
-            epsilon=belief.epsilon,
+            learned=learner.is_learned,
+            betas=study_state.betas,
+            information=lambda steps: information_bound(posterior, steps, learner.actions.candidates(None)),
+            tolerance=float(getattr(learner.engine, "tolerance", 0.0)),
+            epsilon=learner.epsilon,
         )
     )
     return Result(
         domain=domain,
-        goal=settings.goal,
+        goal=config.goal,
         potential=state.regions.potential,
         above=state.regions.above,
         below=state.regions.below,
@@ -76,8 +76,8 @@ def result(ledger: Ledger, reason: str | None) -> Result:
         best=Best(index, domain.named(point), mean, sd),
         epsilon=certificate.epsilon,
         certificate=certificate,
-        spent=belief.spent,
-        steps=len(belief.told),
+        spent=learner.spent,
+        steps=len(learner.observations),
         reason=reason,
-        measured=tuple(a.site for a, _ in belief.told if a.task == 0 and a.site is not None),
+        measured=tuple(a.site for a, _ in learner.observations if a.task == 0 and a.site is not None),
     )

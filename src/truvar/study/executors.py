@@ -30,7 +30,7 @@ class Inline(Executor):
         return future
 
 
-class Pool:
+class WorkerPool:
     """An executor of any kind. Its futures need `add_done_callback`, `result`, `done` and `cancel`, as Dask's have."""
 
     def __init__(self, executor: Any, workers: int | None) -> None:

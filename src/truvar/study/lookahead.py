@@ -12,14 +12,14 @@ import numpy as np
 from scipy.stats import norm
 
 from truvar.acquisition.confidence import bounds, intersection
-from truvar.algorithm.learner import Action, Belief
+from truvar.algorithm.learner import Action, ActiveLearner
 from truvar.models.posterior import EXACT
 
 VALUES = 16  # equally likely values of the measurement over which the outcome is averaged
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Lookahead:
     """What one measurement would do by itself, from what was told so far (other pending ones left aside)."""
 
     open: int  # points of M now
@@ -27,15 +27,15 @@ class Outlook:
     removed: float  # the share of the open points' variance that it takes away, whatever its value
 
 
-def outlook(belief: Belief, action: Action) -> Outlook | None:
+def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     """What the measurement would do; None as long as there is no model to judge by."""
-    if not belief.fitted:
+    if not learner.fitted:
         return None
-    posterior, state = belief.posterior, belief.state
-    n, potential = len(belief.domain), belief.state.regions.potential
-    nothing = Outlook(int(potential.sum()), 0.0, 0.0)
+    posterior, state = learner.posterior, learner.state
+    n, potential = len(learner.domain), learner.state.regions.potential
+    nothing = Lookahead(int(potential.sum()), 0.0, 0.0)
     across, own = posterior.covariance_told(action.point)
-    d = own + max(action.noise, belief.least_noise)
+    d = own + max(action.noise, learner.least_noise)
     before = posterior.variance[:n]
     if d <= EXACT * posterior.scale**2 or not potential.any():
         return nothing
@@ -44,9 +44,9 @@ def outlook(belief: Belief, action: Action) -> Outlook | None:
     left = 0
     for surprise in norm.ppf((np.arange(VALUES) + 0.5) / VALUES):
         lower, upper = bounds(posterior.mean[:n] + surprise * pull, after, state.epoch.beta)
-        if belief.nested:
+        if learner.nested:
             lower, upper = intersection((state.lower, state.upper), (lower, upper))
-        left += int((belief.goal.update(state.regions, lower, upper).potential & potential).sum())
+        left += int((learner.goal.update(state.regions, lower, upper).potential & potential).sum())
     total = float(before[potential].sum())
     removed = float((before - after)[potential].sum()) / total if total > 0 else 0.0
-    return Outlook(nothing.open, nothing.open - left / VALUES, removed)
+    return Lookahead(nothing.open, nothing.open - left / VALUES, removed)

@@ -20,7 +20,7 @@ IGNORED = ("index", "spent")  # of a table that truvar itself has written
 
 
 @dataclass(frozen=True)
-class Told:
+class MeasurementInput:
     """One value: of a suggestion by its id or of a point, with what else was said of it."""
 
     what: int | Mapping[str, float]
@@ -29,7 +29,7 @@ class Told:
     where: str = ""  # in a file
 
 
-def tell_all(study: Study, told: Iterable[Told]) -> list[int]:
+def tell_all(study: Study, told: Iterable[MeasurementInput]) -> list[int]:
     """Tells them in order, and gives their ids. If one is refused, none was told."""
     ids = []
     with study.together():
@@ -43,11 +43,11 @@ def tell_all(study: Study, told: Iterable[Told]) -> list[int]:
     return ids
 
 
-def from_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Told]:
+def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[MeasurementInput]:
     """`3 7.2` is the value 7.2 of suggestion 3, `x=300 y=-8 7.2` that of a point; several may follow each other."""
     columns = domain.columns
     given = {name: value for name, value in options.items() if value is not None}
-    told: list[Told] = []
+    told: list[MeasurementInput] = []
     point: dict[str, float] = {}
     id_: int | None = None
     for word in words:
@@ -60,7 +60,7 @@ def from_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Tol
             point[name] = _number(text, name)
         elif point or id_ is not None:
             what = _as_shown(domain, point) if id_ is None else id_
-            told.append(Told(what, _number(word, "the measured value"), given))
+            told.append(MeasurementInput(what, _number(word, "the measured value"), given))
             point, id_ = {}, None
         else:
             id_ = _id(word)
@@ -74,7 +74,7 @@ def from_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Tol
     return told
 
 
-def from_csv(text: str, study: Study) -> list[Told]:
+def parse_csv(text: str, study: Study) -> list[MeasurementInput]:
     """The lines of a CSV file with a header: `id` or the coordinates, `value`, and noise, cost, level, task if need be.
 
     Where a line has both, the id counts if this study knows it at that very point, and the point otherwise: a file that
@@ -124,7 +124,7 @@ def _check_header(header: list[str], columns: Sequence[str], own: Mapping[str, s
 
 def _read_line(
     cells: Mapping[str, str], domain: Domain, own: Mapping[str, str], places: Mapping[int, Any], where: str
-) -> Told:
+) -> MeasurementInput:
     columns = domain.columns
     value = _number(cells[own["value"]], "the value")
     named = cells.get(own["id"], "")
@@ -140,10 +140,10 @@ def _read_line(
     if id_ is not None and (point is None or _same(places.get(id_), point)):
         for name in ("level", "task"):  # a suggestion has its own
             options.pop(name, None)
-        return Told(id_, value, options, where)
+        return MeasurementInput(id_, value, options, where)
     if point is None:
         raise TruvarError("neither an id nor all coordinates are given; give one of them")
-    return Told(_as_shown(domain, point), value, options, where)
+    return MeasurementInput(_as_shown(domain, point), value, options, where)
 
 
 def _places(study: Study) -> dict[int, dict[str, float]]:

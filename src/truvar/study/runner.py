@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from truvar.domain.candidates import not_negative
 from truvar.domain.domain import whole_number
 from truvar.exceptions import Finished, TruvarError
-from truvar.messages import place
-from truvar.study.executors import Pool
+from truvar.messages import format_point
+from truvar.study.executors import WorkerPool
 from truvar.study.result import Suggestion
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ IN_A_ROW = 3  # measurements, or as many as there are workers, that may fail bef
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """Where a run ends, whichever comes first: cost spent, values told, epsilon."""
 
     budget: float | None = None
@@ -45,7 +45,7 @@ class Limits:
 def run(
     study: Study,
     f: Callable[..., float],
-    limits: Limits,
+    limits: RunLimits,
     executor: Any,
     progress: Callable[[Study], object],
     workers: int | None = None,
@@ -61,12 +61,12 @@ def run(
         whole_number(retries, "retries", least=0)
     elif executor is not None:
         retries = RETRIES
-    whole = _Run(study, f, limits, Pool(executor, workers), progress, retries, lease)
+    whole = _Run(study, f, limits, WorkerPool(executor, workers), progress, retries, lease)
     whole.take_over(study.pending if resume is True else resume or ())
     return whole.go()
 
 
-def limit_reached(study: Study, limits: Limits) -> str | None:
+def limit_reached(study: Study, limits: RunLimits) -> str | None:
     """The first limit that the study has reached, in words."""
     if study.finished is not None:
         return study.finished
@@ -95,8 +95,8 @@ class _Run:
         self,
         study: Study,
         f: Callable[..., float],
-        limits: Limits,
-        pool: Pool,
+        limits: RunLimits,
+        pool: WorkerPool,
         progress: Callable[[Study], object],
         retries: int | None,
         lease: float | None,
@@ -221,7 +221,8 @@ class _Run:
             return
         self.failed += 1
         self.in_a_row += 1
-        what = f"the measurement at {place(suggestion.point)} failed {_times(tries)} ({type(error).__name__}: {error})"
+        where = format_point(suggestion.point)
+        what = f"the measurement at {where} failed {_times(tries)} ({type(error).__name__}: {error})"
         if self.in_a_row >= max(IN_A_ROW, self.pool.workers):
             raise TruvarError(
                 f"{self.in_a_row} measurements in a row failed, the last: {what}; what was told before is kept: mend "

@@ -10,7 +10,7 @@ from truvar.study.study import Study
 
 def load(url: str, name: str, who: str | None = None) -> Study:
     """Return the stored study of that name, as its last event left it: `tv.load("sqlite:///lake.db", "lake")`."""
-    return Study.resumed(database(url).find(name), name, who)
+    return Study.from_event_log(database(url).find(name), name, who)
 
 
 def studies(url: str) -> pd.DataFrame:

@@ -13,24 +13,24 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from truvar.acquisition import Policy, Scene, policy_named
+from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
 from truvar.algorithm import loop
-from truvar.algorithm.learner import Action, Belief, Prior
+from truvar.algorithm.learner import Action, ActiveLearner, Prior
 from truvar.domain.candidates import Candidates, CostLike, NoiseLevels, NoiseLike, Tasks, not_negative
 from truvar.domain.domain import Array, Domain, as_table, number, whole_number
 from truvar.domain.goals import Goal
 from truvar.engines import EngineLike
 from truvar.exceptions import Finished, TruvarError
-from truvar.messages import phrase, place
+from truvar.messages import for_interface, format_point
 from truvar.models.fit import Learned, Model
-from truvar.storage.base import Event, Journal, Memory, from_json, now, to_json, whoami
-from truvar.study._resolve import action_at, as_measured, checked, last_position, meant, measured
-from truvar.study._state import HISTORY, Ledger, Settings
+from truvar.storage.base import Event, EventLog, InMemoryEventLog, from_json, now, to_json, whoami
+from truvar.study._resolve import action_at, checked, last_position, measured, resolve_action, with_measured
+from truvar.study._state import HISTORY, StudyConfig, StudyState
 from truvar.study._views import measurements, result, suggestion
-from truvar.study.lookahead import Outlook, outlook
+from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.result import Result, Suggestion
-from truvar.theory import Setting
+from truvar.theory import TheorySetting
 
 
 class Study:
@@ -47,7 +47,7 @@ class Study:
     engine         how scores are computed: "dense", "dense32", "dense64", "lazy", or what makes one; default: by size
     limits         budget, steps and epsilon that it is meant to end at, for those who work on it; `run` has its own
     store, name    where the study is kept: a URL such as "sqlite:///lake.db", and its name there; default: in memory;
-                   or an empty `Journal` of your own
+                   or an empty `EventLog` of your own
     who            who works on it, for the journal; default: the user and the machine
 
     The study is the fold of its `events`. One that is kept in a store may be worked on by many at once: `ask`, `tell`
@@ -69,7 +69,7 @@ class Study:
         seed: int = 0,
         engine: EngineLike = None,
         limits: Mapping[str, float] | None = None,
-        store: str | Journal | None = None,
+        store: str | EventLog | None = None,
         name: str | None = None,
         who: str | None = None,
     ) -> None:
@@ -82,31 +82,31 @@ class Study:
         seed = whole_number(seed, "seed", least=0)
         prior, rule = Prior(kernel, mean, noise, cost, tasks), policy_named(policy or "truvar")
         begin, ends = _start_index(domain, start, seed), _limits(limits)
-        settings = Settings(domain, goal, rule, prior, begin, seed, engine, ends)
-        self._begin(settings, Memory(), name, who)
+        config = StudyConfig(domain, goal, rule, prior, begin, seed, engine, ends)
+        self._begin(config, InMemoryEventLog(), name, who)
         if store is not None:
-            self._begin(settings.written(), _stored(store, name), name, who)  # as everyone else will have it
-        with self._turn() as write:
-            write("created", **self._ledger.settings.parts())
+            self._begin(config.written(), _stored(store, name), name, who)  # as everyone else will have it
+        with self._transaction() as write:
+            write("created", **self._state.config.parts())
 
-    def _begin(self, settings: Settings, journal: Journal, name: str | None, who: str | None) -> None:
-        self.domain, self.goal, self.policy = settings.domain, settings.goal, settings.policy
-        self.seed, self.name, self.who = settings.seed, name, who or whoami()
-        self._journal = journal
-        self._ledger = Ledger(settings)
+    def _begin(self, config: StudyConfig, event_log: EventLog, name: str | None, who: str | None) -> None:
+        self.domain, self.goal, self.policy = config.domain, config.goal, config.policy
+        self.seed, self.name, self.who = config.seed, name, who or whoami()
+        self._event_log = event_log
+        self._state = StudyState(config)
         self._stopped: str | None = None
         self._write: Callable[..., None] | None = None  # while a turn lasts
-        belief = self._belief
-        self.policy.places(belief.scene(0), belief.actions.candidates(None))  # refused now, or never
+        learner = self._learner
+        self.policy.places(learner.context(0), learner.actions.candidates(None))  # refused now, or never
 
     @classmethod
-    def resumed(cls, journal: Journal, name: str | None, who: str | None = None) -> Study:
+    def from_event_log(cls, event_log: EventLog, name: str | None, who: str | None = None) -> Study:
         """The study whose events are in a journal, where they stand with the whole problem."""
         study = cls.__new__(cls)
         try:
-            events = journal.since(0)
-            study._begin(Settings.of(events[0].details), journal, name, who)
-            study._ledger.fold(events)
+            events = event_log.since(0)
+            study._begin(StudyConfig.of(events[0].details), event_log, name, who)
+            study._state.fold(events)
         except TruvarError:
             raise
         except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -133,8 +133,8 @@ class Study:
             raise TruvarError(f"lease must be a number of seconds above 0, but it was {lease!r}; give 3600, say")
         batch: list[Suggestion] = []
         end: Finished | None = None
-        with self._turn() as write:
-            for id_ in self._ledger.overdue(now()):
+        with self._transaction() as write:
+            for id_ in self._state.overdue(now()):
                 write("expired", id=id_)
             until_when = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
             while len(batch) < count and end is None:
@@ -142,12 +142,12 @@ class Study:
                     action = self._choose_action()
                 except Finished as finished:
                     end = finished
-                    if self.finished is None and not self._ledger.pending:
+                    if self.finished is None and not self._state.pending:
                         write("exhausted")
                         end = Finished(str(self.finished))
                 else:
-                    write("asked", **self._ledger.details(action), until=until_when)
-                    batch.append(suggestion(self._ledger, action))
+                    write("asked", **self._state.details(action), until=until_when)
+                    batch.append(suggestion(self._state, action))
         if end is not None and not batch:
             raise end
         return batch[0] if n is None else batch
@@ -160,31 +160,33 @@ class Study:
             raise Finished("nothing is left to gain before the pending measurements are told")
         row = choice.place, choice.level
         site = None if table.where is None else int(table.where[choice.place])
-        level = None if self._belief.actions.levels is None else choice.level
-        return action_at(self._ledger, table, row, site, level, choice.gain)
+        level = None if self._learner.actions.levels is None else choice.level
+        return action_at(self._state, table, row, site, level, choice.gain)
 
     def _choose(self) -> tuple[Candidates, loop.Choice | None]:
-        ledger, start = self._ledger, self._ledger.settings.start
-        if start is None or ledger.trail:
-            return self._belief.choose(last_position(self._ledger), list(ledger.pending.values()), ledger.next_id)
+        study_state, start = self._state, self._state.config.start
+        if start is None or study_state.trail:
+            return self._learner.choose(
+                last_position(self._state), list(study_state.pending.values()), study_state.next_id
+            )
         table = self.candidates()
         here = table.take(np.array([start]))
-        gains = self.policy.score(self._belief.scene(0), here)[0]
+        gains = self.policy.score(self._learner.context(0), here)[0]
         scores = gains / here.cost[0] if self.policy.per_cost else gains
         level = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))  # that the rule likes best there
         return table, loop.Choice(start, level, float(gains[level]))
 
     def candidates(self) -> Candidates:
         """The table of what can be done next: places, noise, cost."""
-        return self._belief.actions.candidates(last_position(self._ledger))
+        return self._learner.actions.candidates(last_position(self._state))
 
-    def scene(self) -> Scene:
+    def context(self) -> PolicyContext:
         """What the policy sees."""
-        return self._belief.scene(self._ledger.next_id)
+        return self._learner.context(self._state.next_id)
 
     def gains(self) -> Array:
         """The gain of every candidate, in the order of the table's flat rows (place-major, level-minor)."""
-        return self.policy.score(self.scene(), self.candidates()).ravel()
+        return self.policy.score(self.context(), self.candidates()).ravel()
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
@@ -206,20 +208,20 @@ class Study:
         point again with the same `key`, any text that whoever measured it chose.
         """
         value, noise, cost = checked(y, noise, cost)
-        with self._turn() as write:
-            before = None if key is None else self._ledger.told_with(key)
+        with self._transaction() as write:
+            before = None if key is None else self._state.id_with_key(key)
             if before is not None:
                 return before
-            action = meant(self._ledger, what, level, task, told=True, expired=True)
-            known = None if action.id in self._ledger.pending else self._ledger.told(action.id)
-            told = as_measured(action if known is None else known[0], noise, cost)
+            action = resolve_action(self._state, what, level, task, told=True, expired=True)
+            known = None if action.id in self._state.pending else self._state.observation(action.id)
+            told = with_measured(action if known is None else known[0], noise, cost)
             if known is None:
-                write("told", **self._ledger.details(told), y=value, **({} if key is None else {"key": str(key)}))
+                write("told", **self._state.details(told), y=value, **({} if key is None else {"key": str(key)}))
             elif (known[1], known[0].noise, known[0].cost) != (value, told.noise, told.cost):
                 raise TruvarError(
                     f"suggestion {action.id} was told already, with {known[1]:.10g}, but {value:.10g} came; if the "
                     f"first was wrong, correct it: {_correction(action.id, value)}; a second measurement of the place "
-                    f"is told by its point: {place(suggestion(self._ledger, known[0]).point)}"
+                    f"is told by its point: {format_point(suggestion(self._state, known[0]).point)}"
                 )
         self._stopped = None
         return action.id
@@ -230,101 +232,103 @@ class Study:
         """Replaces a value that was told wrong, by the id of the measurement. All stands as if it had been told right
         at the time; what was asked for in between stays as it was."""
         value, noise, cost = checked(y, noise, cost)
-        with self._turn() as write:
-            known = measured(self._ledger, what)
-            write("corrected", **self._ledger.details(as_measured(known, noise, cost)), y=value)
+        with self._transaction() as write:
+            known = measured(self._state, what)
+            write("corrected", **self._state.details(with_measured(known, noise, cost)), y=value)
         self._stopped = None
 
     def withdraw(self, what: Suggestion | int) -> None:
         """Takes back a suggestion that will not be measured, or a measurement that was a mistake, by its id: all stands
         as if it had never been made."""
         if isinstance(what, Mapping):
-            raise TruvarError(f"withdraw takes a suggestion or its id, but a point came, {place(what)}; give the id")
-        with self._turn() as write:
-            write("withdrawn", id=meant(self._ledger, what, told=True).id)
+            raise TruvarError(
+                f"withdraw takes a suggestion or its id, but a point came, {format_point(what)}; give the id"
+            )
+        with self._transaction() as write:
+            write("withdrawn", id=resolve_action(self._state, what, told=True).id)
 
     def note(self, text: str) -> None:
         """A remark for the journal."""
-        with self._turn() as write:
+        with self._transaction() as write:
             write("noted", text=str(text))
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is told, corrected, withdrawn or asked within it is kept together when it ends; if anything in it fails,
         nothing of it happened."""
-        with self._turn():
+        with self._transaction():
             yield
 
     def refresh(self) -> None:
         """Catches up with what others did to the study in its store."""
-        self._ledger.fold(self._journal.since(self._ledger.number))
+        self._state.fold(self._event_log.since(self._state.number))
 
     # -- what is known -------------------------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
         """The number of the last event that is known here."""
-        return self._ledger.number
+        return self._state.number
 
     @property
     def steps(self) -> int:
         """The number of values told."""
-        return len(self._belief.told)
+        return len(self._learner.observations)
 
     @property
     def spent(self) -> float:
         """The cost of what was told."""
-        return self._belief.spent
+        return self._learner.spent
 
     @property
     def pending(self) -> list[Suggestion]:
         """Suggestions that are neither told nor withdrawn."""
-        return [suggestion(self._ledger, action) for action in self._ledger.pending.values()]
+        return [suggestion(self._state, action) for action in self._state.pending.values()]
 
     @property
     def limits(self) -> dict[str, float]:
         """The budget, steps and epsilon that it is meant to end at."""
-        return dict(self._ledger.settings.limits)
+        return dict(self._state.config.limits)
 
     @property
     def epsilon(self) -> float:
         """How far from exact the answer can be if the bounds hold; the certificate says of which point."""
-        return self._belief.epsilon
+        return self._learner.epsilon
 
     @property
     def epoch(self) -> Epoch:
         """Epoch i with eta_(i), beta_(i) and t_(i)."""
-        return self._belief.state.epoch
+        return self._learner.state.epoch
 
     @property
     def tasks(self) -> Tasks | None:
         """The tasks that may be measured, if there are any."""
-        return self._belief.tasks
+        return self._learner.tasks
 
     @property
     def levels(self) -> NoiseLevels | None:
         """The noise levels to choose from, if there are any."""
-        return self._belief.actions.levels
+        return self._learner.actions.levels
 
     @property
     def travels(self) -> bool:
         """Whether the cost depends on the last position."""
-        return self._belief.actions.travels
+        return self._learner.actions.travels
 
     @property
     def engine(self) -> str:
         """The name of the engine that computes the scores."""
-        return self._belief.engine.name
+        return self._learner.engine.name
 
     @property
     def kernel(self) -> Kernel:
         """The kernel in use: as given, or as learned so far."""
-        return self._belief.kernel
+        return self._learner.kernel
 
     @property
     def finished(self) -> str | None:
         """Why there is nothing left to measure, or None."""
-        return self._belief.end or ("no measurement would gain anything more" if self._ledger.exhausted else None)
+        return self._learner.end or ("no measurement would gain anything more" if self._state.exhausted else None)
 
     @property
     def measurements(self) -> pd.DataFrame:
@@ -332,23 +336,23 @@ class Study:
 
         A name that a coordinate has already gets an underscore behind it.
         """
-        return measurements(self._ledger)
+        return measurements(self._state)
 
     @property
     def history(self) -> pd.DataFrame:
         """One row per value told: how the epoch, the regions and epsilon went."""
-        return pd.DataFrame(self._ledger.history, columns=list(HISTORY))
+        return pd.DataFrame(self._state.history, columns=list(HISTORY))
 
     @property
     def events(self) -> pd.DataFrame:
         """What happened, in order: number, time, who, kind, details."""
-        rows = [(event.number, event.time, event.who, event.kind, event.details) for event in self._journal.since(0)]
+        rows = [(event.number, event.time, event.who, event.kind, event.details) for event in self._event_log.since(0)]
         frame = pd.DataFrame(rows, columns=["number", "time", "who", "kind", "details"])
         return frame.assign(time=pd.to_datetime(frame["time"], utc=True))
 
     def result(self) -> Result:
         """Where the study stands now."""
-        return result(self._ledger, self.finished or self._stopped)
+        return result(self._state, self.finished or self._stopped)
 
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
         """Posterior mean and standard deviation at any points (q, d), which need not be the domain's."""
@@ -357,49 +361,49 @@ class Study:
             raise TruvarError(f"points must have shape (q, {d}), but it was {at.shape}; give one row per point")
         if self.tasks is not None:
             at = np.column_stack([at, np.zeros(len(at))])  # of the target
-        mean, variance = self._belief.posterior.predict(at)
+        mean, variance = self._learner.posterior.predict(at)
         return mean, np.sqrt(variance)
 
-    def setting(self) -> Setting:
+    def setting(self) -> TheorySetting:
         """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""
-        if self._belief.is_learned:
-            given = phrase("kernel and mean", problem="[model] lengthscales and mean")
+        if self._learner.is_learned:
+            given = for_interface("kernel and mean", problem="[model] lengthscales and mean")
             raise TruvarError(f"bounds are about a known model, but part of this one is learned; give {given}")
-        return Setting.of(self._belief.posterior, self._belief.actions.candidates(None), self.policy.confidence)
+        return TheorySetting.of(self._learner.posterior, self._learner.actions.candidates(None), self.policy.confidence)
 
     def expects(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
         """The mean and standard deviation of the value that a pending suggestion, or a point, would give now. The
         latter is infinite as long as the model is not learned."""
-        action = meant(self._ledger, what)
-        mean, variance = self._belief.posterior.predict(action.point[None, :])
-        return float(mean[0]), float(np.sqrt(variance[0] + action.noise)) if self._belief.fitted else float("inf")
+        action = resolve_action(self._state, what)
+        mean, variance = self._learner.posterior.predict(action.point[None, :])
+        return float(mean[0]), float(np.sqrt(variance[0] + action.noise)) if self._learner.fitted else float("inf")
 
     def imagine(self, what: Suggestion | int, rng: np.random.Generator) -> float:
         """A value that a pending suggestion could give, drawn from what is believed now. A study that is told such
         values is run on a function drawn from its own prior."""
-        action = meant(self._ledger, what)
-        mean, variance = self._belief.posterior.predict(action.point[None, :])
+        action = resolve_action(self._state, what)
+        mean, variance = self._learner.posterior.predict(action.point[None, :])
         return float(rng.normal(mean[0], np.sqrt(variance[0] + action.noise)))
 
-    def outlook(self, what: Suggestion | int) -> Outlook | None:
+    def lookahead(self, what: Suggestion | int) -> Lookahead | None:
         """What a pending suggestion would settle by itself; None as long as the model is not learned."""
-        return outlook(self._belief, meant(self._ledger, what))
+        return lookahead(self._learner, resolve_action(self._state, what))
 
     def to_json(self) -> str:
         """The whole study, problem and events, as text; `Study.from_json` reads it."""
-        return to_json(self.name, self._journal.since(0))
+        return to_json(self.name, self._event_log.since(0))
 
     @classmethod
     def from_json(
-        cls, text: str, *, store: str | Journal | None = None, name: str | None = None, who: str | None = None
+        cls, text: str, *, store: str | EventLog | None = None, name: str | None = None, who: str | None = None
     ) -> Study:
         """The study that `to_json` wrote, in memory or in a store, under its own name or another."""
         own, events = from_json(text)
-        study = cls.resumed(Memory(events), name or own, who)
+        study = cls.from_event_log(InMemoryEventLog(events), name or own, who)
         if store is not None:
-            study._journal = _stored(store, study.name)
-            with study._journal.turn(0) as turn:
-                turn.written, turn.standing = events, study._ledger.standing
+            study._event_log = _stored(store, study.name)
+            with study._event_log.transaction(0) as transaction:
+                transaction.written, transaction.summary = events, study._state.summary
         return study
 
     def plot(self, truth: Any = None) -> Any:
@@ -436,9 +440,9 @@ class Study:
         ends the run. `resume` measures first what is pending (or those suggestions of it), as a run that died
         has left it. `lease` is that of every suggestion, so that others need not wait for a run that died.
         """
-        from truvar.study.runner import Limits, run
+        from truvar.study.runner import RunLimits, run
 
-        limits, how = Limits(budget, steps, epsilon), (workers, retries, resume, lease)
+        limits, how = RunLimits(budget, steps, epsilon), (workers, retries, resume, lease)
         if progress is True:
             from truvar.report import Progress
 
@@ -455,55 +459,55 @@ class Study:
         other one).
         """
         table = as_table(frame)
-        with self._turn() as write:
-            if self._ledger.trail:
+        with self._transaction() as write:
+            if self._state.trail:
                 raise TruvarError("fit comes before the first suggestion, but this study has begun; make a new one")
-            model = self._belief.fit(table, value)
+            model = self._learner.fit(table, value)
             write("fitted", model=model)
         return model
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
     @property
-    def _belief(self) -> Belief:
-        return self._ledger.belief
+    def _learner(self) -> ActiveLearner:
+        return self._state.learner
 
     @contextmanager
-    def _turn(self) -> Iterator[Callable[..., None]]:
+    def _transaction(self) -> Iterator[Callable[..., None]]:
         """A turn to change the study, up to date with what others did: yields `write(kind, **details)`. What is written
         counts at once, and is stored when the turn ends; if that fails, it has never counted."""
         if self._write is not None:  # one turn around several changes
             yield self._write
             return
-        ledger = self._ledger
+        study_state = self._state
         written: list[Event] = []
-        mark = ledger.mark()
+        mark = study_state.mark()
         try:
-            with self._journal.turn(ledger.number) as turn:
-                ledger.fold(turn.news)
-                mark = ledger.mark()
-                written = turn.written
+            with self._event_log.transaction(study_state.number) as transaction:
+                study_state.fold(transaction.new_events)
+                mark = study_state.mark()
+                written = transaction.written
 
                 def write(kind: str, **details: Any) -> None:
-                    event = Event(ledger.number + 1, now(), self.who, kind, details)
-                    models = ledger.fold([event])
+                    event = Event(study_state.number + 1, now(), self.who, kind, details)
+                    models = study_state.fold([event])
                     if models:
                         details["models"] = {str(count): model for count, model in models.items()}
                     written.append(event)
 
                 self._write = write
                 yield write
-                turn.standing = ledger.standing
+                transaction.summary = study_state.summary
         except BaseException:
-            ledger.return_to(mark, intact=not written)
+            study_state.return_to(mark, intact=not written)
             raise
         finally:
             self._write = None
 
 
-def _stored(store: Any, name: str | None) -> Journal:
+def _stored(store: Any, name: str | None) -> EventLog:
     """A new journal: in the store of that URL, or the one given."""
-    if not hasattr(store, "turn"):
+    if not hasattr(store, "transaction"):
         from truvar.storage import database
 
         return database(store).create(name)
@@ -512,13 +516,13 @@ def _stored(store: Any, name: str | None) -> Journal:
             "a new study needs an empty journal, but the one given has events; go on with it by Study.resumed(journal, "
             "name), or give another"
         )
-    journal: Journal = store
-    return journal
+    event_log: EventLog = store
+    return event_log
 
 
 def _correction(id_: int, value: float) -> str:
-    return phrase(
-        f"correct({id_}, {value:.10g})", shell=f"truvar correct {id_} {value:.10g}", http=f"id {id_}, y {value:.10g}"
+    return for_interface(
+        f"correct({id_}, {value:.10g})", cli=f"truvar correct {id_} {value:.10g}", http=f"id {id_}, y {value:.10g}"
     )
 
 

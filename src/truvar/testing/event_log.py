@@ -1,6 +1,6 @@
 """The laws that every journal keeps.
 
-`check_journal(open_)` runs a journal through turns that end well and turns that fail, readers who know a part of it,
+`check_event_log(open_)` runs a journal through turns that end well and turns that fail, readers who know a part of it,
 several writers, and whole studies. `open_(name)` opens the journal of that name, made if there is none: twice the same
 name are two ways to the same journal. A law that is broken raises `AssertionError` and says which.
 """
@@ -18,16 +18,16 @@ from sklearn.gaussian_process.kernels import Matern
 from truvar.domain.candidates import Cost
 from truvar.domain.domain import Domain
 from truvar.domain.goals import LevelSet
-from truvar.storage.base import Event, Journal, Standing
+from truvar.storage.base import Event, EventLog, StudySummary
 from truvar.study.result import Suggestion
 from truvar.study.study import Study
 
-Open = Callable[[str], Journal]
+Open = Callable[[str], EventLog]
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 WRITERS, TURNS = 4, 3
 
 
-def check_journal(open_: Open) -> None:
+def check_event_log(open_: Open) -> None:
     """All laws, one after the other."""
     for check in (check_turns, check_failure, check_news, check_writers, check_study):
         check(open_)
@@ -35,14 +35,14 @@ def check_journal(open_: Open) -> None:
 
 def check_turns(open_: Open) -> None:
     """What a turn wrote is there once it has ended, in order and to the last bit."""
-    journal = open_("turns")
-    _law(list(journal.since(0)) == [], "a new journal is empty")
+    event_log = open_("turns")
+    _law(list(event_log.since(0)) == [], "a new journal is empty")
     events = [_created(), _noted(2, {"text": "ümlauts", "third": 1 / 3, "never": float("inf"), "none": None})]
-    with journal.turn(0) as turn:
-        _law(list(turn.news) == [], "a new journal has no news")
-        turn.written += events
-        turn.standing = Standing(0, 0.0, 0)
-    for each in (journal, open_("turns")):
+    with event_log.transaction(0) as transaction:
+        _law(list(transaction.new_events) == [], "a new journal has no news")
+        transaction.written += events
+        transaction.summary = StudySummary(0, 0.0, 0)
+    for each in (event_log, open_("turns")):
         _law(_same(each.since(0), events), "what was written is read as it was")
         _law(_same(each.since(1), events[1:]), "since(n) has the events after number n")
         _law(list(each.since(2)) == [], "since the last number there is nothing")
@@ -50,19 +50,19 @@ def check_turns(open_: Open) -> None:
 
 def check_failure(open_: Open) -> None:
     """Of a turn that fails nothing is written."""
-    journal = open_("failure")
-    _write(journal, 0, [_created()])
+    event_log = open_("failure")
+    _write(event_log, 0, [_created()])
     try:
-        with journal.turn(1) as turn:
-            turn.written.append(_noted(2))
+        with event_log.transaction(1) as transaction:
+            transaction.written.append(_noted(2))
             raise ZeroDivisionError
     except ZeroDivisionError:
         pass
     else:
         raise AssertionError("a journal breaks a law: what fails within a turn is not hidden")
-    _law(len(journal.since(0)) == 1, "a turn that failed has written nothing")
-    _write(journal, 1, [_noted(2)])
-    _law(len(journal.since(0)) == 2, "the next turn is not hindered by one that failed")
+    _law(len(event_log.since(0)) == 1, "a turn that failed has written nothing")
+    _write(event_log, 1, [_noted(2)])
+    _law(len(event_log.since(0)) == 2, "the next turn is not hindered by one that failed")
 
 
 def check_news(open_: Open) -> None:
@@ -71,9 +71,9 @@ def check_news(open_: Open) -> None:
     _write(one, 0, [_created()])
     other = open_("news")
     _write(one, 1, [_noted(2), _noted(3)])
-    with other.turn(1) as turn:
-        _law([event.number for event in turn.news] == [2, 3], "a turn begins with what others wrote since")
-        turn.written.append(_noted(4))
+    with other.transaction(1) as transaction:
+        _law([event.number for event in transaction.new_events] == [2, 3], "a turn begins with what others wrote since")
+        transaction.written.append(_noted(4))
     _law([event.number for event in one.since(3)] == [4], "what others wrote is seen by all")
 
 
@@ -82,10 +82,10 @@ def check_writers(open_: Open) -> None:
     _write(open_("writers"), 0, [_created()])
 
     def write(_: int) -> None:
-        journal = open_("writers")
+        event_log = open_("writers")
         for _ in range(TURNS):
-            with journal.turn(0) as turn:
-                turn.written.append(_noted(turn.news[-1].number + 1))
+            with event_log.transaction(0) as transaction:
+                transaction.written.append(_noted(transaction.new_events[-1].number + 1))
 
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, range(WRITERS)))
@@ -102,12 +102,12 @@ def check_study(open_: Open) -> None:
         for suggestion in reversed(batch):
             memory.tell(suggestion, _value(suggestion))
             kept.tell(suggestion, _value(suggestion))
-        kept = Study.resumed(open_("study"), "study")
+        kept = Study.from_event_log(open_("study"), "study")
     for study in (memory, kept):
         study.correct(2, 0.4)
         study.withdraw(3)
         study.note("the probe was cleaned")
-    kept = Study.resumed(open_("study"), "study")
+    kept = Study.from_event_log(open_("study"), "study")
     _law(kept.measurements.equals(memory.measurements), "a resumed study has the same measurements")
     _law(kept.history.equals(memory.history), "a resumed study has the same history")
     _law(kept.ask() == memory.ask(), "a resumed study goes on as if it had never been left")
@@ -127,21 +127,21 @@ def _value(suggestion: Suggestion) -> float:
 
 
 def _created() -> Event:
-    return Event(1, WHEN, "somebody", "created", _study()._ledger.settings.parts())
+    return Event(1, WHEN, "somebody", "created", _study()._state.config.parts())
 
 
 def _noted(number: int, details: dict[str, Any] | None = None) -> Event:
     return Event(number, WHEN, "somebody", "noted", {"text": f"event {number}"} if details is None else details)
 
 
-def _write(journal: Journal, number: int, events: Sequence[Event]) -> None:
-    with journal.turn(number) as turn:
-        turn.written += events
+def _write(event_log: EventLog, number: int, events: Sequence[Event]) -> None:
+    with event_log.transaction(number) as transaction:
+        transaction.written += events
 
 
 def _same(found: Sequence[Event], wanted: Sequence[Event]) -> bool:
     """Whether both are written down alike."""
-    return [event.spelled() for event in found] == [event.spelled() for event in wanted]
+    return [event.to_dict() for event in found] == [event.to_dict() for event in wanted]
 
 
 def _law(kept: bool, law: str) -> None:

@@ -57,7 +57,7 @@ def check_finite_domain(policy: Policy) -> None:
             for _ in range(4):
                 gains, rows = _gains(study), study.candidates()
                 worth = gains / rows.cost.ravel() if policy.per_cost else gains
-                among = policy.places(study._belief.scene(0), rows)
+                among = policy.places(study._learner.context(0), rows)
                 best = worth.max() if among is None else worth[among].max()
                 suggestion = _ask(study)
                 if suggestion is None:
@@ -78,8 +78,8 @@ def check_box(policy: Policy) -> None:
                 break
             _law(0.0 <= suggestion.point["x"] <= 1.0, policy, "it chooses inside the box")
             study.tell(suggestion, f(suggestion.point))
-        between = study._belief.actions.at(np.array([[0.123], [0.456]]), None)
-        score = policy.score(study._belief.scene(1), between)
+        between = study._learner.actions.at(np.array([[0.123], [0.456]]), None)
+        score = policy.score(study._learner.context(1), between)
         _law(score.shape == (2, 1), policy, "it scores points between the representers")
         _law(not np.isnan(score).any(), policy, "no score is NaN")
 

@@ -4,7 +4,7 @@
 """
 
 from truvar.acquisition.confidence import lemma_beta, rkhs_beta
-from truvar.inference.certificate import Certificate, Grounds, Regime, certify
+from truvar.inference.certificate import Certificate, CertificateInputs, Regime, certify
 from truvar.theory.bounds import (
     DERIVED,
     PAPER,
@@ -23,26 +23,26 @@ from truvar.theory.bounds import (
 from truvar.theory.covering import Covering, exact_cover
 from truvar.theory.information import Gain, InformationGain, exact_gain, information
 from truvar.theory.planner import Plan, simulate
-from truvar.theory.setting import Conditioned, Setting
+from truvar.theory.setting import Conditioned, TheorySetting
 from truvar.theory.submodularity import Submodularity, submodularity
 
 __all__ = [
     "DERIVED",
     "PAPER",
     "Certificate",
+    "CertificateInputs",
     "Conditioned",
     "Constants",
     "CostBound",
     "Covering",
     "EpochBound",
     "Gain",
-    "Grounds",
     "Horizon",
     "InformationGain",
     "Plan",
     "Regime",
-    "Setting",
     "Submodularity",
+    "TheorySetting",
     "certify",
     "choose_noise",
     "epoch_cost",

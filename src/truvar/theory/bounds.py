@@ -37,7 +37,7 @@ from truvar.domain.goals import Goal, LevelSet, Mask
 from truvar.exceptions import TruvarError
 from truvar.theory.covering import Covering
 from truvar.theory.information import InformationGain
-from truvar.theory.setting import Setting
+from truvar.theory.setting import TheorySetting
 
 MANY = 1e15  # a bound beyond this is no bound
 
@@ -74,7 +74,7 @@ class CostBound:
 
 @blas_in_one_thread()
 def theorem(
-    setting: Setting, epsilon: float, delta: float, still_open: Callable[[float], Mask] | None = None
+    setting: TheorySetting, epsilon: float, delta: float, still_open: Callable[[float], Mask] | None = None
 ) -> CostBound:
     """The C_(i) and beta_(i) of Theorem 3.1, solved jointly, and C_epsilon.
 
@@ -103,7 +103,7 @@ def theorem(
 
 
 def _joint(
-    setting: Setting, covering: Covering, points: int, eta: float, spent: float, delta: float
+    setting: TheorySetting, covering: Covering, points: int, eta: float, spent: float, delta: float
 ) -> tuple[float, float, float]:
     """The least C_(i) with its beta_(i) and C*: C -> C* log(...) + c_max grows more slowly than C, so it is iterated
     from below until it no longer asks for more."""
@@ -172,7 +172,11 @@ class Horizon:
 
 
 def simplified(
-    setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED, gain: InformationGain | None = None
+    setting: TheorySetting,
+    epsilon: float,
+    delta: float,
+    constants: Constants = DERIVED,
+    gain: InformationGain | None = None,
 ) -> Horizon:
     """The corollary of supp. D, eq. (37): one noise variance, one cost, eta_(1) = 1, r = 1/2. `gain` may be given where
     gamma_T is asked for more than once."""
@@ -185,14 +189,18 @@ def simplified(
 
 
 def improved(
-    setting: Setting, epsilon: float, delta: float, constants: Constants = DERIVED, gain: InformationGain | None = None
+    setting: TheorySetting,
+    epsilon: float,
+    delta: float,
+    constants: Constants = DERIVED,
+    gain: InformationGain | None = None,
 ) -> Horizon:
     """Corollary 3.1, eq. (17): the same with an improved dependence on the noise."""
     noise, cost = _one_level(setting)
     return _improved(setting, epsilon, delta, constants, noise, cost, gain or InformationGain(setting), 0)
 
 
-def level_gains(setting: Setting) -> list[InformationGain]:
+def level_gains(setting: TheorySetting) -> list[InformationGain]:
     """gamma_T with each noise level alone."""
     return [
         InformationGain(replace(setting, noise=setting.noise[:, k : k + 1], cost=setting.cost[:, k : k + 1]))
@@ -201,7 +209,7 @@ def level_gains(setting: Setting) -> list[InformationGain]:
 
 
 def choose_noise(
-    setting: Setting,
+    setting: TheorySetting,
     epsilon: float,
     delta: float,
     constants: Constants = DERIVED,
@@ -221,7 +229,7 @@ def choose_noise(
 
 
 def _improved(
-    setting: Setting, epsilon: float, delta: float, constants: Constants, noise: float, cost: float,
+    setting: TheorySetting, epsilon: float, delta: float, constants: Constants, noise: float, cost: float,
     gain: InformationGain, level: int,
 ) -> Horizon:  # fmt: skip
     early = constants.first(noise) * 6 * (1 + setting.slack) ** 2 / noise  # epochs that begin with variances above it
@@ -235,7 +243,7 @@ def _improved(
 
 
 def _least(
-    setting: Setting, epsilon: float, delta: float, constants: Constants, cost: float, gain: InformationGain,
+    setting: TheorySetting, epsilon: float, delta: float, constants: Constants, cost: float, gain: InformationGain,
     needed: Callable[[float, float, float], float], more_epochs: int, level: int = 0,
 ) -> Horizon:  # fmt: skip
     """The least T (of one level at cost c) with c T >= c (needed + epochs) log(...) + what epochs may exceed their cost
@@ -267,7 +275,7 @@ def _least(
             return Horizon(inf, inf, gamma, beta, level)
 
 
-def _one_level(setting: Setting) -> tuple[float, float]:
+def _one_level(setting: TheorySetting) -> tuple[float, float]:
     levels = setting.levels
     if len(levels) != 1:
         raise TruvarError(

@@ -18,7 +18,7 @@ from truvar.domain.candidates import Index
 from truvar.domain.goals import Mask
 from truvar.exceptions import TruvarError
 from truvar.models.posterior import EXACT
-from truvar.theory.setting import Conditioned, Setting
+from truvar.theory.setting import Conditioned, TheorySetting
 
 LONGEST = 512  # places that one attempt measures, at most
 STATES = 200_000  # multisets looked at, at most, for an exact value
@@ -27,7 +27,7 @@ STATES = 200_000  # multisets looked at, at most, for an exact value
 class Covering:
     """Upper bounds on C*(xi, M) for one M and any xi. Keeps what it has tried: a smaller xi continues it."""
 
-    def __init__(self, setting: Setting, among: Mask | None = None) -> None:
+    def __init__(self, setting: TheorySetting, among: Mask | None = None) -> None:
         self._setting = setting
         self._sites = np.flatnonzero(np.ones(setting.points, bool) if among is None else among)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
@@ -56,7 +56,7 @@ class Covering:
 class _Attempt:
     """The widest point's best place, `repeats` times over, again and again: what is left and spent after each."""
 
-    setting: Setting
+    setting: TheorySetting
     sites: Index
     level: int
     repeats: int
@@ -88,7 +88,7 @@ class _Attempt:
         self.spent.append(self.spent[-1] + float(self._cost[x]))
 
 
-def exact_cover(setting: Setting, xi: float, among: Mask | None = None) -> float:
+def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) -> float:
     """C*(xi, M), by looking at multisets of measurements in the order of their cost. For a few points only."""
     sites = np.flatnonzero(np.ones(setting.points, bool) if among is None else among)
     noise, cost, levels = setting.noise.ravel(), setting.cost.ravel(), setting.noise.shape[1]

@@ -27,7 +27,7 @@ from scipy.linalg import solve_triangular
 
 from truvar.domain.domain import Array
 from truvar.exceptions import TruvarError
-from truvar.theory.setting import Conditioned, Setting
+from truvar.theory.setting import Conditioned, TheorySetting
 
 GREEDY = 1 - exp(-1)
 LONGEST = 1000  # steps of the greedy sequence
@@ -49,7 +49,7 @@ class Gain:
 class InformationGain:
     """gamma_T of a setting for any T; keeps the greedy sequence it has computed."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TheorySetting) -> None:
         self._noise = setting.noise.min(axis=1)
         if (self._noise <= 0).any():
             raise TruvarError("gamma_T is infinite without noise; give every measurement a noise variance > 0")
@@ -116,7 +116,7 @@ def _relaxation(covariance: Array, precision: Array) -> tuple[float, Array]:
     return float(np.log(factor.diagonal()).sum()), variance
 
 
-def information(setting: Setting, where: Sequence[int]) -> float:
+def information(setting: TheorySetting, where: Sequence[int]) -> float:
     """1/2 log det(I + sigma^-2 K) of measurements at these sites, repeats included."""
     noise, given, total = setting.noise.min(axis=1), Conditioned(setting), 0.0
     for x in where:
@@ -125,7 +125,7 @@ def information(setting: Setting, where: Sequence[int]) -> float:
     return total
 
 
-def exact_gain(setting: Setting, steps: int) -> float:
+def exact_gain(setting: TheorySetting, steps: int) -> float:
     """gamma_T by trying every multiset of T sites."""
     count = comb(len(setting.prior) + steps - 1, steps)
     if count > MULTISETS:

@@ -2,11 +2,11 @@
 
 | paper | here | shape |
 |---|---|---|
-| k(x, x'), normalised to k(x, x) = 1 | `Setting.column(x')` | (m,) |
-| sigma^2(x), c(x) | `Setting.noise`, `Setting.cost` | (m, K) |
+| k(x, x'), normalised to k(x, x) = 1 | `TheorySetting.column(x')` | (m,) |
+| sigma^2(x), c(x) | `TheorySetting.noise`, `TheorySetting.cost` | (m, K) |
 | D, the points that M, H and L speak of | the first `points` of the m sites | |
-| \\|D\\| of the theorem, D0 x K | `Setting.actions` | |
-| eta_(1), r, delta-bar | `Setting.eta`, `r`, `slack` | |
+| \\|D\\| of the theorem, D0 x K | `TheorySetting.actions` | |
+| eta_(1), r, delta-bar | `TheorySetting.eta`, `r`, `slack` | |
 | sigma^2_{0\\|S}(x) | `Conditioned.variance` | (m,) |
 
 Variances are shares of the prior's; `scale` leads back to the user's units.
@@ -31,7 +31,7 @@ KEPT = 10_000_000  # numbers of the prior covariance that a setting keeps, to lo
 
 
 @dataclass(frozen=True)
-class Setting:
+class TheorySetting:
     """A prior, the actions with their noise and cost, and how the epochs go."""
 
     column: Callable[[int], Array]
@@ -45,7 +45,7 @@ class Setting:
     scale: float = 1.0
 
     @staticmethod
-    def of(posterior: Posterior, candidates: Candidates, confidence: Confidence) -> Setting:
+    def of(posterior: Posterior, candidates: Candidates, confidence: Confidence) -> TheorySetting:
         """The setting of a study: its prior, its table of candidates before the first choice, its epochs."""
         variance = posterior.scale**2
 
@@ -55,7 +55,7 @@ class Setting:
             found.setflags(write=False)
             return found
 
-        return Setting(
+        return TheorySetting(
             column=column,
             prior=np.asarray(posterior.kernel.diag(posterior.sites), dtype=float) / variance,
             noise=candidates.noise / variance,
@@ -71,7 +71,7 @@ class Setting:
     def from_covariance(
         covariance: ArrayLike, noise: ArrayLike, cost: ArrayLike = 1.0, *, eta: float = 1.0, r: float = 0.5,
         slack: float = 0.1,
-    ) -> Setting:  # fmt: skip
+    ) -> TheorySetting:  # fmt: skip
         """The setting of a covariance matrix (m, m) whose largest variance is 1; noise and cost are numbers, (m,) or
         (m, K)."""
         matrix = np.asarray(covariance, dtype=float)
@@ -82,7 +82,7 @@ class Setting:
             )
         noises, costs = (_table(value, len(matrix)) for value in (noise, cost))
         noises, costs = np.broadcast_arrays(noises, costs)
-        return Setting(
+        return TheorySetting(
             lambda x: matrix[x], matrix.diagonal().copy(), noises, costs, len(matrix), eta=eta, r=r, slack=slack
         )
 
@@ -115,7 +115,7 @@ class Setting:
 class Conditioned:
     """The prior's variances given measurements, whose values they do not depend on. Owns its arrays."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TheorySetting) -> None:
         self._column = setting.column
         self._rows = np.empty((16, len(setting.prior)))
         self._count = 0

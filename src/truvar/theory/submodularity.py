@@ -20,7 +20,7 @@ import numpy as np
 
 from truvar.acquisition.truncation import excess
 from truvar.domain.domain import Array
-from truvar.theory.setting import Conditioned, Setting
+from truvar.theory.setting import Conditioned, TheorySetting
 
 ROUNDING = 1e-10  # of the prior variance: an excess below this is none
 
@@ -52,7 +52,7 @@ class Submodularity:
 
 
 def submodularity(
-    setting: Setting, *, tau: float = 0.0, triples: int = 2000, sets: int = 200, given: int = 8, seed: int = 0
+    setting: TheorySetting, *, tau: float = 0.0, triples: int = 2000, sets: int = 200, given: int = 8, seed: int = 0
 ) -> Submodularity:
     """Looks at random triples, and at random sets of 2 to `given` measurements, after up to `given` others.
 
@@ -77,19 +77,19 @@ def submodularity(
     )
 
 
-def _history(setting: Setting, rng: np.random.Generator, most: int) -> Conditioned:
+def _history(setting: TheorySetting, rng: np.random.Generator, most: int) -> Conditioned:
     given = Conditioned(setting)
     for _ in range(int(rng.integers(most + 1))):
         given.measure(*_action(setting, rng))
     return given
 
 
-def _action(setting: Setting, rng: np.random.Generator) -> tuple[int, float]:
+def _action(setting: TheorySetting, rng: np.random.Generator) -> tuple[int, float]:
     x, level = int(rng.integers(len(setting.prior))), int(rng.integers(setting.noise.shape[1]))
     return x, float(setting.noise[x, level])
 
 
-def _triple(setting: Setting, given: Conditioned, rng: np.random.Generator) -> float:
+def _triple(setting: TheorySetting, given: Conditioned, rng: np.random.Generator) -> float:
     """psi_x(a | A + b) - psi_x(a | A) for random x, a, b."""
     x = int(rng.integers(setting.points))
     (a, noise_a), (b, noise_b) = _action(setting, rng), _action(setting, rng)
@@ -103,7 +103,7 @@ def _triple(setting: Setting, given: Conditioned, rng: np.random.Generator) -> f
     return float(after - before)
 
 
-def _ratio(setting: Setting, tau: float, most: int, rng: np.random.Generator) -> float:
+def _ratio(setting: TheorySetting, tau: float, most: int, rng: np.random.Generator) -> float:
     """Sum over s in S of g({s}), over g(S), for a random S after random measurements."""
     given = _history(setting, rng, most)
     before = given.variance[: setting.points]
