@@ -8,9 +8,9 @@ import numpy as np
 
 import truvar as tv
 from benchmarks.decision.problems import Case
+from truvar._typing import Array
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.domain.candidates import Candidates
-from truvar.domain.domain import Array
 
 
 @dataclass(frozen=True)

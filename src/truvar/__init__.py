@@ -21,7 +21,7 @@ from truvar.acquisition import (
 )
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.backtest import backtest
-from truvar.domain.candidates import Cost, NoiseLevels, Tasks
+from truvar.domain.costs import Cost, NoiseLevels, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import LevelSet, Maximize, Minimize
 from truvar.exceptions import Finished, TruvarError

@@ -1,4 +1,27 @@
-"""The two things a study can answer instead of a result, the user's mistake and the end; and what to install."""
+"""Exceptions. Every one that reports a mistake of the caller derives from `TruvarError`.
+
+| class | raised when |
+|---|---|
+| `InvalidArgumentError` | an argument has the wrong type, shape or range |
+| `InvalidDomainError` | a domain, table or file of candidates cannot be used |
+| `PointNotInDomainError` | a point is not one of the domain's |
+| `InvalidModelError` | kernel, mean, noise or tasks do not make a model |
+| `UnknownPolicyError` | there is no policy of that name |
+| `UnsupportedGoalError` | a policy does not serve the study's goal |
+| `UnsupportedNoiseLevelsError` | a policy cannot use the study's noise levels |
+| `InvalidProblemError` | a problem file has a mistake |
+| `InvalidMeasurementError` | a measured value, or the file it is in, cannot be used |
+| `UnknownSuggestionError` | an id or suggestion is not known, or no longer pending |
+| `ConflictingMeasurementError` | another value was told for the same suggestion |
+| `StudyStartedError` | something must be done before the first suggestion |
+| `SerializationError` | an object cannot be stored, or was stored by another version |
+| `StorageError` | a store cannot be used at the moment |
+| `StoreNotFoundError`, `StudyNotFoundError`, `StudyExistsError` | a store or study is missing, or its name is taken |
+| `DamagedStudyError` | the stored events of a study are damaged |
+| `MeasurementFailedError` | the measuring function or program failed too often |
+| `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
+| `MissingDependencyError` | an optional library is not installed |
+"""
 
 from __future__ import annotations
 
@@ -7,19 +30,113 @@ from typing import Any
 
 
 class TruvarError(ValueError):
-    """A mistake of the user: the message says in one line what was expected, what came and what to do. Nothing was
-    changed."""
+    """Base class for mistakes of the caller. Nothing was changed when it is raised.
+
+    The message is one line: what was expected, what was given, how to fix it.
+    """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))  # arrays and other people's messages come with line breaks
+        super().__init__(" ".join(message.split()))  # other libraries' messages may contain line breaks
+
+
+class InvalidArgumentError(TruvarError):
+    """An argument has the wrong type, shape or range."""
+
+
+class InvalidDomainError(TruvarError):
+    """A domain, table or file of candidates cannot be used."""
+
+
+class PointNotInDomainError(InvalidDomainError):
+    """A point is not one of the domain's."""
+
+
+class InvalidModelError(TruvarError):
+    """Kernel, mean, noise or tasks do not make a model."""
+
+
+class UnknownPolicyError(TruvarError):
+    """There is no policy of that name."""
+
+
+class UnsupportedGoalError(TruvarError):
+    """A policy does not serve the study's goal."""
+
+
+class UnsupportedNoiseLevelsError(TruvarError):
+    """A policy cannot use the study's noise levels."""
+
+
+class InvalidProblemError(TruvarError):
+    """A problem file has a mistake."""
+
+
+class InvalidMeasurementError(TruvarError):
+    """A measured value, or the file it is in, cannot be used."""
+
+
+class UnknownSuggestionError(InvalidMeasurementError):
+    """An id or suggestion is not known to the study, or no longer pending."""
+
+
+class ConflictingMeasurementError(InvalidMeasurementError):
+    """Another value was told for the same suggestion."""
+
+
+class StudyStartedError(TruvarError):
+    """Something must be done before the first suggestion."""
+
+
+class SerializationError(TruvarError):
+    """An object cannot be stored, or was stored by another version of truvar."""
 
 
 class StorageError(TruvarError):
-    """A store that cannot be used, for now at least: no mistake in what was asked for."""
+    """A store cannot be used at the moment; the request itself had no mistake."""
+
+
+class StoreNotFoundError(TruvarError):
+    """There is no store at that path or URL."""
+
+
+class StudyNotFoundError(TruvarError):
+    """There is no study of that name."""
+
+
+class StudyExistsError(TruvarError):
+    """The name of a new study is taken."""
+
+
+class DamagedStudyError(TruvarError):
+    """The stored events of a study are damaged."""
+
+
+class MeasurementFailedError(TruvarError):
+    """The measuring function or program failed too often."""
+
+
+class ServiceError(TruvarError):
+    """A server could not be reached or refused a request."""
+
+
+class AccessDeniedError(ServiceError):
+    """A server does not accept the token for this request."""
+
+
+class LimitExceededError(ServiceError):
+    """A request or upload is larger than a server allows."""
+
+
+class MissingDependencyError(TruvarError, ImportError):
+    """An optional library is not installed."""
 
 
 class Finished(Exception):
-    """`ask` on a study that has nothing left to measure; `reason` says why."""
+    """Raised by `ask` when nothing is left to measure.
+
+    Attributes:
+        reason: Why the study is finished.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the study is finished: {reason}")
@@ -27,9 +144,18 @@ class Finished(Exception):
 
 
 def import_optional(module: str, purpose: str, extra: str) -> Any:
-    """A module of an optional library, or a message with what to install: "drawing needs matplotlib, ..."."""
+    """Import a module of an optional library.
+
+    Args:
+        module: Dotted name of the module.
+        purpose: What it is needed for; opens the message ("drawing needs matplotlib, ...").
+        extra: The extra of truvar that installs it.
+
+    Raises:
+        MissingDependencyError: If the library is not installed.
+    """
     try:
         return import_module(module)
     except ImportError as error:
         needed = f"{purpose} needs {module.partition('.')[0]}"
-        raise TruvarError(f'{needed}, which is missing: pip install "truvar[{extra}]" ({error})') from None
+        raise MissingDependencyError(f'{needed}, which is missing: pip install "truvar[{extra}]" ({error})') from None

@@ -17,14 +17,15 @@ import pandas as pd
 
 from truvar.acquisition import DIVIDED, POLICIES, Policy, Top
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, Schedule, TheoremBeta
-from truvar.domain.candidates import Cost, CostLike, NoiseLevels, NoiseLike
-from truvar.domain.domain import Domain, number, read_csv, whole_number
+from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike
+from truvar.domain.domain import Domain, read_csv
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
 from truvar.exceptions import TruvarError
 from truvar.models.fit import Learned, training_data
 from truvar.models.kernels import named_kernel
 from truvar.study.runner import check_limits
 from truvar.study.study import Study
+from truvar.validation import check_finite, check_integer
 
 KEYS = {
     "": ["name", "seed", "start", "domain", "goal", "model", "noise", "cost", "policy", "run"],
@@ -114,9 +115,7 @@ def problem_from_dict(
     for section, keys in KEYS.items():
         table = spec if section == "" else spec.get(section, {})
         if not isinstance(table, Mapping):
-            raise TruvarError(
-                f"[{section}] must be a table of keys, but it was {_said(table)}; write them under [{section}]"
-            )
+            raise TruvarError(f"[{section}] must be a table of keys, got {_said(table)}; write them under [{section}]")
         _check_keys(table, keys, section)
     folder = Path(folder)
     name = _kind(spec.get("name", name), str, "name", "a text")
@@ -157,7 +156,7 @@ def _domain(spec: Mapping[str, Any], folder: Path, tables: Mapping[str, pd.DataF
     if kind == "table":
         columns = spec.get("columns")
         if columns is not None and not (isinstance(columns, list) and all(isinstance(name, str) for name in columns)):
-            raise TruvarError(f"[domain] columns must be a list of names, but it was {_said(columns)}; give one")
+            raise TruvarError(f"[domain] columns must be a list of names, got {_said(columns)}; give one")
         path = _kind(spec["table"], str, "[domain] table", "the path of a CSV file")
         return Domain.table(_table(path, folder, tables), columns)
     example = "{x = [0, 1]}" if kind == "box" else "{x = [0, 1, 50]}"
@@ -168,7 +167,7 @@ def _domain(spec: Mapping[str, Any], folder: Path, tables: Mapping[str, pd.DataF
                 raise TruvarError(f"a column of a box cannot be called {name!r}, which is an option; rename it")
             if not (isinstance(interval, list) and len(interval) == 2):
                 raise TruvarError(
-                    f"[domain] box: {name} must be [low, high] such as [0, 1], but it was {_said(interval)}; mend it"
+                    f"[domain] box: {name} must be [low, high] such as [0, 1], got {_said(interval)}; mend it"
                 )
         return Domain.box(**{key: spec[key] for key in ("representers",) if key in spec}, **axes)
     return Domain.grid(**{name: _axis(name, axis) for name, axis in axes.items()})
@@ -178,11 +177,10 @@ def _axis(name: str, axis: Any) -> Any:
     """[low, high, count] as in the file."""
     if not (isinstance(axis, list) and len(axis) == 3 and type(axis[2]) is int and axis[2] > 0):
         raise TruvarError(
-            f"grid axis {name!r} must be [low, high, number of points] such as [0, 1, 50], but it was {_said(axis)}; "
-            "mend it"
+            f"grid axis {name!r} must be [low, high, number of points] such as [0, 1, 50], got {_said(axis)}; mend it"
         )
     return np.linspace(
-        number(axis[0], f"the low end of {name!r}"), number(axis[1], f"the high end of {name!r}"), axis[2]
+        check_finite(axis[0], f"the low end of {name!r}"), check_finite(axis[1], f"the high end of {name!r}"), axis[2]
     )
 
 
@@ -194,7 +192,7 @@ def _goal(spec: Mapping[str, Any]) -> Goal:
     if kind == "fraction_of_max":
         return LevelSet(fraction_of_max=spec[kind], monotone=monotone)
     if spec[kind] is not True:
-        raise TruvarError(f"[goal] {kind} must be true, but it was {_said(spec[kind])}; write {kind} = true")
+        raise TruvarError(f"[goal] {kind} must be true, got {_said(spec[kind])}; write {kind} = true")
     return Maximize(monotone) if kind == "maximize" else Minimize(monotone)
 
 
@@ -212,7 +210,7 @@ def _kernel(spec: Mapping[str, Any], d: int) -> Any:
                 f"[model] variance needs lengthscales beside it, but it came alone ({spec['variance']!r}); give both, "
                 "or neither to learn them"
             )
-        every = whole_number(spec.get("refit_every", Learned.every), "[model] refit_every", least=1)
+        every = check_integer(spec.get("refit_every", Learned.every), "[model] refit_every", minimum=1)
         return Learned(name, every=every, noise=learn_noise)
     for key in ("refit_every", "learn_noise", "training"):
         if key in spec:
@@ -223,8 +221,8 @@ def _kernel(spec: Mapping[str, Any], d: int) -> Any:
             f"[model] lengthscales must be {f'1 or {d} numbers' if d > 1 else '1 number'}, but there are "
             f"{len(scales)}; give one per column"
         )
-    scales = [number(scale, "[model] every length-scale") for scale in scales]
-    return named_kernel(name, scales, number(spec.get("variance", 1.0), "[model] variance"))
+    scales = [check_finite(scale, "[model] every length-scale") for scale in scales]
+    return named_kernel(name, scales, check_finite(spec.get("variance", 1.0), "[model] variance"))
 
 
 def _noise(spec: Mapping[str, Any]) -> NoiseLike | None:
@@ -232,7 +230,7 @@ def _noise(spec: Mapping[str, Any]) -> NoiseLike | None:
         return None
     kind = _one_of(spec, ["variance", "column", "levels"], "noise")
     if kind == "variance":
-        return number(spec[kind], "[noise] variance")
+        return check_finite(spec[kind], "[noise] variance")
     if kind == "column":
         return str(_kind(spec[kind], str, "[noise] column", "the name of a column"))
     levels = spec[kind]
@@ -240,7 +238,7 @@ def _noise(spec: Mapping[str, Any]) -> NoiseLike | None:
         isinstance(v, Mapping) and set(v) == {"variance", "cost"} for v in levels
     ):
         raise TruvarError(
-            f"[noise] levels must be a list such as [{{variance = 1e-3, cost = 10}}], but it was {_said(levels)}; "
+            f"[noise] levels must be a list such as [{{variance = 1e-3, cost = 10}}], got {_said(levels)}; "
             "give every level its variance and cost"
         )
     return NoiseLevels([level["variance"] for level in levels], [level["cost"] for level in levels])
@@ -256,7 +254,7 @@ def _cost(spec: Mapping[str, Any]) -> CostLike | None:
         )
     for kind in ("travel", "magnitude"):
         _kind(spec.get(kind, {}), Mapping, f"[cost] {kind}", "rates by column such as {x = 0.25}")
-    base: float | str = number(spec.get("base", 0.0), "[cost] base")
+    base: float | str = check_finite(spec.get("base", 0.0), "[cost] base")
     if "column" in spec:
         base = _kind(spec["column"], str, "[cost] column", "the name of a column")
     return Cost(base, spec.get("travel", {}), spec.get("magnitude", {}))
@@ -268,7 +266,7 @@ def _policy(spec: Mapping[str, Any]) -> Policy:
     if name not in POLICIES or divided not in ("", "cost"):
         hint = _close(name, list(POLICIES)) or "take one of them"
         raise TruvarError(
-            f'[policy] name must be one of {", ".join(POLICIES)}, with "/cost" behind it or not, but it was '
+            f'[policy] name must be one of {", ".join(POLICIES)}, with "/cost" behind it or not, got '
             f"{_said(given)}; {hint}"
         )
     rule = POLICIES[name]
@@ -284,7 +282,7 @@ def _policy(spec: Mapping[str, Any]) -> Policy:
     if isinstance(options.get("among"), Mapping):
         among = options["among"]
         _check_keys(among, ["top", "by"], "policy.among")
-        options["among"] = Top(whole_number(among.get("top"), "[policy] among.top", least=1), among.get("by", "ucb"))
+        options["among"] = Top(check_integer(among.get("top"), "[policy] among.top", minimum=1), among.get("by", "ucb"))
     return rule(**options)
 
 
@@ -295,14 +293,14 @@ def _among(options: Mapping[str, Any], known: Mapping[str, list[str]]) -> None:
             listed = " or ".join(f'"{word}"' for word in words)
             more = ", or a table such as {top = 50}" if key == "among" else ""
             raise TruvarError(
-                f"[policy] {key} must be {listed}{more}, but it was {_said(options[key])}; mend it or leave it out"
+                f"[policy] {key} must be {listed}{more}, got {_said(options[key])}; mend it or leave it out"
             )
 
 
 def _schedule(spec: Any) -> Schedule:
     """beta = 9.0, or {log = 1.0}, {theorem = 0.1}, {rkhs = 5.0, delta = 0.1}, the last with a horizon if need be."""
     if isinstance(spec, (int, float)):
-        return ConstantBeta(number(spec, "[policy] beta"))
+        return ConstantBeta(check_finite(spec, "[policy] beta"))
     if isinstance(spec, Mapping):
         if set(spec) == {"log"}:
             return LogBeta(spec["log"])
@@ -340,7 +338,7 @@ def _one_of(spec: Mapping[str, Any], kinds: list[str], section: str) -> str:
 def _kind(value: Any, kind: type, what: str, expected: str) -> Any:
     """The value, if it is of that kind."""
     if not isinstance(value, kind):
-        raise TruvarError(f"{what} must be {expected}, but it was {_said(value)}; correct it")
+        raise TruvarError(f"{what} must be {expected}, got {_said(value)}; correct it")
     return value
 
 

@@ -162,7 +162,7 @@ def test_a_result_on_a_table_is_a_dataset_over_its_points():
         (grid().drop_vars("y"), "'y' has none; give them with data.assign_coords"),
         (grid().assign_coords(x=pd.date_range("2024", periods=4)), "must be numbers, but they are datetime64"),
         (grid().assign_coords(x=list("abcd")), "must be numbers, but they are"),
-        (np.zeros((2, 2)), "an xarray DataArray or Dataset must come, but it was ndarray"),
+        (np.zeros((2, 2)), "an xarray DataArray or Dataset must come, got ndarray"),
     ],
 )
 def test_what_is_no_grid_of_numbers_is_refused(data, message):

@@ -125,5 +125,5 @@ def test_mistakes_are_refused():
     from truvar.integrations.botorch import TruncatedVarianceReduction
 
     model = botorch_model(told_study(GOALS[0]))
-    with pytest.raises(tv.TruvarError, match=r"points must be of shape \(n, d\), but it was \(3,\)"):
+    with pytest.raises(tv.TruvarError, match=r"points must be of shape \(n, d\), got \(3,\)"):
         TruncatedVarianceReduction(model, torch.zeros(3))

@@ -144,7 +144,7 @@ def test_where_trials_say_how_noisy_they_are_that_is_believed():
 def test_an_attribute_that_is_no_number_is_refused():
     study = study_of()
     study.optimize(lambda trial: trial.set_user_attr("noise", "loud") or bowl(trial), n_trials=1)
-    with pytest.raises(tv.TruvarError, match="user attribute 'noise' of trial 0 must be a number, but it was 'loud'"):
+    with pytest.raises(tv.TruvarError, match="user attribute 'noise' of trial 0 must be a number, got 'loud'"):
         study.optimize(bowl, n_trials=1)
 
 

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, RationalQuadra
 from tests.helpers.dask_cluster import cluster_of
 
 import truvar as tv
-from truvar.domain.domain import Array
+from truvar._typing import Array
 from truvar.engines import Lazy
 from truvar.integrations.sharded import Sharded
 from truvar.models.cholesky import Columns, Factor, History, Job
@@ -224,5 +224,5 @@ def test_without_any_worker_left_the_message_says_what_to_do(cluster: Any) -> No
 
 
 def test_what_is_no_client_is_refused() -> None:
-    with pytest.raises(tv.TruvarError, match=r"Sharded needs a dask.distributed.Client, but it was 'tcp:"):
+    with pytest.raises(tv.TruvarError, match=r"Sharded needs a dask.distributed.Client, got 'tcp:"):
         Sharded("tcp://127.0.0.1:8786")

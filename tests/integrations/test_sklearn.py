@@ -224,7 +224,7 @@ def test_when_every_fit_fails_or_may_not_fail_the_reason_is_raised():
 @pytest.mark.parametrize(
     ("how", "error", "message"),
     [
-        ({"budget": 2}, tv.TruvarError, "all 3 folds, but it was 2 fits; give 3 or more, or a share"),
+        ({"budget": 2}, tv.TruvarError, "all 3 folds, got 2 fits; give 3 or more, or a share"),
         ({"budget": 0}, ValueError, "budget"),
         ({"budget": 1.5}, ValueError, "budget"),
         ({"cost": "euros"}, ValueError, "cost"),

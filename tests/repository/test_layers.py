@@ -210,8 +210,7 @@ def check(tmp_path):
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("study", "from truvar.domain.domain import Domain"),
-        ("study", "from .domain import Domain"),
+        ("study", "from truvar.domain.domain import Domain")("study", "from .domain import Domain"),
         ("study", "from . import domain, regions"),
         ("study", "import truvar.algorithm.loop"),
         ("study", "from truvar import _engine"),
@@ -232,8 +231,9 @@ def test_imports_in_order_pass(check, name, source):
 @pytest.mark.parametrize(
     ("name", "source", "expected"),
     [
-        ("domain", "from truvar.study.study import Study", "domain.py:1: domain imports truvar.study.study.Study"),
-        ("domain", "from .study import Study", "study is not above domain"),
+        ("domain", "from truvar.study.study import Study", "domain.py:1: domain imports truvar.study.study.Study")(
+            "domain", "from .study import Study", "study is not above domain"
+        ),
         ("domain", "from . import study", "study is not above domain"),
         ("domain", "import truvar.study.study as s", "study is not above domain"),
         ("domain", "def f():\n    from .study import Study", "domain.py:2"),
@@ -247,8 +247,9 @@ def test_imports_in_order_pass(check, name, source):
         ("study", "def result(self):\n    from .report import figure", "report is not above study"),
         ("loop", "def plot(self):\n    from .report import figure", "report is not above loop"),
         ("_engine__gain", "from ..errors import TruvarError", "errors is not above _engine"),
-        ("_engine__gain", "from truvar.domain.domain import Domain", "domain is not above _engine"),
-        ("helpers", "", "helpers.py: belongs to no layer"),
+        ("_engine__gain", "from truvar.domain.domain import Domain", "domain is not above _engine")(
+            "helpers", "", "helpers.py: belongs to no layer"
+        ),
         (
             "study",
             "def plot(self):\n    import matplotlib.pyplot as plt",

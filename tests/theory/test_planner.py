@@ -14,11 +14,7 @@ from tests.helpers.theory_settings import GRID, THEOREM
 import truvar as tv
 from truvar.cli import main
 from truvar.report.plan_summary import bounds_summary, bounds_text, plot_plan
-from truvar.theory import (
-    epoch_cost,
-    simulate,
-    theorem,
-)
+from truvar.theory import epoch_cost, simulate, theorem
 
 # -- the planner -------------------------------------------------------------------------------------------------------
 

@@ -26,16 +26,14 @@ def policy_named(policy: Policy | str) -> Policy:
         name, _, divided = policy.partition("/")
         if name not in POLICIES or divided not in ("", "cost"):
             known = ", ".join(POLICIES)
-            raise TruvarError(
-                f'the policy must be one of {known}, with "/cost" behind it or not, but it was {policy!r}'
-            )
+            raise TruvarError(f'the policy must be one of {known}, with "/cost" behind it or not, got {policy!r}')
         if not divided:
             return POLICIES[name]()
         if name in DIVIDED:
             raise TruvarError(f"{name} divides by the cost as it is; leave out /cost")
         return POLICIES[name](per_cost=True)
     if isinstance(policy, type) or not hasattr(policy, "score"):
-        raise TruvarError(f"policy must be a rule such as TruVaR() or its name, but it was {policy!r}")
+        raise TruvarError(f"policy must be a rule such as TruVaR() or its name, got {policy!r}")
     return policy
 
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from truvar._typing import Array, Index, Mask
 from truvar.acquisition.base import PolicyContext, expected_improvement
 from truvar.acquisition.confidence import Confidence, ConstantBeta, Schedule, bounds, intersection, lemma_beta
 from truvar.acquisition.utils import (
-    at_least,
     at_level,
     bookkeeping,
     level_set,
@@ -34,10 +34,9 @@ from truvar.acquisition.utils import (
     threshold,
     to_beat,
 )
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import Array
-from truvar.domain.goals import Mask
+from truvar.domain.candidates import Candidates
 from truvar.exceptions import TruvarError
+from truvar.validation import check_at_least
 
 Exploration = float | Callable[[int, int], float] | None
 
@@ -52,9 +51,9 @@ def exploration(explore: Exploration, delta: float, divisor: float, points: int,
 def check_exploration(explore: Exploration, delta: float, divisor: float) -> None:
     """Refuses what `exploration` cannot use."""
     if not 0 < delta < 1 or not divisor > 0:
-        raise TruvarError(f"delta must lie between 0 and 1 and divisor above 0, but they were {delta} and {divisor}")
+        raise TruvarError(f"delta must lie between 0 and 1 and divisor above 0, got {delta} and {divisor}")
     if explore is not None and not callable(explore):
-        at_least(explore, 0.0, "explore, beta_t of the upper confidence bound,")
+        check_at_least(explore, 0.0, "explore, beta_t of the upper confidence bound,")
 
 
 # -- optima ------------------------------------------------------------------------------------------------------------
@@ -238,7 +237,7 @@ class GCHK:
     signed = False
 
     def __post_init__(self) -> None:
-        at_least(self.epsilon, 0.0, "epsilon")
+        check_at_least(self.epsilon, 0.0, "epsilon")
 
     @property
     def confidence(self) -> Confidence:
@@ -286,7 +285,7 @@ class Straddle:
 
     def __post_init__(self) -> None:
         refuse_per_cost(self, self.per_cost)
-        at_least(self.width, 0.0, "width")
+        check_at_least(self.width, 0.0, "width")
 
     @property
     def confidence(self) -> Confidence:

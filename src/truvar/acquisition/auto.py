@@ -18,14 +18,15 @@ from scipy.special import ndtr
 
 from truvar._numba import ambiguity
 from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array, Index
 from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Confidence, Schedule
 from truvar.acquisition.entropy import PES, draw, improvement, sampled, systematic
 from truvar.acquisition.truncation import covariance_tiles
-from truvar.acquisition.utils import at_least, bookkeeping, threshold
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import Array
+from truvar.acquisition.utils import bookkeeping, threshold
+from truvar.domain.candidates import Candidates
 from truvar.engines.rounding import near_best
+from truvar.validation import check_at_least
 
 NEGLIGIBLE = 1e-9  # of all the doubt: rows that have no more together are left out
 NEARBY = 120  # places that can be stops of a tour
@@ -54,8 +55,8 @@ class Plus:
     signed = False
 
     def __post_init__(self) -> None:
-        at_least(self.stops, 1, "stops")
-        at_least(self.rows, 2, "rows")
+        check_at_least(self.stops, 1, "stops")
+        check_at_least(self.rows, 2, "rows")
         _ = self._optimum  # checks representers and draws
 
     @property

@@ -25,12 +25,12 @@ from math import log, pi, sqrt
 import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array, Index, Mask
 from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import Confidence, Schedule, bounds
 from truvar.acquisition.utils import at_level, bookkeeping, moments, of_target, refuse
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import SAME_POINT, Array
-from truvar.domain.goals import Mask
+from truvar.domain.candidates import Candidates
+from truvar.domain.domain import SAME_POINT
 from truvar.exceptions import TruvarError
 
 CHILDREN = 3
@@ -56,7 +56,7 @@ class BaMSOO:
         if self.per_cost:
             raise TruvarError("BaMSOO names one point and weighs it against no other; leave out per_cost")
         if not 0 < self.eta < 1:
-            raise TruvarError(f"eta must lie between 0 and 1, but it was {self.eta}")
+            raise TruvarError(f"eta must lie between 0 and 1, got {self.eta}")
 
     @property
     def confidence(self) -> Confidence:

@@ -9,10 +9,11 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from scipy.special import ndtr
 
+from truvar._typing import Array, Index, Mask
 from truvar.acquisition.confidence import Confidence, Epoch
-from truvar.domain.candidates import ActionSpace, Candidates, Index
-from truvar.domain.domain import Array, Domain
-from truvar.domain.goals import Goal, Mask, Regions
+from truvar.domain.candidates import ActionSpace, Candidates
+from truvar.domain.domain import Domain
+from truvar.domain.goals import Goal, Regions
 from truvar.engines import Engine
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
@@ -108,7 +109,7 @@ class Top:
     def __post_init__(self) -> None:
         if type(self.k) is not int or self.k < 1 or self.by not in ("ucb", "ei"):
             raise TruvarError(
-                "the places are the k >= 1 best by 'ucb' or 'ei', but it was "
+                "the places are the k >= 1 best by 'ucb' or 'ei', got "
                 + for_interface(
                     f"Top(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}"
                 )

@@ -19,9 +19,10 @@ from typing import Protocol
 
 import numpy as np
 
-from truvar.domain.domain import Array, number, whole_number
+from truvar._typing import Array
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
+from truvar.validation import check_finite, check_integer
 
 RESOLUTION = 1e-12  # variances below this share of the prior's are zero to the arithmetic; eta stops there
 
@@ -150,7 +151,7 @@ class RKHSBeta:
     def __post_init__(self) -> None:
         _check_probability(self.delta, "delta of RKHSBeta")
         _check_positive(self.norm, "norm of RKHSBeta")
-        whole_number(self.horizon, "horizon of RKHSBeta", least=1)
+        check_integer(self.horizon, "horizon of RKHSBeta", minimum=1)
 
     def __call__(self, start: EpochStart) -> float:
         t = self.horizon
@@ -188,15 +189,13 @@ class Confidence:
     def __post_init__(self) -> None:
         if not callable(self.beta):
             raise TruvarError(
-                f"beta must be a schedule, but it was {self.beta!r}; give one such as LogBeta(1.0) or ConstantBeta(9.0)"
+                f"beta must be a schedule, got {self.beta!r}; give one such as LogBeta(1.0) or ConstantBeta(9.0)"
             )
-        if number(self.eta, "eta") < 0:
-            raise TruvarError(
-                f"eta must be at least 0, but it was {self.eta}; give 1.0, or 0 for pure variance reduction"
-            )
+        if check_finite(self.eta, "eta") < 0:
+            raise TruvarError(f"eta must be at least 0, got {self.eta}; give 1.0, or 0 for pure variance reduction")
         _check_probability(self.r, "r")
-        if number(self.slack, "slack") < 0:
-            raise TruvarError(f"slack must be at least 0, but it was {self.slack}; give 0, or 0.1 for the theorem")
+        if check_finite(self.slack, "slack") < 0:
+            raise TruvarError(f"slack must be at least 0, got {self.slack}; give 0, or 0.1 for the theorem")
 
     def first(self, start: Callable[[float], EpochStart]) -> Epoch:
         """Epoch 1; `start(eta)` tells what is known now."""
@@ -216,10 +215,10 @@ class Confidence:
 
 
 def _check_positive(value: float, what: str) -> None:
-    if not number(value, what) > 0:
-        raise TruvarError(f"{what} must be greater than 0, but it was {value}; give a positive number")
+    if not check_finite(value, what) > 0:
+        raise TruvarError(f"{what} must be greater than 0, got {value}; give a positive number")
 
 
 def _check_probability(value: float, what: str) -> None:
-    if not 0 < number(value, what) < 1:
-        raise TruvarError(f"{what} must lie between 0 and 1, but it was {value}; give a number such as 0.1")
+    if not 0 < check_finite(value, what) < 1:
+        raise TruvarError(f"{what} must lie between 0 and 1, got {value}; give a number such as 0.1")

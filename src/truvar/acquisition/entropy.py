@@ -30,11 +30,12 @@ from scipy.stats import qmc
 from truvar._numba import lookahead
 from truvar._numba.lookahead import Single
 from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array, Index
 from truvar.acquisition.base import PolicyContext, expected_improvement
 from truvar.acquisition.confidence import RESOLUTION, Confidence, Schedule
-from truvar.acquisition.utils import at_least, at_level, bookkeeping, moments, of_target, refuse, threshold, to_beat
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import Array
+from truvar.acquisition.utils import at_level, bookkeeping, moments, of_target, refuse, threshold, to_beat
+from truvar.domain.candidates import Candidates
+from truvar.validation import check_at_least
 
 TILE = 8192  # candidates at a time
 EDGES = ndtri(np.arange(1, 8) / 8).astype(np.float32)  # between equally likely values of the surprise
@@ -145,8 +146,8 @@ def improvement(context: PolicyContext, candidates: Candidates) -> Array:
 
 
 def _check(representers: int, draws: int) -> None:
-    at_least(representers, 2, "representers")
-    at_least(draws, 2, "draws")
+    check_at_least(representers, 2, "representers")
+    check_at_least(draws, 2, "draws")
 
 
 # -- the maximiser -----------------------------------------------------------------------------------------------------
@@ -306,7 +307,7 @@ class MES:
 
     def __post_init__(self) -> None:
         _check(self.representers, self.draws)
-        at_least(self.maxima, 1, "maxima")
+        check_at_least(self.maxima, 1, "maxima")
 
     @property
     def confidence(self) -> Confidence:
@@ -351,7 +352,7 @@ class SUR:
     signed = False
 
     def __post_init__(self) -> None:
-        at_least(self.representers, 2, "representers")
+        check_at_least(self.representers, 2, "representers")
 
     @property
     def confidence(self) -> Confidence:

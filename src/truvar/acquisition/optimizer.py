@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from truvar.domain.domain import Array
+from truvar._typing import Array
 
 Score = Callable[[Array], Array]  # (q, d) -> (q,)
 

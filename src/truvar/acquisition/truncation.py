@@ -18,9 +18,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from truvar._numba import truncated
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import Array
-from truvar.domain.goals import Mask
+from truvar._typing import Array, Index, Mask
+from truvar.domain.candidates import Candidates
 from truvar.engines import Engine
 from truvar.exceptions import TruvarError
 from truvar.models.posterior import EXACT, Posterior

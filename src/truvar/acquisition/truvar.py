@@ -17,12 +17,12 @@ from typing import Literal
 import numpy as np
 
 from truvar._numba import truncated
+from truvar._typing import Array, Index
 from truvar.acquisition.auto import Plus
 from truvar.acquisition.base import PolicyContext, Top
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
 from truvar.acquisition.truncation import covariance_tiles, truncated_reduction
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import Array
+from truvar.domain.candidates import Candidates
 from truvar.domain.goals import LevelSet
 from truvar.engines.rounding import near_best
 from truvar.exceptions import TruvarError
@@ -55,9 +55,9 @@ class TruVaR:
 
     def __post_init__(self) -> None:
         if not (self.among in (None, "potential") or isinstance(self.among, Top)):
-            raise TruvarError(f"among must be None, 'potential' or Top(k, by=...), but it was {self.among!r}")
+            raise TruvarError(f"among must be None, 'potential' or Top(k, by=...), got {self.among!r}")
         if self.anticipate not in (None, "mean", "average"):
-            raise TruvarError(f"anticipate must be None, 'mean' or 'average', but it was {self.anticipate!r}")
+            raise TruvarError(f"anticipate must be None, 'mean' or 'average', got {self.anticipate!r}")
         _ = self.confidence  # checks beta, eta, r and slack
 
     @staticmethod

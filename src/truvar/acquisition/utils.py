@@ -15,11 +15,11 @@ from typing import Literal
 
 import numpy as np
 
+from truvar._typing import Array, Index, Mask
 from truvar.acquisition.base import PolicyContext, incumbent
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import Array
-from truvar.domain.goals import LevelSet, Mask
+from truvar.domain.candidates import Candidates
+from truvar.domain.goals import LevelSet
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
 
@@ -123,12 +123,6 @@ def refuse_per_cost(rule: object, per_cost: bool) -> None:
             f"the score of {_name(rule)} can be negative, and divided by its cost a dear measurement would then beat a "
             "cheap one; leave out per_cost, or take a rule whose score cannot: truvar, ei, gchk"
         )
-
-
-def at_least(value: float, least: float, what: str) -> None:
-    """Refuses an option below its least value."""
-    if not value >= least:
-        raise TruvarError(f"{what} must be at least {least:g}, but it was {value!r}")
 
 
 def _name(rule: object) -> str:

@@ -16,20 +16,23 @@ import pandas as pd
 from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array, Mask
 from truvar.acquisition import Policy, PolicyContext, Proposes
 from truvar.acquisition.confidence import RESOLUTION, EpochStart
 from truvar.acquisition.optimizer import best_in_box, polish
 from truvar.acquisition.truncation import cover_cost, information_bound
 from truvar.algorithm import loop
-from truvar.domain.candidates import ActionSpace, Candidates, CostLike, NoiseLike, Tasks
-from truvar.domain.domain import Array, Domain, number
-from truvar.domain.goals import Goal, Mask
+from truvar.domain.candidates import ActionSpace, Candidates
+from truvar.domain.costs import CostLike, NoiseLike, Tasks
+from truvar.domain.domain import Domain
+from truvar.domain.goals import Goal
 from truvar.engines import EngineLike, check_engine, engine_for
 from truvar.exceptions import TruvarError
 from truvar.models.cholesky import local_factor
 from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, training_data, unfitted
 from truvar.models.kernels import Coregionalized, check_kernel
 from truvar.models.posterior import Posterior
+from truvar.validation import check_finite
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class ActiveLearner:
         self._engine = engine if engine is None else check_engine(engine)
         self.tasks, self._cost = prior.tasks, prior.cost
         self.learned = _learned(prior)
-        self.mean = None if prior.mean is None else number(prior.mean, "mean")
+        self.mean = None if prior.mean is None else check_finite(prior.mean, "mean")
         self.noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         self.actions = ActionSpace(domain, self.noise, prior.cost, prior.tasks)
         if self.learned is None:
@@ -339,7 +342,7 @@ def _learned(prior: Prior) -> Learned | None:
             )
         return None
     if prior.tasks is not None:
-        raise TruvarError(f"tasks need a known kernel, but it was {prior.kernel!r}; give one such as RBF(0.3)")
+        raise TruvarError(f"tasks need a known kernel, got {prior.kernel!r}; give one such as RBF(0.3)")
     if kernel.noise and noise is not None:
-        raise TruvarError(f"noise is to be learned, but it was given too ({noise!r}); leave out one of the two")
+        raise TruvarError(f"noise is to be learned, got given too ({noise!r}); leave out one of the two")
     return replace(kernel, noise=noise is None)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from truvar._typing import Array, Index, Mask
 from truvar.acquisition.base import Policy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Epoch, EpochStart, bounds, intersection
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import Array
-from truvar.domain.goals import Goal, Mask, Regions
+from truvar.domain.candidates import Candidates
+from truvar.domain.goals import Goal, Regions
 from truvar.engines.rounding import EQUAL
 from truvar.models.posterior import Posterior
 

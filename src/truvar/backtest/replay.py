@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from truvar.domain.domain import Array, Domain
+from truvar._typing import Array
+from truvar.domain.domain import Domain
 from truvar.exceptions import Finished, TruvarError
 from truvar.problem import Problem
 from truvar.study.result import Suggestion
@@ -103,7 +104,7 @@ def truth_on(domain: Domain, truth: str | Array) -> Array:
     values = np.asarray(truth, dtype=float)
     if values.shape != (len(domain),) or not np.isfinite(values).all():
         raise TruvarError(
-            f"truth must be one finite number per point, shape ({len(domain)},), but its shape was {values.shape} with "
+            f"truth must be one finite number per point, shape ({len(domain)},), got shape {values.shape} with "
             f"{int((~np.isfinite(values)).sum())} not finite; give the values in the order of the points"
         )
     return values

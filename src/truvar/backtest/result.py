@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from truvar.domain.domain import Array
+from truvar._typing import Array
 
 F1_TARGETS = (0.8, 0.9, 0.95)
 REGRET_TARGETS = (1e-1, 1e-2, 1e-3)

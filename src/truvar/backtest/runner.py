@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 
 from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
 from truvar.backtest.replay import Judged, Replay, Truth, is_noisy, replay, truth_on
 from truvar.backtest.result import Backtest
-from truvar.domain.domain import Array
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
 from truvar.problem import Problem, load_problem
@@ -66,13 +66,13 @@ def backtest(
     spend = budget if budget is not None else problem.run.get("budget")
     if spend is None or not spend > 0:
         raise TruvarError(
-            f"a backtest needs a budget > 0 to compare at, but it was {'missing' if spend is None else spend}; give "
+            f"a backtest needs a budget > 0 to compare at, got {'missing' if spend is None else spend}; give "
             f"{for_interface('budget=...', cli='--budget COST')}"
         )
     if replicates < 1 or jobs < 1:
-        raise TruvarError(f"replicates and jobs must be at least 1, but they were {replicates!r} and {jobs!r}")
+        raise TruvarError(f"replicates and jobs must be at least 1, got {replicates!r} and {jobs!r}")
     if judged not in ("reported", "measured"):
-        raise TruvarError(f"judged must be 'reported' or 'measured', but it was {judged!r}; give one of them")
+        raise TruvarError(f"judged must be 'reported' or 'measured', got {judged!r}; give one of them")
     values = truth if callable(truth) else truth_on(problem.domain, truth)
     for rule in rules.values():
         study = problem.study(policy=rule)

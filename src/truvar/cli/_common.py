@@ -32,7 +32,7 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
     def read(text: str) -> float:
         value = kind(text)
         if not 0 < value < float("inf"):
-            raise argparse.ArgumentTypeError(f"must be positive, but it was {text}")
+            raise argparse.ArgumentTypeError(f"must be positive, got {text}")
         return value
 
     read.__name__ = "number" if kind is float else "whole number"  # argparse: "invalid number value: 'x'"
@@ -44,7 +44,7 @@ def seconds(text: str) -> float:
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", text)
     units = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
     if not found or found[2] not in units:
-        raise argparse.ArgumentTypeError(f"must be a time such as 90s, 15min, 2h or 1d, but it was {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a time such as 90s, 15min, 2h or 1d, got {text!r}")
     return positive(float)(found[1]) * units[found[2]]
 
 

@@ -7,13 +7,13 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from truvar._typing import Array
 from truvar.cli._common import INTERRUPTED, Command, interruptible, positive, seconds
 from truvar.cli._store import study_arguments
 from truvar.cli.run_command import measure
 from truvar.exceptions import TruvarError
 
 if TYPE_CHECKING:
-    from truvar.domain.domain import Array
     from truvar.study.result import Result
     from truvar.study.study import Study
 

@@ -43,7 +43,7 @@ def measure(arguments: argparse.Namespace) -> int:
         if getattr(arguments, name) is not None:
             raise TruvarError(f"--{name} belongs to --truth, but --command came with it; leave out one of the two")
     if arguments.retries < 0:
-        raise TruvarError(f"--retries must be at least 0, but it was {arguments.retries}; give 0 for none")
+        raise TruvarError(f"--retries must be at least 0, got {arguments.retries}; give 0 for none")
     arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"
     study = _opened(arguments)
     levels = study.candidates().levels > 1

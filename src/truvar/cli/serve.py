@@ -37,7 +37,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     )
     check_address(arguments.host, tokens)
     if not 0 < arguments.port < 65536:
-        raise TruvarError(f"--port must be from 1 to 65535, but it was {arguments.port}; give another")
+        raise TruvarError(f"--port must be from 1 to 65535, got {arguments.port}; give another")
     limits = ServiceLimits(points=arguments.max_points) if arguments.max_points else ServiceLimits()
     level = "info" if arguments.verbose else "warning"
 

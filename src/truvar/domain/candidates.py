@@ -13,113 +13,18 @@ index is then the last coordinate). The first n sites are the points of D themse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from truvar.domain.domain import Array, Domain, number
+from truvar._typing import Array, Index
+from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
+from truvar.domain.domain import Domain
 from truvar.exceptions import TruvarError
 from truvar.messages import format_point
-
-Index = NDArray[np.intp]
-NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
-CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
-
-
-# -- what the user says ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class NoiseLevels:
-    """Precisions to choose from at every point: their noise variances, and what each adds to the cost."""
-
-    variance: Sequence[float]
-    cost: Sequence[float]
-
-    def __post_init__(self) -> None:
-        if np.ndim(self.variance) != 1 or np.shape(self.variance) != np.shape(self.cost) or len(self.variance) == 0:
-            raise TruvarError(
-                "noise levels need as many costs as variances and at least one, but the variances were "
-                f"{self.variance!r} and the costs {self.cost!r}; give two lists of the same length"
-            )
-        for k, (variance, cost) in enumerate(zip(self.variance, self.cost, strict=True)):
-            not_negative(variance, f"the variance of noise level {k}")
-            not_negative(cost, f"the cost of noise level {k}")
-
-
-@dataclass(frozen=True)
-class Cost:
-    """base + sum of travel rate x |x - last x| + sum of magnitude rate x |x|, by column.
-
-    The paper's 0.25 |x1 - x1'| + 4 (|x2| + 1) is `Cost(base=4, travel={"x1": 0.25}, magnitude={"x2": 4})`.
-    """
-
-    base: float | str = 0.0
-    travel: Mapping[str, float] = field(default_factory=dict)
-    magnitude: Mapping[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for kind in ("travel", "magnitude"):
-            rates = getattr(self, kind)
-            if not isinstance(rates, Mapping):
-                raise TruvarError(
-                    f"{kind} must be the rates by column, but it was {rates!r}; give a dict such as {{'x': 0.25}}"
-                )
-            for name, rate in rates.items():
-                not_negative(rate, f"the {kind} rate of {name!r}")
-
-
-@dataclass(frozen=True)
-class Tasks:
-    """Correlated quantities that can be measured instead of the target, which is task 0.
-
-    The covariance between quantity i at x and j at x' is `covariance[i][j]` k(x, x'). Each task may have its own noise,
-    cost and prior mean; None takes over the study's.
-    """
-
-    covariance: Sequence[Sequence[float]]
-    names: Sequence[str]
-    noise: Sequence[float] | None = None
-    cost: Sequence[float] | None = None
-    mean: Sequence[float] | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.names, str) or len(self.names) < 2 or len(set(self.names)) != len(self.names):
-            raise TruvarError(
-                f"tasks need a list of at least two different names, but it was {self.names!r}; "
-                "give one such as ['target', 'proxy'], the target first"
-            )
-        count = len(self.names)
-        try:
-            matrix = np.asarray(self.covariance, dtype=float)
-        except (TypeError, ValueError):
-            matrix = np.empty(0)
-        if matrix.shape != (count, count) or not np.isfinite(matrix).all():
-            raise TruvarError(
-                f"{count} tasks need a covariance of {count} x {count} finite numbers, but it was {self.covariance!r}; "
-                "give one row per task"
-            )
-        least = np.linalg.eigvalsh(matrix)[0]
-        if not np.allclose(matrix, matrix.T) or least < -1e-10 * np.trace(matrix):
-            raise TruvarError(
-                f"the covariance between tasks must be symmetric and positive semi-definite, but it was "
-                f"{matrix.tolist()}, whose smallest eigenvalue is {least:.3g}; lower the covariances off its diagonal"
-            )
-        for kind in ("noise", "cost", "mean"):
-            values = getattr(self, kind)
-            if values is None:
-                continue
-            if np.shape(values) != (count,):
-                raise TruvarError(f"tasks need one {kind} per task, {count} numbers, but it was {values!r}; mend it")
-            for name, value in zip(self.names, values, strict=True):
-                check = number if kind == "mean" else not_negative
-                check(value, f"the {kind} of task {name!r}")
-
+from truvar.validation import check_array, check_callable, check_nonnegative_array
 
 # -- the table -----------------------------------------------------------------------------------------------------
 
@@ -152,7 +57,7 @@ class ActionSpace:
 
     def __init__(self, domain: Domain, noise: NoiseLike, cost: CostLike | None, tasks: Tasks | None) -> None:
         if tasks is not None and not isinstance(tasks, Tasks):
-            raise TruvarError(f"tasks must be Tasks(covariance, names), but it was {tasks!r}; give that")
+            raise TruvarError(f"tasks must be Tasks(covariance, names), got {tasks!r}; give that")
         self.domain = domain
         self.tasks = tasks
         self.levels = noise if isinstance(noise, NoiseLevels) else None
@@ -160,8 +65,8 @@ class ActionSpace:
             raise TruvarError(
                 "noise levels and tasks cannot be combined; give each level as a task with covariance 1 instead"
             )
-        check_takes(noise, "noise", "points")
-        check_takes(cost, "cost", "points", "last")
+        check_callable(noise, "noise", "points")
+        check_callable(cost, "cost", "points", "last")
         self._noise = noise
         self._cost: CostLike = (0.0 if self.levels is not None else 1.0) if cost is None else cost
         self.sites = self._table(domain.points, np.arange(len(domain)), last=None).points
@@ -214,7 +119,7 @@ class ActionSpace:
             return 0
         if self.tasks is None or name not in self.tasks.names:
             known = "none" if self.tasks is None else ", ".join(self.tasks.names)
-            raise TruvarError(f"task must be one of this study's ({known}), but it was {name!r}; correct the name")
+            raise TruvarError(f"task must be one of this study's ({known}), got {name!r}; correct the name")
         return list(self.tasks.names).index(name)
 
     def _table(self, points: Array, index: Index | None, last: Array | None) -> Candidates:
@@ -244,7 +149,7 @@ class ActionSpace:
         if self.levels is not None:
             return np.tile(np.asarray(self.levels.variance, dtype=float), (len(points), 1))
         noise: Any = self._noise(points) if callable(self._noise) else self._on_domain(self._noise, "noise", index)
-        return _checked(noise, "noise", count=len(points))[:, None]
+        return check_nonnegative_array(noise, "noise", count=len(points))[:, None]
 
     def _cost_at(self, points: Array, index: Index | None, last: Array | None) -> Array:
         if isinstance(self._cost, Cost):
@@ -256,7 +161,7 @@ class ActionSpace:
                 if last is not None:  # the first measurement pays no travel
                     cost += rate * np.abs(points[:, k] - last[k])
         elif callable(self._cost):
-            cost = _checked(self._cost(points, last), "cost", count=len(points))
+            cost = check_nonnegative_array(self._cost(points, last), "cost", count=len(points))
         else:
             cost = self._base(points, index)
         costs = np.asarray(cost[:, None] + (0.0 if self.levels is None else np.asarray(self.levels.cost, dtype=float)))
@@ -273,13 +178,13 @@ class ActionSpace:
         if callable(self._cost):
             return np.zeros(len(points))
         base = self._cost.base if isinstance(self._cost, Cost) else self._cost
-        return _checked(self._on_domain(base, "cost", index), "cost", count=len(points))
+        return check_nonnegative_array(self._on_domain(base, "cost", index), "cost", count=len(points))
 
     def _on_domain(self, value: Any, what: str, index: Index | None) -> Any:
         """A number as it is; a column or an array over the domain, at the given rows of it."""
         if isinstance(value, str):
             value = self.domain.column(value)
-        array = _floats(value, what)
+        array = check_array(value, what)
         if array.ndim == 0:
             return array
         if array.shape != (len(self.domain),):
@@ -296,53 +201,3 @@ class ActionSpace:
                 "correct the name"
             )
         return self.domain.columns.index(name)
-
-
-def check_takes(function: Any, what: str, *names: str) -> None:
-    """Refuses a function that cannot be called with these arguments; what is no function is left alone."""
-    if not callable(function) or isinstance(function, type):
-        return
-    try:
-        signature(function).bind(*names)
-    except ValueError:  # some built-in functions do not say what they take
-        return
-    except TypeError as error:
-        raise TruvarError(
-            f"{what} as a function is called as {what}({', '.join(names)}), but the one given cannot be ({error}); "
-            f"write it with {len(names)} argument{'s' * (len(names) > 1)}"
-        ) from None
-
-
-def not_negative(value: Any, what: str) -> float:
-    """`value` as a finite float of at least 0, or a message that names it."""
-    result = number(value, what)
-    if result < 0:
-        raise TruvarError(f"{what} cannot be negative, but it was {value!r}; give 0 or more")
-    return result
-
-
-def _floats(value: Any, what: str) -> Array:
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise TruvarError(
-            f"{what} must be a number, a column name, an array of numbers or a function, but it was {value!r}; "
-            "give one of them"
-        ) from None
-
-
-def _checked(value: Any, what: str, count: int) -> Array:
-    """`value` as (count,) finite floats of at least 0, or a message that names the first that is not."""
-    array = _floats(value, what)
-    if array.ndim > 1 or (array.ndim == 1 and array.shape != (count,)):
-        raise TruvarError(
-            f"{what} must be one number per point, shape ({count},), but its shape was {array.shape}; "
-            "return as many numbers as there are points"
-        )
-    bad = ~(np.isfinite(array) & (array >= 0))
-    if bad.any():
-        row = int(np.flatnonzero(np.atleast_1d(bad))[0])
-        worst = np.atleast_1d(array)[row]
-        where = f" (row {row})" if array.ndim else ""
-        raise TruvarError(f"{what} must be finite and not negative, but it was {worst}{where}; give 0 or more there")
-    return np.broadcast_to(array, (count,)).astype(float)

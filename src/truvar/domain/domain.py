@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from truvar._typing import Array
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface, format_point
-
-Array = NDArray[np.float64]
+from truvar.validation import check_finite, check_integer
 
 SAME_POINT = 1e-9  # two points are one if no coordinate differs by more than this share of its extent
 
@@ -73,7 +73,7 @@ class Domain:
             frame, where = from_geopandas(frame)
         frame = as_table(frame)
         if isinstance(columns, str):
-            raise TruvarError(f"columns must be a list of names, but it was {columns!r}; give [{columns!r}]")
+            raise TruvarError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
         names = (where or tuple(frame.columns)) if columns is None else tuple(columns)
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
@@ -109,7 +109,7 @@ class Domain:
         if not intervals:
             example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
             raise TruvarError(f"a box needs at least one interval, but there was none; give one: {example}")
-        representers = whole_number(representers, "the number of representers of a box", least=2)
+        representers = check_integer(representers, "the number of representers of a box", minimum=2)
         bounds = np.array([_interval(name, interval) for name, interval in intervals.items()])
         d = len(bounds)
         if d > 2:
@@ -159,7 +159,7 @@ class Domain:
             )
         x = np.empty(len(self.columns))
         for k, name in enumerate(self.columns):
-            x[k] = number(point[name], f"column {name!r} of the point")
+            x[k] = check_finite(point[name], f"column {name!r} of the point")
         return x
 
     def nearest(self, x: Array) -> int:
@@ -200,28 +200,6 @@ class Domain:
 # -- checks of what users give ---------------------------------------------------------------------------------------
 
 
-def number(value: Any, what: str) -> float:
-    """`value` as a finite float, or a message that names it. Text and truth values are no numbers."""
-    try:
-        if isinstance(value, (str, bytes, bool, np.bool_)):
-            raise TypeError
-        result = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise TruvarError(f"{what} must be a number, but it was {value!r}; give a finite number") from None
-    if not np.isfinite(result):
-        raise TruvarError(f"{what} must be a finite number, but it was {value!r}; give a finite number")
-    return result
-
-
-def whole_number(value: Any, what: str, least: int) -> int:
-    """`value` as an int of at least `least`, or a message that names it."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        raise TruvarError(
-            f"{what} must be a whole number of at least {least}, but it was {value!r}; give one such as {least}"
-        )
-    return int(value)
-
-
 def number_column(frame: pd.DataFrame, name: str) -> Array:
     """The column of a table as floats, or a message that names the column and the row."""
     if name not in frame.columns:
@@ -244,7 +222,7 @@ def as_table(table: Any) -> pd.DataFrame:
         return table
     if not isinstance(table, (str, Path)):
         raise TruvarError(
-            f"a table must be a DataFrame or the path of a CSV file, but it was {table!r}; "
+            f"a table must be a DataFrame or the path of a CSV file, got {table!r}; "
             "wrap arrays as pd.DataFrame(array, columns=[...])"
         )
     return read_csv(table)
@@ -275,11 +253,11 @@ def _axis(name: str, axis: ArrayLike) -> Array:
         values = np.atleast_1d(np.asarray(axis, dtype=float))
     except (TypeError, ValueError):
         raise TruvarError(
-            f"axis {name!r} must be a list of numbers, but it was {axis!r}; give one such as np.linspace(0, 1, 50)"
+            f"axis {name!r} must be a list of numbers, got {axis!r}; give one such as np.linspace(0, 1, 50)"
         ) from None
     if values.ndim != 1 or len(values) == 0:
         raise TruvarError(
-            f"axis {name!r} must be a list of at least one number, but its shape was {values.shape}; "
+            f"axis {name!r} must be a list of at least one number, got shape {values.shape}; "
             "give one such as np.linspace(0, 1, 50)"
         )
     if not np.isfinite(values).all():
@@ -301,11 +279,11 @@ def _interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
         low, high = interval
     except (TypeError, ValueError):
         raise TruvarError(
-            f"interval {name!r} must be a pair (low, high), but it was {interval!r}; give one such as (0, 1)"
+            f"interval {name!r} must be a pair (low, high), got {interval!r}; give one such as (0, 1)"
         ) from None
-    low, high = number(low, f"the low end of {name!r}"), number(high, f"the high end of {name!r}")
+    low, high = check_finite(low, f"the low end of {name!r}"), check_finite(high, f"the high end of {name!r}")
     if not low < high:
-        raise TruvarError(f"interval {name!r} must have low < high, but they were {low:g} and {high:g}; swap them")
+        raise TruvarError(f"interval {name!r} must have low < high, got {low:g} and {high:g}; swap them")
     return low, high
 
 

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from truvar._typing import Array
 from truvar.exceptions import TruvarError, import_optional
-
-Array = NDArray[np.float64]
 
 CRS, GRID = "truvar_crs", "truvar_grid"  # what a table remembers of where it came from, in its `attrs`
 CLASSES = ("below", "open", "above")
@@ -84,7 +82,7 @@ def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
 def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
     """The axes of an xarray DataArray or Dataset, and its values as a table, the first axis slowest."""
     if not _made_by(data, "xarray") or not hasattr(data, "dims"):
-        raise TruvarError(f"an xarray DataArray or Dataset must come, but it was {type(data).__name__}; give one")
+        raise TruvarError(f"an xarray DataArray or Dataset must come, got {type(data).__name__}; give one")
     if hasattr(data, "data_vars"):
         dataset = data
         dims = list(max((v.dims for v in data.data_vars.values()), key=len, default=tuple(data.dims)))

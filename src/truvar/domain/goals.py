@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from truvar.domain.domain import Array, number
+from truvar._typing import Array, Mask
 from truvar.exceptions import TruvarError
-
-Mask = NDArray[np.bool_]
+from truvar.validation import check_finite
 
 
 @dataclass(frozen=True)
@@ -120,13 +118,13 @@ class LevelSet:
         if (self.threshold is None) == (self.fraction_of_max is None):
             raise TruvarError(
                 "a level set needs either a threshold or a fraction_of_max: LevelSet(7.0) or "
-                f"LevelSet(fraction_of_max=0.8), but it was {self}"
+                f"LevelSet(fraction_of_max=0.8), got {self}"
             )
         if self.threshold is not None:
-            object.__setattr__(self, "threshold", number(self.threshold, "the threshold of a level set"))
-        elif not 0 < number(self.fraction_of_max, "fraction_of_max") < 1:
+            object.__setattr__(self, "threshold", check_finite(self.threshold, "the threshold of a level set"))
+        elif not 0 < check_finite(self.fraction_of_max, "fraction_of_max") < 1:
             raise TruvarError(
-                f"fraction_of_max must lie between 0 and 1, but it was {self.fraction_of_max}; give one such as 0.8"
+                f"fraction_of_max must lie between 0 and 1, got {self.fraction_of_max}; give one such as 0.8"
             )
 
     def thresholds(self, lower: Array, upper: Array) -> tuple[float, float]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array, Domain
+from truvar._typing import Array, Index
+from truvar.domain.domain import Domain
 from truvar.engines.dense import Dense
 from truvar.engines.lazy import Lazy
 from truvar.engines.products import convolves
@@ -63,9 +63,7 @@ def check_engine(engine: EngineLike) -> Callable[[Posterior, Domain], Engine]:
     if callable(engine):
         return engine
     if engine not in ENGINES:
-        raise TruvarError(
-            f"engine must be one of {', '.join(ENGINES)}, or None (chosen by size), but it was {engine!r}"
-        )
+        raise TruvarError(f"engine must be one of {', '.join(ENGINES)}, or None (chosen by size), got {engine!r}")
     return ENGINES[engine]
 
 

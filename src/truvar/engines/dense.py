@@ -15,8 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array
+from truvar._typing import Array, Index
 from truvar.engines.matrix import Matrix
 from truvar.engines.rounding import TIE, settle
 from truvar.models.posterior import Posterior

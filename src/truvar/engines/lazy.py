@@ -24,8 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array, Domain
+from truvar._typing import Array, Index
+from truvar.domain.domain import Domain
 from truvar.engines.dense import over_targets
 from truvar.engines.norms import Cells, Norms, common_start
 from truvar.engines.products import Product, gamma, product_for
@@ -58,7 +58,7 @@ class Lazy:
         self, posterior: Posterior, domain: Domain, tolerance: float | None = None, budget: int = BUDGET
     ) -> None:
         if tolerance is not None and not 0 <= tolerance < 1:
-            raise TruvarError(f"tolerance must be a share between 0 and 1, but it was {tolerance!r}; give e.g. 0.02")
+            raise TruvarError(f"tolerance must be a share between 0 and 1, got {tolerance!r}; give e.g. 0.02")
         large = len(posterior.sites) > EXACT_UP_TO
         self.posterior, self.domain = posterior, domain
         self.tolerance = (TOLERANCE if large else 0.0) if tolerance is None else tolerance

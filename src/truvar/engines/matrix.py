@@ -18,8 +18,7 @@ from scipy.linalg.blas import dgemm
 
 from truvar._numba import truncated
 from truvar._numba.threads import run_tiles
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array
+from truvar._typing import Array, Index
 from truvar.engines.norms import common_start
 from truvar.models.posterior import Posterior
 

@@ -18,8 +18,7 @@ from math import sqrt
 
 import numpy as np
 
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array
+from truvar._typing import Array, Index
 from truvar.engines.products import Product, block_error, gamma
 from truvar.models.cholesky import Mask
 from truvar.models.posterior import Posterior

@@ -23,8 +23,8 @@ from scipy import fft
 from scipy.linalg import cholesky, solve_triangular
 
 from truvar._numba import truncated
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array, Domain
+from truvar._typing import Array, Index
+from truvar.domain.domain import Domain
 from truvar.models.cholesky import BLOCK, Mask, blocked_product, quadratic_forms
 from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array
+from truvar._typing import Array, Index
 from truvar.engines.products import KERNEL_ROUNDING, gamma
 from truvar.models.posterior import Posterior
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._numba.threads import run_tiles
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array
+from truvar._typing import Array, Index
 from truvar.engines.norms import Cells, Norms
 from truvar.engines.products import gamma
 from truvar.engines.rounding import EQUAL, SUM_ROUNDING, TIE, entry_error

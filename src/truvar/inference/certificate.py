@@ -27,12 +27,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from truvar._typing import Mask
 from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import RKHSBeta, TheoremBeta, lemma_beta, rkhs_beta
 from truvar.algorithm.loop import State
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal, LevelSet, Mask
+from truvar.domain.goals import Goal, LevelSet
 
 Regime = Literal["theorem", "outside", "heuristic", "learned"]
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from truvar.acquisition.confidence import RESOLUTION, bounds
-from truvar.domain.domain import number
 from truvar.domain.goals import Goal, Maximize, Regions
 from truvar.exceptions import TruvarError, import_optional
+from truvar.validation import check_finite
 
 botorch = import_optional("botorch", "TruncatedVarianceReduction", "botorch")
 torch = import_optional("torch", "TruncatedVarianceReduction", "botorch")
@@ -57,12 +57,12 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         if getattr(model, "num_outputs", 1) != 1:
             raise TruvarError(f"the model must have one output, but it has {model.num_outputs}; select one of them")
         if points.ndim != 2 or len(points) == 0:
-            raise TruvarError(f"points must be of shape (n, d), but it was {tuple(points.shape)}; give the domain so")
+            raise TruvarError(f"points must be of shape (n, d), got {tuple(points.shape)}; give the domain so")
         self.goal: Goal = Maximize() if goal is None else goal
         told = _told(model)
         a = 1.0 if self.goal.level_set else 0.5
-        self.beta = a * log(max(len(points), 2) * (told + 1) ** 2) if beta is None else number(beta, "beta")
-        self.scale = _scale(model, points) if scale is None else number(scale, "scale")
+        self.beta = a * log(max(len(points), 2) * (told + 1) ** 2) if beta is None else check_finite(beta, "beta")
+        self.scale = _scale(model, points) if scale is None else check_finite(scale, "scale")
         with torch.no_grad():
             posterior = model.posterior(points)
             mean = posterior.mean.squeeze(-1).double().cpu().numpy()
@@ -72,8 +72,8 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         self.potential = regions.potential
         wanted = self.goal.targets(regions, lower, upper)
         widest = float(variance.max()) if not wanted.any() else float(variance[torch.as_tensor(wanted)].max())
-        self.eta = _eta(self.beta, widest / self.scale**2, r) if eta is None else number(eta, "eta")
-        self.noise = _noise(model) if noise is None else number(noise, "noise")
+        self.eta = _eta(self.beta, widest / self.scale**2, r) if eta is None else check_finite(eta, "eta")
+        self.noise = _noise(model) if noise is None else check_finite(noise, "noise")
         chosen = torch.as_tensor(np.flatnonzero(wanted), device=points.device)
         self.register_buffer("targets", points[chosen])
         tau = self.eta**2 / self.beta * self.scale**2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from truvar.domain.domain import Array
+from truvar._typing import Array
 from truvar.models.fit import Learned, fit
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from truvar.domain.domain import Array
+from truvar._typing import Array
 
 ABSENT = "(absent)"  # of a setting that a configuration does not have, as in a list of grids
 

@@ -17,11 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from truvar._typing import Array, Index, Mask
 from truvar.acquisition import Policy, PolicyContext
 from truvar.acquisition.confidence import Confidence
-from truvar.domain.candidates import Candidates, Index, NoiseLevels
-from truvar.domain.domain import Array, Domain
-from truvar.domain.goals import Mask, Maximize
+from truvar.domain.candidates import Candidates
+from truvar.domain.costs import NoiseLevels
+from truvar.domain.domain import Domain
+from truvar.domain.goals import Maximize
 from truvar.exceptions import Finished
 from truvar.integrations.cost_model import predicted_cost
 from truvar.models.fit import Learned, Model, fit, unfitted

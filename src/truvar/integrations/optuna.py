@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
 from truvar.algorithm.learner import Action, ActiveLearner, Prior
-from truvar.domain.candidates import not_negative
-from truvar.domain.domain import Array, Domain, whole_number
+from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize, Minimize
 from truvar.exceptions import TruvarError, import_optional
 from truvar.integrations.cost_model import predicted_cost
 from truvar.integrations.spaces import Space
 from truvar.models.fit import Learned, Model, fit, unfitted
+from truvar.validation import check_integer, check_nonnegative
 
 optuna = import_optional("optuna", "TruVaRSampler", "optuna")
 
@@ -49,7 +50,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
     ) -> None:
         self._rng = np.random.default_rng(seed)
         self._independent = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
-        self._points = whole_number(points, "points", least=2)
+        self._points = check_integer(points, "points", minimum=2)
         self._noise, self._cost = noise, cost
         self._policy: Policy = policy_named(policy or "truvar")
         self._common = optuna.search_space.IntersectionSearchSpace()
@@ -147,7 +148,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         if value is None:
             return None
         try:
-            return not_negative(value, f"user attribute {name!r} of trial {trial.number}")
+            return check_nonnegative(value, f"user attribute {name!r} of trial {trial.number}")
         except TruvarError as error:
             raise TruvarError(f"{error}; or name another attribute: TruVaRSampler({name}=...)") from None
 

@@ -22,12 +22,14 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar.domain.domain import Array, Domain, whole_number
+from truvar._typing import Array
+from truvar.domain.domain import Domain
 from truvar.engines import Lazy
 from truvar.engines.search import BUDGET
 from truvar.exceptions import TruvarError
 from truvar.models.cholesky import Columns, Factor, History, Job
 from truvar.models.posterior import Posterior
+from truvar.validation import check_integer
 
 PATIENCE = 60.0  # seconds to wait for a worker where there is none
 GLANCE = 2.0  # seconds after which a call that has not come back makes one look whether its worker is still there
@@ -52,11 +54,11 @@ class Sharded:
     def __post_init__(self) -> None:
         if not all(hasattr(self.client, name) for name in ("submit", "scheduler_info", "nthreads")):
             raise TruvarError(
-                f"Sharded needs a dask.distributed.Client, but it was {self.client!r}; give one, for example "
+                f"Sharded needs a dask.distributed.Client, got {self.client!r}; give one, for example "
                 'truvar.integrations.dask.connect("tcp://10.0.0.1:8786")'
             )
         if self.shards is not None:
-            whole_number(self.shards, "shards", least=1)
+            check_integer(self.shards, "shards", minimum=1)
 
     def __call__(self, posterior: Posterior, domain: Domain) -> Lazy:
         engine = Lazy(posterior, domain, self.tolerance, self.budget)

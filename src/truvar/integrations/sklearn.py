@@ -26,8 +26,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
+from truvar._typing import Array
 from truvar.acquisition import policy_named
-from truvar.domain.domain import Array
 from truvar.exceptions import TruvarError
 from truvar.integrations.encoding import encode
 from truvar.integrations.folds import FoldSearch
@@ -186,7 +186,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         if isinstance(self.budget, Integral):
             if self.budget < min(folds, whole):
                 raise TruvarError(
-                    f"budget must allow one configuration on all {folds} folds, but it was {self.budget} fits; give "
+                    f"budget must allow one configuration on all {folds} folds, got {self.budget} fits; give "
                     f"{folds} or more, or a share of the grid's {whole} such as 0.25"
                 )
             return min(int(self.budget), whole)
@@ -199,7 +199,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             return float(scores)
         if not (isinstance(self.refit, str) and self.refit in scores):
             raise TruvarError(
-                f"with several metrics refit must name the one to search by, one of {', '.join(scores)}, but it was "
+                f"with several metrics refit must name the one to search by, one of {', '.join(scores)}, got "
                 f"{self.refit!r}; give its name"
             )
         return float(scores[self.refit])

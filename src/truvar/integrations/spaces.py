@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from truvar.domain.domain import Array
+from truvar._typing import Array
 
 NEAR = (0.1, 0.01)  # how far from the best trials candidates are drawn, as shares of each parameter's range
 

@@ -23,8 +23,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._numba import truncated
 from truvar._numba.threads import run_tiles
-from truvar.domain.candidates import Index
-from truvar.domain.domain import Array
+from truvar._typing import Array, Index
 from truvar.models.kernels import covariance_function
 
 Mask = NDArray[np.bool_]

@@ -19,10 +19,12 @@ from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar.domain.domain import Array, number_column, whole_number
+from truvar._typing import Array
+from truvar.domain.domain import number_column
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
 from truvar.models.kernels import SMOOTHNESS, named_kernel
+from truvar.validation import check_integer
 
 JITTER = 1e-10  # of the values' variance: the least noise that a kernel is learned with
 LENGTH_PRIOR = (np.log(0.3), 1.0)
@@ -52,11 +54,11 @@ class Learned:
     def __post_init__(self) -> None:
         if self.kernel not in SMOOTHNESS:
             raise TruvarError(
-                f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {self.kernel!r}; take one of them"
+                f"the kernel must be one of {', '.join(SMOOTHNESS)}, got {self.kernel!r}; take one of them"
             )
-        whole_number(self.every, "every", least=1)
-        whole_number(self.least, "least", least=0)
-        whole_number(self.restarts, "restarts", least=1)
+        check_integer(self.every, "every", minimum=1)
+        check_integer(self.least, "least", minimum=0)
+        check_integer(self.restarts, "restarts", minimum=1)
 
 
 @dataclass(frozen=True)

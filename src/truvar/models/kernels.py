@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, WhiteKernel
 
 from truvar._numba import truncated
-from truvar.domain.domain import Array
+from truvar._typing import Array
 from truvar.exceptions import TruvarError
 
 Covariance = Callable[[Array, Array], Array]
@@ -29,11 +29,11 @@ def named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> K
     """The kernel called "rbf", "matern12", "matern32" or "matern52", with one length-scale per column (ARD)."""
     scales = np.atleast_1d(np.asarray(lengthscales, dtype=float))
     if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise TruvarError(f"length-scales must be positive numbers, but they were {scales.tolist()}; correct them")
+        raise TruvarError(f"length-scales must be positive numbers, got {scales.tolist()}; correct them")
     if not (np.isfinite(variance) and variance > 0):
-        raise TruvarError(f"the kernel's variance must be a positive number, but it was {variance}; correct it")
+        raise TruvarError(f"the kernel's variance must be a positive number, got {variance}; correct it")
     if name not in SMOOTHNESS:
-        raise TruvarError(f"the kernel must be one of {', '.join(SMOOTHNESS)}, but it was {name!r}; take one of them")
+        raise TruvarError(f"the kernel must be one of {', '.join(SMOOTHNESS)}, got {name!r}; take one of them")
     shape: Kernel = RBF(scales) if name == "rbf" else Matern(scales, nu=SMOOTHNESS[name])
     return ConstantKernel(variance) * shape
 

@@ -21,8 +21,8 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtrs
 from sklearn.gaussian_process.kernels import Kernel
 
-from truvar.domain.candidates import Candidates, Index
-from truvar.domain.domain import Array
+from truvar._typing import Array, Index
+from truvar.domain.candidates import Candidates
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
 from truvar.models.cholesky import Factor, local_factor

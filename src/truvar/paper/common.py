@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.backtest import Backtest, Truth, backtest
 from truvar.backtest.replay import Judged
-from truvar.domain.domain import Array
 from truvar.exceptions import TruvarError
 from truvar.paper import DATA
 from truvar.problem import Problem

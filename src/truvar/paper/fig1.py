@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from sklearn.gaussian_process.kernels import RBF
 
+from truvar._typing import Array
 from truvar.acquisition import TruVaR
-from truvar.domain.domain import Array, Domain
+from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize
 from truvar.paper.common import Outcome, TheorySetting
 from truvar.report import style

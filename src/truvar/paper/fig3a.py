@@ -15,11 +15,11 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.gaussian_process.kernels import RBF
 
+from truvar._typing import Array
 from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import LogBeta
 from truvar.acquisition.optimizer import polish
 from truvar.backtest import Backtest, Function
-from truvar.domain.domain import Array
 from truvar.paper.common import Experiment, Outcome, TheorySetting, curves
 from truvar.problem import problem_from_dict
 

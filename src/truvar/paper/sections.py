@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 
-from truvar.domain.domain import Array, Domain, read_csv
+from truvar._typing import Array
+from truvar.domain.domain import Domain, read_csv
 from truvar.exceptions import TruvarError, import_optional
 from truvar.models.fit import Learned, fit
 from truvar.models.kernels import named_kernel

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 import numpy as np
 import pandas as pd
 
-from truvar.domain.domain import Domain, whole_number
+from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.exceptions import Finished, TruvarError, import_optional
 from truvar.storage.base import whoami
@@ -29,6 +29,7 @@ from truvar.study.result import Best, Result, Suggestion
 from truvar.study.runner import RunLimits, run
 from truvar.study.study import Study
 from truvar.theory import Certificate
+from truvar.validation import check_integer
 
 if TYPE_CHECKING:
     import httpx
@@ -64,7 +65,7 @@ class Server:
         library = import_optional("httpx", "a connection to a server", "service")
         address = urlsplit(url)
         if address.scheme not in ("http", "https") or not address.netloc:
-            raise TruvarError(f"a server's address is like http://127.0.0.1:8765, but it was {url!r}; give one")
+            raise TruvarError(f"a server's address is like http://127.0.0.1:8765, got {url!r}; give one")
         self.url = f"{address.scheme}://{address.netloc}"
         place = address.fragment.partition("/study/")[2]
         self.named = unquote(place) or None
@@ -171,7 +172,7 @@ class RemoteStudy:
     def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
         """Where to measure next, as `Study.ask`. Should the answer be lost on its way, the suggestion stays pending:
         a `lease` in seconds ends that."""
-        count = 1 if n is None else whole_number(n, "the number of suggestions", least=1)
+        count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
         made = self._post("ask", {"n": count, "lease": lease})["suggestions"]
         batch = [_suggestion(form) for form in made]
         return batch[0] if n is None else batch

@@ -28,9 +28,9 @@ class ServiceLimits:
 def check_name(name: str) -> str:
     """The name of a study as given, if it can be one."""
     if not 0 < len(name) <= 100 or name != name.strip():
-        raise TruvarError(f"a study's name has 1 to 100 characters and no space at its ends, but it was {name!r}")
+        raise TruvarError(f"a study's name has 1 to 100 characters and no space at its ends, got {name!r}")
     if name in (".", "..") or not is_text(name) or "\n" in name:
-        raise TruvarError(f"a study's name is plain text and not a dot or two, but it was {name!r}; give another")
+        raise TruvarError(f"a study's name is plain text and not a dot or two, got {name!r}; give another")
     return name
 
 

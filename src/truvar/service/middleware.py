@@ -76,7 +76,7 @@ class SecurityMiddleware:
                 kind, _, token = headers.get("authorization", "").partition(" ")
                 access = self._tokens.access(token.strip()) if kind.lower() == "bearer" else None
         elif name not in LOCAL_NAMES or not is_loopback((scope.get("client") or ("",))[0]):
-            return 403, f"without tokens this server answers to localhost alone, but it was called {name!r}"
+            return 403, f"without tokens this server answers to localhost alone, got called {name!r}"
         if access is None:
             said = "that token is not known" if "authorization" in headers else "a token is missing"
             return 401, f"{said}; send the header Authorization: Bearer TOKEN"

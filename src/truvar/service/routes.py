@@ -171,11 +171,9 @@ def api(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         def work(study: Study) -> Any:
             columns = list(study.domain.columns)
             if x == y or x not in columns or y not in columns:
-                raise TruvarError(
-                    f"x and y must be two of the columns {', '.join(columns)}, but they were {x!r}, {y!r}"
-                )
+                raise TruvarError(f"x and y must be two of the columns {', '.join(columns)}, got {x!r}, {y!r}")
             if len(at) != len(columns) or not np.isfinite(at).all():
-                raise TruvarError(f"at must be {len(columns)} finite numbers, one per column, but it was {at}")
+                raise TruvarError(f"at must be {len(columns)} finite numbers, one per column, got {at}")
             return serializers.slice_of(study, (columns.index(x), columns.index(y)), np.array(at))
 
         return _json(await sessions.use(name, work))

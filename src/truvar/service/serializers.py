@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._typing import Array, Mask
 from truvar.report import style
 from truvar.report.status import question, status_data
 from truvar.report.tables import finite
@@ -20,8 +21,7 @@ from truvar.storage.serialization import serialize
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from truvar.domain.domain import Array, Domain
-    from truvar.domain.goals import Mask
+    from truvar.domain.domain import Domain
     from truvar.study.study import Study
 
 DRAWN = 20_000  # points of a domain that a page is sent at most

@@ -133,10 +133,10 @@ def from_json(text: str) -> tuple[str | None, list[Event]]:
     except (ValueError, KeyError, TypeError):
         wrote = for_interface("Study.to_json", cli="truvar export --json", http="the export")
         raise TruvarError(
-            f"a study as text must be what {wrote} wrote, but it was {_short(text)}; check what you read"
+            f"a study as text must be what {wrote} wrote, got {_short(text)}; check what you read"
         ) from None
     if form != FORMAT:
-        raise TruvarError(f"the study's format must be {FORMAT!r}, but it was {form!r}; update truvar")
+        raise TruvarError(f"the study's format must be {FORMAT!r}, got {form!r}; update truvar")
     try:
         return name, _checked([Event.from_dict(event) for event in events])
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -71,7 +71,7 @@ class RDBStorage:
         """The journal of a new study."""
         if not isinstance(name, str) or not 0 < len(name) <= 200 or name != name.strip():
             given = for_interface("name=...", cli="--name NAME", http="another name")
-            raise TruvarError(f"a stored study needs a name of at most 200 letters, but it was {name!r}; give {given}")
+            raise TruvarError(f"a stored study needs a name of at most 200 letters, got {name!r}; give {given}")
         return RDBEventLog(self, name, None)
 
     def find(self, name: str) -> RDBEventLog:
@@ -224,15 +224,13 @@ def _checked(given: str) -> URL:
     try:
         url = make_url(given)
     except ArgumentError:
-        raise TruvarError(f"a store must be a URL such as {EXAMPLES}, but it was {given!r}; give one") from None
+        raise TruvarError(f"a store must be a URL such as {EXAMPLES}, got {given!r}; give one") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
-        raise TruvarError(
-            f"a store must be in SQLite or PostgreSQL, such as {EXAMPLES}, but it was {given!r}; give one"
-        )
+        raise TruvarError(f"a store must be in SQLite or PostgreSQL, such as {EXAMPLES}, got {given!r}; give one")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise TruvarError(f"a store must be a file, such as {EXAMPLES}, but it was {given!r}; leave it out for memory")
+        raise TruvarError(f"a store must be a file, such as {EXAMPLES}, got {given!r}; leave it out for memory")
     if url.get_backend_name() == "postgresql":
         import_optional("psycopg", "a store in PostgreSQL", "store")
     return url

@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from truvar.acquisition import POLICIES, Top
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
-from truvar.domain.candidates import Cost, NoiseLevels, Tasks
+from truvar.domain.costs import Cost, NoiseLevels, Tasks
 from truvar.domain.domain import Domain, mesh
 from truvar.domain.goals import LevelSet, Maximize, Minimize
 from truvar.exceptions import TruvarError

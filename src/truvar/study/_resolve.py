@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.algorithm.learner import Action
-from truvar.domain.candidates import Candidates, not_negative
-from truvar.domain.domain import Array, number
+from truvar.domain.candidates import Candidates
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface, format_point
 from truvar.study._state import StudyState
 from truvar.study._views import suggestion
 from truvar.study.result import Suggestion
+from truvar.validation import check_finite, check_nonnegative
 
 
 def resolve_action(
@@ -115,16 +116,14 @@ def with_measured(action: Action, noise: float | None, cost: float | None) -> Ac
 
 def checked(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float | None]:
     """Value, noise and cost as they were told, or a message."""
-    value = number(y, "the measured value y")
-    noise = None if noise is None else not_negative(noise, "noise")
-    return value, noise, None if cost is None else not_negative(cost, "cost")
+    value = check_finite(y, "the measured value y")
+    noise = None if noise is None else check_nonnegative(noise, "noise")
+    return value, noise, None if cost is None else check_nonnegative(cost, "cost")
 
 
 def _id(study_state: StudyState, what: Any) -> int:
     id_: Any = what.id if isinstance(what, Suggestion) else what
     if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
         point = format_point(study_state.config.domain.point(0))
-        raise TruvarError(
-            f"a suggestion, its id or a point such as {point} must come, but it was {what!r}; give one of them"
-        )
+        raise TruvarError(f"a suggestion, its id or a point such as {point} must come, got {what!r}; give one of them")
     return int(id_)

@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.algorithm.learner import Action, ActiveLearner, Prior
-from truvar.domain.domain import Array, Domain
+from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.engines import EngineLike
 from truvar.exceptions import TruvarError

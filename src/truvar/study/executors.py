@@ -10,8 +10,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from truvar.domain.domain import whole_number
 from truvar.exceptions import TruvarError
+from truvar.validation import check_integer
 
 HEARTBEAT = 1.0  # seconds after which a wait looks up, so that Ctrl-C is heard on every system
 
@@ -35,11 +35,9 @@ class WorkerPool:
 
     def __init__(self, executor: Any, workers: int | None) -> None:
         if executor is not None and not hasattr(executor, "submit"):
-            raise TruvarError(
-                f"executor must have a method submit, but it was {executor!r}; give a ThreadPoolExecutor, say"
-            )
+            raise TruvarError(f"executor must have a method submit, got {executor!r}; give a ThreadPoolExecutor, say")
         if workers is not None:
-            whole_number(workers, "workers", least=1)
+            check_integer(workers, "workers", minimum=1)
             if executor is None:
                 raise TruvarError(f"workers={workers} needs an executor to work in, but none was given; give one")
         self._executor: Any = Inline() if executor is None else executor

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from truvar.domain.domain import Domain, number
+from truvar.domain.domain import Domain
 from truvar.exceptions import TruvarError
 from truvar.study.study import Study
+from truvar.validation import check_finite
 
 OPTIONS = ("noise", "cost", "level", "task")
 IGNORED = ("index", "spent")  # of a table that truvar itself has written
@@ -172,11 +173,11 @@ def _same(known: Mapping[str, float] | None, point: Mapping[str, float]) -> bool
 
 def _number(text: str, what: str) -> float:
     with suppress(ValueError):
-        return number(float(text), what)
-    raise TruvarError(f"{what} must be a finite number, but it was {text!r}; correct it")
+        return check_finite(float(text), what)
+    raise TruvarError(f"{what} must be a finite number, got {text!r}; correct it")
 
 
 def _id(text: str) -> int:
     if not text.isdecimal():
-        raise TruvarError(f"an id or level must be a whole number, but it was {text!r}; correct it")
+        raise TruvarError(f"an id or level must be a whole number, got {text!r}; correct it")
     return int(text)

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from truvar.domain.domain import Array, Domain
+from truvar._typing import Array, Mask
+from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
-from truvar.domain.goals import Goal, LevelSet, Mask
+from truvar.domain.goals import Goal, LevelSet
 from truvar.exceptions import TruvarError
 from truvar.theory import Certificate
 
@@ -121,10 +122,10 @@ class Result:
         try:
             values = np.asarray(truth, dtype=float)
         except (TypeError, ValueError):
-            raise TruvarError(f"truth must be the true values on the domain, but it was {truth!r}; give them") from None
+            raise TruvarError(f"truth must be the true values on the domain, got {truth!r}; give them") from None
         if values.shape != self.mean.shape:
             raise TruvarError(
-                f"truth must have one value per point, shape {self.mean.shape}, but its shape was {values.shape}; "
+                f"truth must have one value per point, shape {self.mean.shape}, got shape {values.shape}; "
                 "give the values in the order of the domain's points"
             )
         if not np.isfinite(values).all():

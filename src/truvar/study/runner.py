@@ -16,12 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from truvar.domain.candidates import not_negative
-from truvar.domain.domain import whole_number
 from truvar.exceptions import Finished, TruvarError
 from truvar.messages import format_point
 from truvar.study.executors import WorkerPool
 from truvar.study.result import Suggestion
+from truvar.validation import check_integer, check_nonnegative
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -56,9 +55,9 @@ def run(
     """Runs the study and says why it stopped. Without an executor and `retries`, a measurement that raises ends it.
     `resume`: what is pending, or these of it, is measured first. `lease`: that of every suggestion, in seconds."""
     if not callable(f):
-        raise TruvarError(f"f must be a function that measures a point, but it was {f!r}; give one: f(point) -> y")
+        raise TruvarError(f"f must be a function that measures a point, got {f!r}; give one: f(point) -> y")
     if retries is not None:
-        whole_number(retries, "retries", least=0)
+        check_integer(retries, "retries", minimum=0)
     elif executor is not None:
         retries = RETRIES
     whole = _Run(study, f, limits, WorkerPool(executor, workers), progress, retries, lease)
@@ -83,9 +82,9 @@ def check_limits(budget: Any = None, steps: Any = None, epsilon: Any = None) -> 
     """Refuses limits that could never be reached."""
     for limit, what in ((budget, "budget"), (epsilon, "epsilon")):
         if limit is not None:
-            not_negative(limit, what)
+            check_nonnegative(limit, what)
     if steps is not None:
-        whole_number(steps, "steps", least=0)
+        check_integer(steps, "steps", minimum=0)
 
 
 class _Run:

@@ -13,12 +13,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
+from truvar._typing import Array
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
 from truvar.algorithm import loop
 from truvar.algorithm.learner import Action, ActiveLearner, Prior
-from truvar.domain.candidates import Candidates, CostLike, NoiseLevels, NoiseLike, Tasks, not_negative
-from truvar.domain.domain import Array, Domain, as_table, number, whole_number
+from truvar.domain.candidates import Candidates
+from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
+from truvar.domain.domain import Domain, as_table
 from truvar.domain.goals import Goal
 from truvar.engines import EngineLike
 from truvar.exceptions import Finished, TruvarError
@@ -31,6 +33,7 @@ from truvar.study._views import measurements, result, suggestion
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.result import Result, Suggestion
 from truvar.theory import TheorySetting
+from truvar.validation import check_finite, check_integer, check_nonnegative
 
 
 class Study:
@@ -74,12 +77,10 @@ class Study:
         who: str | None = None,
     ) -> None:
         if not isinstance(domain, Domain):
-            raise TruvarError(f"domain must be a Domain, but it was {domain!r}; give one such as Domain.grid(x=[0, 1])")
+            raise TruvarError(f"domain must be a Domain, got {domain!r}; give one such as Domain.grid(x=[0, 1])")
         if isinstance(goal, type) or not hasattr(goal, "update"):
-            raise TruvarError(
-                f"goal must be Maximize(), Minimize() or LevelSet(h), but it was {goal!r}; give one of them"
-            )
-        seed = whole_number(seed, "seed", least=0)
+            raise TruvarError(f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of them")
+        seed = check_integer(seed, "seed", minimum=0)
         prior, rule = Prior(kernel, mean, noise, cost, tasks), policy_named(policy or "truvar")
         begin, ends = _start_index(domain, start, seed), _limits(limits)
         config = StudyConfig(domain, goal, rule, prior, begin, seed, engine, ends)
@@ -128,9 +129,9 @@ class Study:
         only for so many seconds: the next `ask` after that takes it that they will not be measured. Raises `Finished`
         when there is nothing left to ask for.
         """
-        count = 1 if n is None else whole_number(n, "the number of suggestions", least=1)
-        if lease is not None and not number(lease, "lease") > 0:
-            raise TruvarError(f"lease must be a number of seconds above 0, but it was {lease!r}; give 3600, say")
+        count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
+        if lease is not None and not check_finite(lease, "lease") > 0:
+            raise TruvarError(f"lease must be a number of seconds above 0, got {lease!r}; give 3600, say")
         batch: list[Suggestion] = []
         end: Finished | None = None
         with self._transaction() as write:
@@ -358,7 +359,7 @@ class Study:
         """Posterior mean and standard deviation at any points (q, d), which need not be the domain's."""
         at, d = np.atleast_2d(np.asarray(points, dtype=float)), len(self.domain.columns)
         if at.ndim != 2 or at.shape[1] != d:
-            raise TruvarError(f"points must have shape (q, {d}), but it was {at.shape}; give one row per point")
+            raise TruvarError(f"points must have shape (q, {d}), got {at.shape}; give one row per point")
         if self.tasks is not None:
             at = np.column_stack([at, np.zeros(len(at))])  # of the target
         mean, variance = self._learner.posterior.predict(at)
@@ -531,7 +532,7 @@ def _limits(given: Mapping[str, float] | None) -> dict[str, float]:
     for name, limit in (given or {}).items():
         if name not in known:
             raise TruvarError(f"limits may have {', '.join(known)}, but {name!r} came; correct the name")
-        not_negative(limit, name)
+        check_nonnegative(limit, name)
     return dict(given or {})
 
 
@@ -546,6 +547,6 @@ def _start_index(domain: Domain, start: Any, seed: int) -> int | None:
         return int(np.random.default_rng(seed).integers(len(domain)))
     if isinstance(start, bool) or start not in range(len(domain)):
         raise TruvarError(
-            f"start must be 'random', a point or an index below {len(domain)}, but it was {start!r}; give one of them"
+            f"start must be 'random', a point or an index below {len(domain)}, got {start!r}; give one of them"
         )
     return int(start)

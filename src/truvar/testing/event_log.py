@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
-from truvar.domain.candidates import Cost
+from truvar.domain.costs import Cost
 from truvar.domain.domain import Domain
 from truvar.domain.goals import LevelSet
 from truvar.storage.base import Event, EventLog, StudySummary

@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
+from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.acquisition.confidence import Confidence
-from truvar.domain.candidates import Cost, NoiseLevels
-from truvar.domain.domain import Array, Domain
+from truvar.domain.costs import Cost, NoiseLevels
+from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
 from truvar.exceptions import Finished, TruvarError
 from truvar.study.result import Suggestion

@@ -31,9 +31,9 @@ from math import ceil, inf, log, log2, sqrt
 import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array, Mask
 from truvar.acquisition.confidence import lemma_beta
-from truvar.domain.domain import Array
-from truvar.domain.goals import Goal, LevelSet, Mask
+from truvar.domain.goals import Goal, LevelSet
 from truvar.exceptions import TruvarError
 from truvar.theory.covering import Covering
 from truvar.theory.information import InformationGain
@@ -250,7 +250,7 @@ def _least(
     by, iterated from below. The accuracy is epsilon / (1 + slack), in prior standard deviations."""
     _check(epsilon, delta)
     if setting.slack <= 0:
-        raise TruvarError(f"the corollaries need slack > 0, but it was {setting.slack:g}; give slack = 0.1")
+        raise TruvarError(f"the corollaries need slack > 0, got {setting.slack:g}; give slack = 0.1")
     accuracy = epsilon / setting.scale / (1 + setting.slack)
     epochs = ceil(log2(8 / accuracy))
     if epochs <= 0:  # the prior is epsilon-accurate
@@ -287,6 +287,6 @@ def _one_level(setting: TheorySetting) -> tuple[float, float]:
 
 def _check(epsilon: float, delta: float) -> None:
     if not 0 < epsilon < inf:
-        raise TruvarError(f"epsilon must be positive, but it was {epsilon}")
+        raise TruvarError(f"epsilon must be positive, got {epsilon}")
     if not 0 < delta < 1:
-        raise TruvarError(f"delta must lie between 0 and 1, but it was {delta}")
+        raise TruvarError(f"delta must lie between 0 and 1, got {delta}")

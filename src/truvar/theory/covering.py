@@ -14,8 +14,7 @@ from math import inf
 
 import numpy as np
 
-from truvar.domain.candidates import Index
-from truvar.domain.goals import Mask
+from truvar._typing import Index, Mask
 from truvar.exceptions import TruvarError
 from truvar.models.posterior import EXACT
 from truvar.theory.setting import Conditioned, TheorySetting

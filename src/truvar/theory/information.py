@@ -25,7 +25,7 @@ from math import comb, exp, inf
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from truvar.domain.domain import Array
+from truvar._typing import Array
 from truvar.exceptions import TruvarError
 from truvar.theory.setting import Conditioned, TheorySetting
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar.domain.domain import Array
+from truvar._typing import Array
 from truvar.exceptions import Finished, TruvarError
 
 GRID = 200  # costs at which the runs are compared
@@ -67,7 +67,7 @@ class Plan:
     def budget(self, share: float = 0.5) -> float | None:
         """The cost by which this share of the runs reached epsilon, or None where too few did."""
         if not 0 < share <= 1:
-            raise TruvarError(f"share must lie between 0 and 1, but it was {share}")
+            raise TruvarError(f"share must lie between 0 and 1, got {share}")
         value = float(np.sort(self.reached)[int(np.ceil(share * len(self.reached))) - 1])
         return value if value < inf else None
 
@@ -98,7 +98,7 @@ def simulate(
     number of steps. `progress` is called with the number of runs done and of all."""
     if runs < 1 or steps < 1 or not budget > 0 or not epsilon > 0:
         raise TruvarError(
-            "a simulation needs at least one run and one step, and a positive budget and epsilon, but it was "
+            "a simulation needs at least one run and one step, and a positive budget and epsilon, got "
             f"runs={runs}, steps={steps}, budget={budget}, epsilon={epsilon}"
         )
     ended = []

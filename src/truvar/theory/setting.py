@@ -21,9 +21,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from truvar._typing import Array
 from truvar.acquisition.confidence import Confidence
 from truvar.domain.candidates import Candidates
-from truvar.domain.domain import Array
 from truvar.exceptions import TruvarError
 from truvar.models.posterior import EXACT, Posterior
 
@@ -77,7 +77,7 @@ class TheorySetting:
         matrix = np.asarray(covariance, dtype=float)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or abs(matrix.diagonal().max() - 1) > 1e-9:
             raise TruvarError(
-                "the covariance must be a square matrix with a largest variance of 1, but its shape was "
+                "the covariance must be a square matrix with a largest variance of 1, got shape "
                 f"{matrix.shape} and its largest diagonal entry {matrix.diagonal().max():g}; divide it by that"
             )
         noises, costs = (_table(value, len(matrix)) for value in (noise, cost))

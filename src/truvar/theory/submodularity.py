@@ -18,8 +18,8 @@ from math import inf
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.acquisition.truncation import excess
-from truvar.domain.domain import Array
 from truvar.theory.setting import Conditioned, TheorySetting
 
 ROUNDING = 1e-10  # of the prior variance: an excess below this is none

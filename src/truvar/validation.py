@@ -1,0 +1,125 @@
+"""Checks of numbers and arrays that callers give.
+
+Each check returns the value in its checked type, or raises `InvalidArgumentError` with a message of the form
+"name must be ..., got value; remedy".
+"""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truvar.exceptions import InvalidArgumentError
+
+Array = NDArray[np.float64]
+
+
+def check_finite(value: Any, name: str) -> float:
+    """Return `value` as a finite float. Strings and Booleans are not numbers.
+
+    Raises:
+        InvalidArgumentError: If it is not a finite number.
+    """
+    try:
+        if isinstance(value, (str, bytes, bool, np.bool_)):
+            raise TypeError
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgumentError(f"{name} must be a number, got {value!r}; give a finite number") from None
+    if not np.isfinite(result):
+        raise InvalidArgumentError(f"{name} must be a finite number, got {value!r}; give a finite number")
+    return result
+
+
+def check_nonnegative(value: Any, name: str) -> float:
+    """Return `value` as a finite float of at least 0.
+
+    Raises:
+        InvalidArgumentError: If it is not such a number.
+    """
+    result = check_finite(value, name)
+    if result < 0:
+        raise InvalidArgumentError(f"{name} must be >= 0, got {value!r}; give 0 or more")
+    return result
+
+
+def check_integer(value: Any, name: str, minimum: int) -> int:
+    """Return `value` as an int of at least `minimum`.
+
+    Raises:
+        InvalidArgumentError: If it is not such an integer.
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise InvalidArgumentError(
+            f"{name} must be a whole number >= {minimum}, got {value!r}; give one such as {minimum}"
+        )
+    return int(value)
+
+
+def check_at_least(value: float, minimum: float, name: str) -> None:
+    """Check an option against its smallest allowed value.
+
+    Raises:
+        InvalidArgumentError: If `value` is smaller, or not comparable.
+    """
+    if not value >= minimum:
+        raise InvalidArgumentError(f"{name} must be >= {minimum:g}, got {value!r}; give {minimum:g} or more")
+
+
+def check_array(value: Any, name: str) -> Array:
+    """Return `value` as an array of floats.
+
+    Raises:
+        InvalidArgumentError: If it cannot be converted.
+    """
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"{name} must be a number, a column name, an array of numbers or a function, got {value!r}; give one of "
+            "them"
+        ) from None
+
+
+def check_nonnegative_array(value: Any, name: str, count: int) -> Array:
+    """Return `value` as (count,) finite floats of at least 0; a single number is repeated.
+
+    Raises:
+        InvalidArgumentError: If the shape is wrong or an entry is negative or not finite; names the first such row.
+    """
+    array = check_array(value, name)
+    if array.ndim > 1 or (array.ndim == 1 and array.shape != (count,)):
+        raise InvalidArgumentError(
+            f"{name} must be one number per point, shape ({count},), got shape {array.shape}; "
+            "return as many numbers as there are points"
+        )
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(np.atleast_1d(bad))[0])
+        first = np.atleast_1d(array)[row]
+        where = f" (row {row})" if array.ndim else ""
+        raise InvalidArgumentError(f"{name} must be finite and >= 0, got {first}{where}; give 0 or more there")
+    return np.broadcast_to(array, (count,)).astype(float)
+
+
+def check_callable(function: Any, name: str, *arguments: str) -> None:
+    """Check that a function can be called with these positional arguments; ignore what is not a function.
+
+    Raises:
+        InvalidArgumentError: If the call would fail.
+    """
+    if not callable(function) or isinstance(function, type):
+        return
+    try:
+        signature(function).bind(*arguments)
+    except ValueError:  # some built-in functions have no signature
+        return
+    except TypeError as error:
+        plural = "s" * (len(arguments) > 1)
+        raise InvalidArgumentError(
+            f"{name} as a function is called as {name}({', '.join(arguments)}), got one that cannot be ({error}); "
+            f"write it with {len(arguments)} argument{plural}"
+        ) from None
