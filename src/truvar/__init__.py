@@ -31,7 +31,7 @@ from truvar.service import connect
 from truvar.study.result import Result, Suggestion
 from truvar.study.stored import load, studies
 from truvar.study.study import Study
-from truvar.theory import Certificate
+from truvar.inference.certificate import Certificate
 
 __version__ = "0.1.0"
 

@@ -28,7 +28,7 @@ from truvar.study._views import MEASUREMENT
 from truvar.study.result import Best, Result, Suggestion
 from truvar.study.runner import RunLimits, run
 from truvar.study.study import Study
-from truvar.theory import Certificate
+from truvar.inference.certificate import Certificate
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:

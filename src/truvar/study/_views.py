@@ -9,7 +9,7 @@ from truvar.acquisition.truncation import information_bound
 from truvar.algorithm.learner import Action
 from truvar.study._state import StudyState
 from truvar.study.result import Best, Result, Suggestion
-from truvar.theory import CertificateInputs, certify
+from truvar.inference.certificate import CertificateInputs, certify
 
 MEASUREMENT = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
 

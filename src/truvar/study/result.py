@@ -16,7 +16,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.goals import Goal, LevelSet
 from truvar.exceptions import TruvarError
-from truvar.theory import Certificate
+from truvar.inference.certificate import Certificate
 
 
 @dataclass(frozen=True)

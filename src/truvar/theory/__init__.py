@@ -4,7 +4,6 @@
 """
 
 from truvar.acquisition.confidence import lemma_beta, rkhs_beta
-from truvar.inference.certificate import Certificate, CertificateInputs, Regime, certify
 from truvar.theory.bounds import (
     DERIVED,
     PAPER,
@@ -29,8 +28,6 @@ from truvar.theory.submodularity import Submodularity, submodularity
 __all__ = [
     "DERIVED",
     "PAPER",
-    "Certificate",
-    "CertificateInputs",
     "Conditioned",
     "Constants",
     "CostBound",
@@ -40,10 +37,8 @@ __all__ = [
     "Horizon",
     "InformationGain",
     "Plan",
-    "Regime",
     "Submodularity",
     "TheorySetting",
-    "certify",
     "choose_noise",
     "epoch_cost",
     "exact_cover",
