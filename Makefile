@@ -4,10 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format bench docs release-check clean
+.PHONY: help run check test test-stress test-slow coverage lint format bench docs release-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,19 +16,28 @@ help:  ## show this list
 run: $(VENV)/.ready-run  ## map the algae bloom of a simulated lake; the report goes to build/lake
 	$(BIN)/truvar run examples/lake.toml --truth chlorophyll --report build/lake
 
+check: lint test  ## what a change must pass before it is proposed
+
 test: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/stress
 
-test-slow: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests, the slow ones too
-	$(BIN)/python -m pytest -m ""
+test-stress: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests that kill, overload and race
+	$(BIN)/python -m pytest tests/stress
 
-lint: $(VENV)/.ready-dev  ## check style, types and the order of the layers
+test-slow: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run all tests, the slow statistical ones too
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m ""
+
+coverage: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests and report what they do not reach
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/stress --cov
+
+lint: $(VENV)/.ready-dev  ## check style, docstrings, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python .ci/check_style.py
 	$(BIN)/mypy --strict src
-	$(BIN)/python -m pytest -q tests/repository/test_layers.py
+	$(BIN)/lint-imports
 
-format: $(VENV)/.ready-dev  ## rewrite the code in the house style
+format: $(VENV)/.ready-dev  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -42,7 +52,7 @@ release-check: $(VENV)/.ready-release  ## build wheel and sdist into dist/, and 
 	$(BIN)/python .ci/release_check.py
 
 clean:  ## remove what was built, but not .venv
-	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests $(wildcard examples benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Which extras a stamp stands for.

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-NOT_IN_SDIST = {".ci/run", ".ci/release_check.py"}
+NOT_IN_SDIST = (".ci/", ".github/", ".pre-commit-config.yaml")
 
 
 def main() -> int:
@@ -41,7 +41,7 @@ def check_contents(wheel: Path, sdist: Path) -> None:
     tracked = {name for name in listing.stdout.split("\0") if name}
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    same("the sdist", inside - {"PKG-INFO"}, tracked - NOT_IN_SDIST)
+    same("the sdist", inside - {"PKG-INFO"}, {name for name in tracked if not name.startswith(NOT_IN_SDIST)})
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {name.removeprefix("src/") for name in tracked if name.startswith("src/")}
