@@ -14,7 +14,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
-from truvar.report.html_report import page, write_page
+from truvar.report.html_report import render_html_report, write_html_report
 
 EVIL = "<script>alert('1')</script> & $\\foo$ \"quoted\""
 
@@ -54,7 +54,7 @@ def test_it_is_whole_in_every_dimension(dimensions: int, goal) -> None:
     study = a_study(dimensions, goal)
     study.ask(2)
     study.note("clouds")
-    seen = Reader(page(study))
+    seen = Reader(render_html_report(study))
     for part in (
         study.result().certificate.statement,
         "To be measured",
@@ -73,7 +73,7 @@ def test_it_is_whole_in_every_dimension(dimensions: int, goal) -> None:
 
 
 def test_it_needs_nothing_from_elsewhere_and_runs_nothing() -> None:
-    text = page(a_study())
+    text = render_html_report(a_study())
     seen = Reader(text)
     assert {tag for tag, _ in seen.tags}.isdisjoint({"script", "link", "iframe", "object", "embed", "form", "a"})
     for _, attributes in seen.tags:
@@ -94,7 +94,7 @@ def test_what_the_user_gave_is_text() -> None:
         study.tell(study.ask(), 0.5)
     study.ask()
     study.note(EVIL)
-    text = page(study)
+    text = render_html_report(study)
     seen = Reader(text)
     assert "<script" not in text
     assert "<b>bold" not in text
@@ -104,17 +104,17 @@ def test_what_the_user_gave_is_text() -> None:
 
 def test_the_same_study_gives_the_same_file_and_an_empty_one_gives_one_too(tmp_path: Path) -> None:
     study = a_study()
-    assert page(study) == page(study)
+    assert render_html_report(study) == render_html_report(study)
     empty = a_study(steps=0)
-    assert "None so far" in write_page(empty, tmp_path / "empty.html").read_text()
+    assert "None so far" in write_html_report(empty, tmp_path / "empty.html").read_text()
     with pytest.raises(tv.TruvarError, match="cannot be written"):
-        write_page(empty, tmp_path)
+        write_html_report(empty, tmp_path)
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
 def test_nothing_sticks_out_on_a_phone(tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
-    path = write_page(a_study(3, name="a-very-long-name-" * 9), tmp_path / "page.html")
+    path = write_html_report(a_study(3, name="a-very-long-name-" * 9), tmp_path / "page.html")
     with playwright.sync_playwright() as p:
         browser = p.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
         for width in (360, 1280):

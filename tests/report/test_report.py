@@ -17,7 +17,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import truvar as tv
 from truvar.report import Progress, plot_study, style, summary, write_report
-from truvar.report.plot_data import View, edges
+from truvar.report.formatting import column_label
+from truvar.report.plot_data import PlotData, edges
 
 # -- studies -----------------------------------------------------------------------------------------------------------
 
@@ -135,7 +136,7 @@ def test_noise_levels_and_tasks_are_drawn():
     assert drawn(advanced(new_study(LINE, tv.LevelSet(0.3), noise=levels), 6))
     tasks = tv.Tasks([[1.0, 0.8], [0.8, 1.0]], ["target", "proxy"], cost=[5, 1])
     study = advanced(new_study(LINE, tv.LevelSet(0.3), tasks=tasks), 6)
-    view = View.of(study)
+    view = PlotData.from_study(study)
     assert np.isnan(view.values).tolist() == (study.measurements["task"] == "proxy").tolist()
     assert drawn(study)
 
@@ -202,7 +203,7 @@ def test_missing_matplotlib_says_what_to_install(monkeypatch):
     ],
 )
 def test_units_are_read_from_column_names(column, label):
-    assert style.label(column) == label
+    assert column_label(column) == label
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_units_are_read_from_column_names(column, label):
     ],
 )
 def test_axes_over_decades_are_logarithmic(values, geometric):
-    assert style.is_geometric(values) is geometric
+    assert style.use_log_axis(values) is geometric
 
 
 def test_cells_meet_halfway_between_their_middles():

@@ -11,9 +11,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.report.status import status_text
-from truvar.report.suggestion_card import card
-from truvar.report.terminal import Look
-from truvar.report.text_map import sketch
+from truvar.report.suggestion_card import suggestion_card
+from truvar.report.terminal import TerminalStyle
+from truvar.report.text_map import text_map
 
 
 def plane(goal=None, **given) -> tv.Study:
@@ -25,7 +25,7 @@ def test_the_map_has_high_values_at_the_top_and_marks_where_they_are() -> None:
     study = plane()
     study.tell({"x_m": 0.0, "y_m": 0.0}, 3.0)
     study.tell({"x_m": 4.0, "y_m": -2.0}, -3.0)
-    lines = sketch(study, Look(80)).splitlines()
+    lines = text_map(study, TerminalStyle(80)).splitlines()
     rows = [line.split("│")[1] for line in lines if "│" in line]
     assert len(rows) == 10
     assert {len(row) for row in rows} == {36}
@@ -43,7 +43,7 @@ def test_each_letter_of_a_map_counts_the_points_of_its_class() -> None:
     for x in (0.0, 2.0, 4.0):
         study.tell({"x_m": x, "y_m": -1.0}, x)
     suggestion = study.ask()
-    shown = sketch(study, Look(80))
+    shown = text_map(study, TerminalStyle(80))
     rows = [line.split("│")[1] for line in shown.splitlines() if "│" in line]
     result = study.result()
     letters = "".join(rows)
@@ -58,7 +58,7 @@ def test_a_curve_shows_values_at_their_height() -> None:
     study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(1.0), mean=0.0, noise=1e-4)
     study.tell({"t": 0.0}, 9.0)
     study.tell({"t": 10.0}, -9.0)
-    rows = [line.split("│")[1] for line in sketch(study, Look(80)).splitlines() if "│" in line]
+    rows = [line.split("│")[1] for line in text_map(study, TerminalStyle(80)).splitlines() if "│" in line]
     assert rows[0][:2].count("●") == 1
     assert rows[-1][-2:].count("●") == 1
 
@@ -71,23 +71,27 @@ def test_every_shape_fits_the_terminal(points: int, dimensions: int, goal, width
     table = np.random.default_rng(0).lognormal(0, 2, (points, dimensions))
     frame = pd.DataFrame(table, columns=[f"x{k}_m" for k in range(dimensions)])
     study = tv.Study(tv.Domain.table(frame), goal, kernel=RBF(1.0), mean=0.0, noise=0.01)
-    for look in (Look(width), Look(width, unicode=False)):
-        first = sketch(study, look)
+    for terminal in (TerminalStyle(width), TerminalStyle(width, unicode=False)):
+        first = text_map(study, terminal)
         assert first
         body = [line for line in first.splitlines() if "│" in line or "|" in line]
         assert all(len(line) <= max(width, 24) for line in body)
-        assert look.unicode or first.isascii()
+        assert terminal.unicode or first.isascii()
     study.tell(study.domain.point(0), 0.4)
-    assert re.search("1 measured|[●★]", sketch(study, Look(width)))
+    assert re.search("1 measured|[●★]", text_map(study, TerminalStyle(width)))
 
 
 def test_colours_are_only_there_where_they_are_asked_for_and_nothing_steers_the_terminal() -> None:
     study = plane(name="lake\x1b[2J\x07")
     suggestion = study.ask()
-    for text in (sketch(study, Look()), status_text(study, Look()), card(study, suggestion, Look())):
+    for text in (
+        text_map(study, TerminalStyle()),
+        status_text(study, TerminalStyle()),
+        suggestion_card(study, suggestion, TerminalStyle()),
+    ):
         assert "\x1b" not in text
         assert "\x07" not in text
-    painted = status_text(study, Look(colour=True))
+    painted = status_text(study, TerminalStyle(colour=True))
     assert "\x1b[38;5;" in painted
     assert "\x1b[2J" not in painted
 
@@ -97,8 +101,8 @@ def test_the_card_of_a_level_and_of_a_task_says_which() -> None:
     domain = tv.Domain.grid(x=np.linspace(0, 1, 9))
     study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=levels)
     suggestion = study.ask()
-    assert f"level {suggestion.level}: ± " in card(study, suggestion, Look())
+    assert f"level {suggestion.level}: ± " in suggestion_card(study, suggestion, TerminalStyle())
     tasks = tv.Tasks([[1.0, 0.9], [0.9, 1.0]], names=["target", "proxy"], noise=[0.01, 0.01], cost=[9, 1])
     study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=0.01, tasks=tasks)
     suggestion = study.ask()
-    assert f"measure    {suggestion.task} at x " in card(study, suggestion, Look())
+    assert f"measure    {suggestion.task} at x " in suggestion_card(study, suggestion, TerminalStyle())

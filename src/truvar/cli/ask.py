@@ -19,9 +19,9 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _ask(arguments: argparse.Namespace) -> int:
     """Suggest what to measure next."""
-    from truvar.report.suggestion_card import card, card_data
+    from truvar.report.suggestion_card import suggestion_card, suggestion_data
     from truvar.report.tables import to_json
-    from truvar.report.terminal import Look
+    from truvar.report.terminal import TerminalStyle
 
     study = open_study(arguments)
     end = None
@@ -30,10 +30,10 @@ def _ask(arguments: argparse.Namespace) -> int:
     except Finished as finished:
         batch, end = [], finished.reason
     if arguments.json:
-        print(to_json({"suggestions": [card_data(study, suggestion) for suggestion in batch], "finished": end}))
+        print(to_json({"suggestions": [suggestion_data(study, suggestion) for suggestion in batch], "finished": end}))
         return 0
-    look, command = Look.of(sys.stdout), f"truvar tell{typed(arguments)}"
-    cards = "\n\n".join(card(study, suggestion, look, command) for suggestion in batch)
+    terminal, command = TerminalStyle.for_stream(sys.stdout), f"truvar tell{typed(arguments)}"
+    cards = "\n\n".join(suggestion_card(study, suggestion, terminal, command) for suggestion in batch)
     print(cards or f"nothing to measure: {end}")
     return 0
 

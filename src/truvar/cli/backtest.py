@@ -36,12 +36,12 @@ def _backtest(arguments: argparse.Namespace) -> int:
     from truvar.problem import load_problem
     from truvar.report.backtest_plot import plot_backtest
     from truvar.report.progress import Remaining
-    from truvar.report.style import matplotlib
+    from truvar.report.style import import_matplotlib
     from truvar.report.tables import to_json
 
     problem = load_problem(arguments.problem)
     folder = arguments.out or Path(f"{problem.name}-backtest")
-    matplotlib("figure")  # what the picture will need is asked for now, not after the runs
+    import_matplotlib("figure")  # what the picture will need is asked for now, not after the runs
     with cluster(arguments.dask) as client:
         result = backtest(
             problem,

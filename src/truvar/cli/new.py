@@ -24,9 +24,9 @@ def _new_arguments(sub: argparse.ArgumentParser) -> None:
 def _new(arguments: argparse.Namespace) -> int:
     """Check a problem, say what was understood, and begin a study of it."""
     from truvar.problem import load_problem
-    from truvar.report.problem_summary import concerns, understood
+    from truvar.report.problem_summary import problem_summary, problem_warnings
     from truvar.report.tables import summary, to_json
-    from truvar.report.terminal import Look
+    from truvar.report.terminal import TerminalStyle
 
     if str(arguments.problem).endswith(".db"):
         raise TruvarError(f"a problem file was expected, but {arguments.problem} is a store; give a .toml file")
@@ -38,7 +38,7 @@ def _new(arguments: argparse.Namespace) -> int:
         study = problem.study(name=name, **given)
     else:
         study = problem.study(store=url, name=name, who=arguments.who, **given)
-    warnings = concerns(problem, study)
+    warnings = problem_warnings(problem, study)
     if arguments.json:
         said = {
             "store": None if arguments.check else url,
@@ -48,12 +48,12 @@ def _new(arguments: argparse.Namespace) -> int:
         }
         print(to_json(said))
         return 0
-    look = Look.of(sys.stdout)
-    print(understood(problem, study, look))
+    terminal = TerminalStyle.for_stream(sys.stdout)
+    print(problem_summary(problem, study, terminal))
     for warning in warnings:
-        print(f"\n{look.paint('warning:', 'warning')} {look.plain(warning)}")
+        print(f"\n{terminal.paint('warning:', 'warning')} {terminal.plain(warning)}")
     if not arguments.check:
-        print(f"\nbegun as {look.plain(name)!r} in {shown(url)}; next: truvar ask {shown(url)}")
+        print(f"\nbegun as {terminal.plain(name)!r} in {shown(url)}; next: truvar ask {shown(url)}")
     return 0
 
 

@@ -56,7 +56,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     from truvar.backtest import Replay, is_noisy, truth_column
     from truvar.problem import load_problem
     from truvar.report import Progress, summary, write_report
-    from truvar.report.style import matplotlib
+    from truvar.report.style import import_matplotlib
     from truvar.report.tables import make_folder, to_json
 
     problem = load_problem(arguments.words)
@@ -66,7 +66,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     table = Replay(truth, is_noisy(problem), (study.seed,))
     limits: dict[str, Any] = {name: getattr(arguments, name) or problem.run.get(name) for name in LIMITS}
     folder = arguments.report or Path(f"{problem.name}-report")
-    matplotlib("figure")  # what the report will need is asked for now, not after the run
+    import_matplotlib("figure")  # what the report will need is asked for now, not after the run
     make_folder(folder)
 
     budget, steps = limits["budget"], limits["steps"]

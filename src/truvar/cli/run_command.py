@@ -36,7 +36,7 @@ def measure(arguments: argparse.Namespace) -> int:
     from truvar.report import Progress
     from truvar.report.status import status_data, status_text
     from truvar.report.tables import to_json
-    from truvar.report.terminal import Look
+    from truvar.report.terminal import TerminalStyle
     from truvar.storage.base import whoami
 
     for name in ("seed", "policy", "report"):
@@ -71,7 +71,7 @@ def measure(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(to_json({**status_data(study), "measured": study.steps - before, "taken_over": [s.id for s in orphans]}))
     else:
-        print(status_text(study, Look.of(sys.stdout)))
+        print(status_text(study, TerminalStyle.for_stream(sys.stdout)))
     return INTERRUPTED if interrupted() else 0
 
 

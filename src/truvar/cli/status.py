@@ -19,10 +19,10 @@ def _status(arguments: argparse.Namespace) -> int:
     """Say where a study stands."""
     from truvar.report.status import status_data, status_text
     from truvar.report.tables import to_json
-    from truvar.report.terminal import Look
+    from truvar.report.terminal import TerminalStyle
 
     study = open_study(arguments)
-    print(to_json(status_data(study)) if arguments.json else status_text(study, Look.of(sys.stdout)))
+    print(to_json(status_data(study)) if arguments.json else status_text(study, TerminalStyle.for_stream(sys.stdout)))
     return 0
 
 
@@ -34,11 +34,11 @@ def _report_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Write a report as one HTML file."""
-    from truvar.report.html_report import write_page
+    from truvar.report.html_report import write_html_report
     from truvar.report.tables import to_json
 
     study = open_study(arguments)
-    path = write_page(study, arguments.out or Path(f"{_file_name(study.name or 'study')}.html"))
+    path = write_html_report(study, arguments.out or Path(f"{_file_name(study.name or 'study')}.html"))
     print(to_json({"report": str(path)}) if arguments.json else f"report: {path}")
     return 0
 

@@ -31,7 +31,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 def _tell(arguments: argparse.Namespace) -> int:
     """Tell measured values."""
-    from truvar.report.tell_summary import surprises, told_text
+    from truvar.report.tell_summary import tell_summary, unexpected_values
     from truvar.study.measurements_io import parse_csv, parse_words, tell_all
 
     words = words_of(arguments)
@@ -45,9 +45,9 @@ def _tell(arguments: argparse.Namespace) -> int:
         text = read_text(arguments.csv)
         study = open_study(arguments)
         told = parse_csv(text, study)
-    before, doubts = study.result(), surprises(study, told)
+    before, doubts = study.result(), unexpected_values(study, told)
     ids = tell_all(study, told)
-    _say(arguments, study, told_text(ids, before, study), {"told": ids, "doubts": doubts})
+    _say(arguments, study, tell_summary(ids, before, study), {"told": ids, "doubts": doubts})
     for doubt in doubts if not arguments.json else []:
         print(f"truvar: {doubt}", file=sys.stderr)
     return 0
@@ -61,7 +61,7 @@ def _correct_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _correct(arguments: argparse.Namespace) -> int:
     """Replace a value that was told wrong."""
-    from truvar.report.tell_summary import told_text
+    from truvar.report.tell_summary import tell_summary
     from truvar.study.measurements_io import parse_words
 
     study = open_study(arguments)
@@ -71,7 +71,7 @@ def _correct(arguments: argparse.Namespace) -> int:
         raise TruvarError(f"correct takes ID VALUE, but {' '.join(words) or 'nothing'} came; see truvar status for ids")
     (told,) = parse_words(words, study.domain)
     study.correct(told.what, told.value, noise=arguments.noise, cost=arguments.cost)  # type: ignore[arg-type]
-    _say(arguments, study, told_text([told.what], before, study, "corrected"), {"corrected": told.what})
+    _say(arguments, study, tell_summary([told.what], before, study, "corrected"), {"corrected": told.what})
     return 0
 
 
@@ -82,7 +82,7 @@ def _withdraw_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _withdraw(arguments: argparse.Namespace) -> int:
     """Take back suggestions or measurements."""
-    from truvar.report.tell_summary import told_text
+    from truvar.report.tell_summary import tell_summary
 
     ids = words_of(arguments)
     for word in ids:
@@ -95,7 +95,7 @@ def _withdraw(arguments: argparse.Namespace) -> int:
     with study.together():
         for word in ids:
             study.withdraw(int(word))
-    _say(arguments, study, told_text(ids, before, study, "withdrawn"), {"withdrawn": [int(word) for word in ids]})
+    _say(arguments, study, tell_summary(ids, before, study, "withdrawn"), {"withdrawn": [int(word) for word in ids]})
     return 0
 
 
@@ -127,9 +127,13 @@ def read_text(path: str) -> str:
 
 def _say(arguments: argparse.Namespace, study: Study, text: str, data: dict[str, Any]) -> None:
     from truvar.report.tables import to_json
-    from truvar.report.terminal import Look
+    from truvar.report.terminal import TerminalStyle
 
-    print(to_json({**data, "result": study.result().to_dict()}) if arguments.json else Look.of(sys.stdout).plain(text))
+    print(
+        to_json({**data, "result": study.result().to_dict()})
+        if arguments.json
+        else TerminalStyle.for_stream(sys.stdout).plain(text)
+    )
 
 
 TELL = Command(

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from truvar._typing import Array
+from truvar.domain.scales import is_geometric
 
 ABSENT = "(absent)"  # of a setting that a configuration does not have, as in a list of grids
 
@@ -35,15 +36,6 @@ def encode(configurations: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 def is_number(value: Any) -> bool:
     """A finite number; truth values are none."""
     return not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and math.isfinite(value)
-
-
-def is_geometric(values: Array) -> bool:
-    """Whether positive values are spaced more evenly by their ratios than by their differences: 0.1, 1, 10."""
-    distinct = np.unique(values)
-    if len(distinct) < 3 or distinct[0] <= 0:
-        return False
-    steps, ratios = np.diff(distinct), np.diff(np.log(distinct))
-    return bool(np.std(ratios) / np.mean(ratios) < np.std(steps) / np.mean(steps))
 
 
 def scaled(values: Array) -> Array:

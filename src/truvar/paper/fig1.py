@@ -18,7 +18,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize
 from truvar.paper.common import Outcome, TheorySetting
 from truvar.report import style
-from truvar.report.backtest_plot import COLOURS, sheet
+from truvar.report.backtest_plot import COLOURS, new_figure
 from truvar.study.result import Result
 from truvar.study.study import Study
 
@@ -50,7 +50,7 @@ def make(setting: TheorySetting) -> Outcome:
     rows = [(len(m.measured), m.epoch, m.eta, m.widest, float(m.result.potential.mean())) for m in moments]
     names = ["t", "epoch", "target eta", "widest confidence in M", "share of the domain in M"]
     table = pd.DataFrame(rows, columns=names).set_index("t")
-    figure = sheet(12.5, 3.8)
+    figure = new_figure(12.5, 3.8)
     for axes, moment in zip(figure.subplots(1, PANELS, sharey=True), moments, strict=True):
         draw(axes, x, f, moment)
     figure.axes[0].set_ylabel("f(x)")

@@ -7,7 +7,7 @@ import numpy as np
 from truvar.paper.common import Experiment, Outcome, TheorySetting, curves, level_set_table
 from truvar.paper.maps import draw_field
 from truvar.paper.sections import Section, section
-from truvar.report.backtest_plot import draw_curves, sheet
+from truvar.report.backtest_plot import draw_curves, new_figure
 
 TITLE = "Level set at unit cost"
 RUNS, STEPS = 100, 120
@@ -20,7 +20,7 @@ def unit_cost(field: Section, setting: TheorySetting, most: float = STEPS) -> Ou
     experiment = Experiment(f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, steps)
     result = experiment.run(setting, setting.count(RUNS, 10))
     frame = curves(result, np.arange(1.0, steps + 1))
-    figure = sheet(11, 4.3)
+    figure = new_figure(11, 4.3)
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
     title = f"{field.name}, unit cost"
     draw_curves(left, frame, "mean", title, xlabel="measurements", ylabel="F1", log=False, band=True)

@@ -12,7 +12,7 @@ from truvar.backtest import Backtest
 from truvar.paper.common import Experiment, Outcome, TheorySetting, curves, level_set_table
 from truvar.paper.maps import draw_field, draw_route
 from truvar.paper.sections import Section, section
-from truvar.report.backtest_plot import draw_curves, sheet
+from truvar.report.backtest_plot import draw_curves, new_figure
 
 TITLE = "Level set at the cost of travel and depth"
 RUNS, BUDGET = 100, 8000.0
@@ -29,7 +29,7 @@ def travel_cost(field: Section, setting: TheorySetting, most: float = BUDGET) ->
     experiment = Experiment(f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget)
     result = experiment.run(setting, setting.count(RUNS, 10))
     frame = curves(result, np.arange(20.0, budget + 1, 20.0))
-    figure = sheet(8.5, 4.6)
+    figure = new_figure(8.5, 4.6)
     axes = figure.add_subplot()
     title = f"{field.name}, {'costs of travel and depth' if field.cost.get('magnitude') else 'cost of travel'}"
     draw_curves(axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True)
@@ -43,7 +43,7 @@ def travel_cost(field: Section, setting: TheorySetting, most: float = BUDGET) ->
 
 def _routes(result: Backtest, field: Section) -> object:
     """The field and one run's route of three policies."""
-    figure = sheet(11, 7)
+    figure = new_figure(11, 7)
     axes = figure.subplots(2, 2).ravel()
     draw_field(axes[0], field, f"the field; line: h = {field.threshold:.4g}")
     first = result.curves[result.curves["replicate"] == 0]

@@ -8,7 +8,7 @@ import pandas as pd
 from truvar.paper import fig2c
 from truvar.paper.common import Outcome, TheorySetting
 from truvar.report import style
-from truvar.report.backtest_plot import COLOURS, finish, sheet
+from truvar.report.backtest_plot import COLOURS, finish_axes, new_figure
 
 TITLE = "What TruVaR spends on each noise level"
 PARTS = 4  # of the budget, over which the shares are followed
@@ -32,7 +32,7 @@ def make(setting: TheorySetting) -> Outcome:
 
 
 def _picture(table: pd.DataFrame) -> object:
-    figure = sheet(11.5, 3.7)
+    figure = new_figure(11.5, 3.7)
     left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1, 1.15])
     domain, truth = fig2c.draw()
     x, y = domain.axes or ()  # a grid
@@ -40,9 +40,9 @@ def _picture(table: pd.DataFrame) -> object:
     image = left.pcolormesh(x, y, values, cmap=style.VALUES, shading="nearest", rasterized=True)
     left.contour(x, y, values, levels=[fig2c.THRESHOLD], colors="white", linewidths=1.5)
     figure.colorbar(image, ax=left, pad=0.02)
-    finish(left, f"the function; line: h = {fig2c.THRESHOLD:g}", "x", "y")
+    finish_axes(left, f"the function; line: h = {fig2c.THRESHOLD:g}", "x", "y")
     middle.bar(list(table.index), table["mean cost"], color=COLOURS[5], width=0.6)
-    finish(middle, "cost spent on each level", "noise variance", "mean cost")
+    finish_axes(middle, "cost spent on each level", "noise variance", "mean cost")
     quarters = [name for name in table.columns if name.startswith("share in")]
     bottom = np.zeros(len(quarters))
     for variance, colour in zip(table.index, (COLOURS[5], COLOURS[2], COLOURS[4]), strict=True):
@@ -51,6 +51,6 @@ def _picture(table: pd.DataFrame) -> object:
         bottom += np.nan_to_num(height)
     right.set_xticks(np.arange(1, len(quarters) + 1))
     right.set_ylim(0, 1)
-    finish(right, "share of the cost, as the run goes on", "quarter of the budget", "share")
+    finish_axes(right, "share of the cost, as the run goes on", "quarter of the budget", "share")
     right.legend(title="noise", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

@@ -9,7 +9,7 @@ from truvar.acquisition.truncation import excess
 from truvar.paper import fig1
 from truvar.paper.common import Outcome, TheorySetting
 from truvar.report import style
-from truvar.report.backtest_plot import COLOURS, finish, sheet
+from truvar.report.backtest_plot import COLOURS, finish_axes, new_figure
 
 TITLE = "Excess variance"
 
@@ -24,7 +24,7 @@ def make(setting: TheorySetting) -> Outcome:
         [(len(moment.measured), int(m.sum()), tau, float(variance[m].sum()), float(above.sum()))],
         columns=["t", "points in M", "eta^2 / beta", "variance on M", "excess variance"],
     ).set_index("t")
-    figure = sheet(7.5, 3.6)
+    figure = new_figure(7.5, 3.6)
     axes = figure.add_subplot()
     axes.plot(x, variance, color=style.INK, lw=1.2, label="posterior variance")
     axes.axhline(tau, color=COLOURS[1], lw=1.2, label="eta² / beta")
@@ -32,7 +32,7 @@ def make(setting: TheorySetting) -> Outcome:
     floor = -0.04 * float(variance.max())
     axes.plot(x, np.where(m, floor, np.nan), color=COLOURS[4], lw=5, solid_capstyle="butt", label="M")
     axes.set_xlim(0, 1)
-    finish(axes, f"excess variance after {len(moment.measured)} measurements", "x", "variance")
+    finish_axes(axes, f"excess variance after {len(moment.measured)} measurements", "x", "variance")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return Outcome(
         TITLE, table, {}, {"variance": pd.DataFrame({"x": x, "variance": variance, "in_m": m})}, {"": figure}

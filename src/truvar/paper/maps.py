@@ -8,6 +8,7 @@ import pandas as pd
 
 from truvar.paper.sections import Section
 from truvar.report import style
+from truvar.report.formatting import column_label
 
 PALE = "#F4F1EA"
 
@@ -47,8 +48,8 @@ def _frame(axes: Any, field: Section, title: str) -> None:
     names = field.domain.columns
     along, down = _axes(field)
     axes.set_title(title, loc="left", fontsize=10)
-    axes.set_xlabel(style.label(names[0]))
-    axes.set_ylabel(style.label(names[1]))
+    axes.set_xlabel(column_label(names[0]))
+    axes.set_ylabel(column_label(names[1]))
     axes.set_xlim(along.min(), along.max())
     axes.set_ylim(down.min(), down.max())
     if down.min() >= 0:  # a depth or a distance southwards: it grows downwards

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.report.style import matplotlib
+from truvar.report.style import import_matplotlib
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,31 +19,31 @@ DASHES = ("-", "--", ":", "-.")
 POINTS = 200  # along the cost axis
 
 
-def sheet(width: float = 7.5, height: float = 4.5) -> Any:
+def new_figure(width: float = 7.5, height: float = 4.5) -> Any:
     """An empty Figure to draw on."""
-    figure = matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
-    matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    figure = import_matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
+    import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
     return figure
 
 
-def look(number: int, name: str = "") -> dict[str, Any]:
+def line_style(number: int, name: str = "") -> dict[str, Any]:
     """Colour and dashes of the policy with that number; one divided by cost is dashed."""
     dash = "--" if name.endswith("/cost") else DASHES[number // len(COLOURS) % len(DASHES)]
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dash}
 
 
-def looks(policies: list[str]) -> dict[str, dict[str, Any]]:
+def line_styles(policies: list[str]) -> dict[str, dict[str, Any]]:
     """By policy: a rule and the same rule divided by cost have one colour."""
     rules = list(dict.fromkeys(name.removesuffix("/cost") for name in policies))
-    return {name: look(rules.index(name.removesuffix("/cost")), name) for name in policies}
+    return {name: line_style(rules.index(name.removesuffix("/cost")), name) for name in policies}
 
 
 def plot_backtest(result: Backtest, title: str = "") -> Any:
     """A matplotlib Figure of the mean score against the cost spent."""
-    figure = sheet()
+    figure = new_figure()
     axes = figure.add_subplot()
     costs = np.linspace(0, result.budget, POINTS + 1)[1:]
-    scores, styles = result.scores(costs), looks(result.policies)
+    scores, styles = result.scores(costs), line_styles(result.policies)
     for policy, values in scores.items():
         count = (~np.isnan(values)).sum(axis=0)
         some = count > 0
@@ -58,7 +58,7 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
     else:
         axes.set_ylim(0, 1.02)
     axes.set_xlim(0, result.budget)
-    finish(axes, title, "cost spent", result.measure)
+    finish_axes(axes, title, "cost spent", result.measure)
     return figure
 
 
@@ -66,7 +66,7 @@ def plot_curves(
     frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool = False, band: bool = True
 ) -> Any:
     """A Figure of one column of `truvar.paper.common.curves` against what is spent."""
-    figure = sheet()
+    figure = new_figure()
     draw_curves(figure.add_subplot(), frame, column, title, xlabel=xlabel, ylabel=ylabel, log=log, band=band)
     return figure
 
@@ -75,7 +75,7 @@ def draw_curves(
     axes: Any, frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool, band: bool
 ) -> None:
     """The same, on axes that are there."""
-    styles = looks(list(dict.fromkeys(frame["policy"])))
+    styles = line_styles(list(dict.fromkeys(frame["policy"])))
     for policy, style in styles.items():
         curve = frame[frame["policy"] == policy]
         axes.plot(curve["spent"], curve[column], label=policy, **style)
@@ -86,10 +86,10 @@ def draw_curves(
     if log:
         axes.set_yscale("log")
     axes.set_xlim(0, float(frame["spent"].max()))
-    finish(axes, title, xlabel, ylabel)
+    finish_axes(axes, title, xlabel, ylabel)
 
 
-def finish(axes: Any, title: str, xlabel: str, ylabel: str) -> None:
+def finish_axes(axes: Any, title: str, xlabel: str, ylabel: str) -> None:
     """Title, labels, legend, and no frame above and to the right."""
     axes.set_title(title, loc="left")
     axes.set_xlabel(xlabel)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from truvar.exceptions import TruvarError
 from truvar.report import style
+from truvar.report.formatting import column_label, format_number
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
-from truvar.report.plot_data import View
+from truvar.report.plot_data import PlotData
 from truvar.report.plot_parallel import draw_parallel
 from truvar.report.plots import draw_classes, draw_epsilon
-from truvar.report.status import money, question, rule
+from truvar.report.status import describe_budget, describe_goal, describe_policy
 from truvar.report.suggestion_card import what, why
 
 if TYPE_CHECKING:
@@ -31,22 +32,22 @@ WIDE, FLAT = (6.4, 3.5), (6.4, 2.7)  # inches; small enough that the letters can
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def write_page(study: Study, path: str | Path, truth: ArrayLike | None = None) -> Path:
+def write_html_report(study: Study, path: str | Path, truth: ArrayLike | None = None) -> Path:
     """Writes the report to a file."""
     path = Path(path)
     try:
-        path.write_text(page(study, truth), encoding="utf-8")
+        path.write_text(render_html_report(study, truth), encoding="utf-8")
     except OSError as error:
         raise TruvarError(f"the report {path} cannot be written ({error.strerror}); give another path") from None
     return path
 
 
-def page(study: Study, truth: ArrayLike | None = None) -> str:
+def render_html_report(study: Study, truth: ArrayLike | None = None) -> str:
     """The report; `truth`: the true values on the domain, if they are known."""
-    view = View.of(study, truth)
+    view = PlotData.from_study(study, truth)
     name = escape(study.name or "study")
     parts = [
-        f"<h1>{name}</h1><p class='question'>{escape(question(study.goal))}</p>",
+        f"<h1>{name}</h1><p class='question'>{escape(describe_goal(study.goal))}</p>",
         _tiles(study, view),
         _certificate(view),
         _pictures(view),
@@ -69,10 +70,10 @@ def page(study: Study, truth: ArrayLike | None = None) -> str:
 # -- what is known -----------------------------------------------------------------------------------------------------
 
 
-def _tiles(study: Study, view: View) -> str:
+def _tiles(study: Study, view: PlotData) -> str:
     result, budget = view.result, study.limits.get("budget")
-    spent = style.number(result.spent)
-    left = "spent" if budget is None else f"spent of {style.number(budget)}"
+    spent = format_number(result.spent)
+    left = "spent" if budget is None else f"spent of {format_number(budget)}"
     tiles = [
         (str(result.steps), f"measurement{'s' * (result.steps != 1)}"),
         (spent, f"cost {left}"),
@@ -95,7 +96,7 @@ def _tiles(study: Study, view: View) -> str:
     )
 
 
-def _certificate(view: View) -> str:
+def _certificate(view: PlotData) -> str:
     certificate = view.result.certificate
     holds = " holds" if certificate.regime in ("theorem", "outside") else ""
     more = [
@@ -110,14 +111,14 @@ def _certificate(view: View) -> str:
     )
 
 
-def _reason(view: View) -> str:
+def _reason(view: PlotData) -> str:
     return f"<p>{escape(view.result.reason[:1].upper() + view.result.reason[1:])}.</p>" if view.result.reason else ""
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
-def _pictures(view: View) -> str:
+def _pictures(view: PlotData) -> str:
     route = "Posterior mean, and the route" if view.travels else "Posterior mean, and where was measured"
     match len(view.domain.columns):
         case 1:
@@ -142,15 +143,15 @@ def _pictures(view: View) -> str:
     return f"<div class='pictures'>{shown}</div>"
 
 
-def _draw_epsilon(ax: Any, view: View) -> None:
+def _draw_epsilon(ax: Any, view: PlotData) -> None:
     draw_epsilon(ax, view)
     ax.set_xlabel("cost spent")
 
 
-def _svg(draw: Callable[[Any, View], None], view: View, size: tuple[float, float]) -> str:
+def _svg(draw: Callable[[Any, PlotData], None], view: PlotData, size: tuple[float, float]) -> str:
     """A drawing as a data URI."""
     with style.plain_text():
-        figure = style.matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained")
+        figure = style.import_matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained")
         draw(figure.subplots(), view)
         for ax in figure.axes:
             ax.set_title("", loc="left")  # the caption says it
@@ -174,21 +175,21 @@ def _table(heads: list[str], rows: Iterable[list[Any]], words: frozenset[str] = 
 
 def _pending(study: Study) -> str:
     cards = "".join(
-        f"<article><b>{s.id}</b><div><b>{escape(what(s))}</b> for {style.number(s.cost)}, ± {sqrt(s.noise):.3g}"
+        f"<article><b>{s.id}</b><div><b>{escape(what(s))}</b> for {format_number(s.cost)}, ± {sqrt(s.noise):.3g}"
         f"<br><span class='soft'>{escape(why(study, s))}</span></div></article>"
         for s in study.pending
     )
     return f"<section><h2>To be measured</h2>{cards}</section>" if cards else ""
 
 
-def _measurements(study: Study, view: View) -> str:
+def _measurements(study: Study, view: PlotData) -> str:
     told = study.measurements
     if len(told) == 0:
         return "<section><h2>Measurements</h2><p class='soft'>None so far.</p></section>"
     d = len(view.domain.columns)
     told.columns = list(range(told.shape[1]))  # by place: a coordinate may be called "value"
     level, task, noise, cost, spent, value = range(2 + d, 8 + d)
-    heads = ["id", *(style.label(name) for name in view.domain.columns)]
+    heads = ["id", *(column_label(name) for name in view.domain.columns)]
     aside = [(k, name) for k, name in ((level, "level"), (task, "task")) if told[k].notna().any()]
     heads += [*(name for _, name in aside), "value", "±", "cost", "spent"]
     rows = [
@@ -198,8 +199,8 @@ def _measurements(study: Study, view: View) -> str:
             *(row[k] for k, _ in aside),
             f"{row[value]:.6g}",
             f"{sqrt(row[noise]):.3g}",
-            style.number(row[cost]),
-            style.number(row[spent]),
+            format_number(row[cost]),
+            format_number(row[spent]),
         ]
         for row in told.itertuples(index=False, name=None)
     ]
@@ -233,10 +234,10 @@ def _settings(study: Study) -> str:
     facts = [
         ("domain", f"{len(study.domain)} points: {columns}"),
         ("kernel", str(study.kernel)),
-        ("rule", rule(study.policy)),
+        ("rule", describe_policy(study.policy)),
         ("engine", study.engine),
         ("epoch", f"{study.epoch.index}, η = {study.epoch.eta:.3g}, β = {study.epoch.beta:.4g}"),
-        ("cost", money(study)),
+        ("cost", describe_budget(study)),
         ("seed", str(study.seed)),
     ]
     shown = "".join(f"<dt>{what}</dt><dd>{escape(text)}</dd>" for what, text in facts)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from truvar._numba.threads import blas_in_one_thread
 from truvar.acquisition.confidence import lemma_beta
 from truvar.report import style
+from truvar.report.formatting import format_number
 from truvar.report.style import INK
 from truvar.theory import (
     DERIVED,
@@ -145,8 +146,8 @@ def _range(low: float, high: float) -> str:
 
 def plot_plan(plan: Plan, theory: float | None = None) -> Figure:
     """Expected epsilon against cost, with the range of the runs, the accuracy asked for, and the theorem's cost."""
-    figure: Figure = style.matplotlib("figure").Figure(figsize=(7.2, 4.4), dpi=110, layout="constrained")
-    style.matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    figure: Figure = style.import_matplotlib("figure").Figure(figsize=(7.2, 4.4), dpi=110, layout="constrained")
+    style.import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
     ax = figure.subplots()
     for low, high, shade in ((0.1, 0.9, 0.16), (0.25, 0.75, 0.3)):
         words = f"{int(100 * (high - low))} % of the runs"
@@ -154,12 +155,12 @@ def plot_plan(plan: Plan, theory: float | None = None) -> Figure:
             plan.cost, plan.quantile(low), plan.quantile(high), color="#44779A", alpha=shade, lw=0, label=words
         )
     ax.plot(plan.cost, plan.mean, color="#1F4E79", lw=1.8, label=f"mean of {len(plan.paths)} draws from the prior")
-    ax.axhline(plan.epsilon, color="#B2182B", lw=1, ls=":", label=f"ε = {style.number(plan.epsilon)}")
+    ax.axhline(plan.epsilon, color="#B2182B", lw=1, ls=":", label=f"ε = {format_number(plan.epsilon)}")
     half = plan.budget(0.5)
     if half is not None:
-        ax.axvline(half, color=INK, lw=1, ls="--", label=f"half of the runs: {style.number(half)}")
+        ax.axvline(half, color=INK, lw=1, ls="--", label=f"half of the runs: {format_number(half)}")
     if theory is not None and isfinite(theory):
-        words = f"Theorem 3.1: {style.number(theory)}"
+        words = f"Theorem 3.1: {format_number(theory)}"
         if theory <= 3 * plan.cost[-1]:
             ax.axvline(theory, color="#B2182B", lw=1.4, label=words)
         else:  # far to the right: said, not drawn to scale

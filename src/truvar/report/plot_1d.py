@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from truvar._typing import Array
 from truvar.report import style
-from truvar.report.plot_data import View, edges, legend, order_shade, star
-from truvar.report.style import INK, Array
+from truvar.report.formatting import column_label, format_number
+from truvar.report.plot_data import PlotData, edges, legend, order_shade, star
+from truvar.report.style import INK
 
 
-def draw_curve(ax: Any, view: View) -> None:
+def draw_curve(ax: Any, view: PlotData) -> None:
     """Mean, bounds, threshold and measurements over the one axis, with the classes as a strip at the foot."""
     x = view.domain.points[:, 0]
     order = np.argsort(x)
@@ -22,7 +24,7 @@ def draw_curve(ax: Any, view: View) -> None:
     if view.truth is not None:
         ax.plot(x, view.truth[order], color=INK, lw=1, ls="--", label="truth")
     if view.threshold is not None:
-        ax.axhline(view.threshold, color="#B2182B", lw=1, ls=":", label=f"h = {style.number(view.threshold)}")
+        ax.axhline(view.threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(view.threshold)}")
     if len(view.places):
         at, y = view.places[:, 0], view.values
         ax.errorbar(at, y, yerr=np.sqrt(view.noise), fmt="none", ecolor="#777777", elinewidth=0.8)
@@ -36,20 +38,20 @@ def draw_curve(ax: Any, view: View) -> None:
     if not view.goal.level_set and len(view.places):
         best = view.result.best
         ax.plot(best.point[view.domain.columns[0]], best.mean, ls="", **star(), label="best")
-    if style.is_geometric(x):
+    if style.use_log_axis(x):
         ax.set_xscale("log")
     ax.set_xlim(x[0], x[-1] if x[-1] > x[0] else x[0] + 1)
     low, high = ax.get_ylim()
     ax.set_ylim(low - 0.07 * (high - low), high)
     _strip(ax, x, view, order)
-    ax.set_xlabel(style.label(view.domain.columns[0]))
+    ax.set_xlabel(column_label(view.domain.columns[0]))
     ax.set_ylabel("value")
     legend(ax, ax.get_legend_handles_labels()[0] + view.legend_handles(), columns=4)
 
 
-def _strip(ax: Any, x: Array, view: View, order: NDArray[np.intp]) -> None:
+def _strip(ax: Any, x: Array, view: PlotData, order: NDArray[np.intp]) -> None:
     """The classes as bars at the foot of the axes: one bar for each run of neighbours of one class."""
-    border = edges(x, style.is_geometric(x))
+    border = edges(x, style.use_log_axis(x))
     for name, mask, _ in view.classes():
         turns = np.flatnonzero(np.diff(np.concatenate([[False], mask[order], [False]]).astype(int)))
         for first, end in turns.reshape(-1, 2):

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from truvar._typing import Array
 from truvar.report import style
-from truvar.report.plot_data import View, diamond, edges, legend, order_shade, star
-from truvar.report.style import INK, Array
+from truvar.report.formatting import column_label, format_number
+from truvar.report.plot_data import PlotData, diamond, edges, legend, order_shade, star
+from truvar.report.style import INK
 
 NUMBERED = 30  # measurements up to which each has its number on the map
 ROOM = np.array([0.03, 0.07])  # what a number takes of the width and height of the map
 
 
-def draw_mean(ax: Any, view: View) -> None:
+def draw_mean(ax: Any, view: PlotData) -> None:
     """The posterior mean with the boundary at h, the route and what is suggested."""
     image = _field(ax, view.domain.points, view.result.mean, cmap=style.VALUES)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
@@ -29,21 +31,21 @@ def draw_mean(ax: Any, view: View) -> None:
     _draw_route(ax, view)
     handles = _route_handles(view)
     if h is not None:
-        line = style.matplotlib("lines").Line2D
-        handles.insert(0, line([], [], color=INK, lw=1.8, label=f"h = {style.number(h)}"))
+        line = style.import_matplotlib("lines").Line2D
+        handles.insert(0, line([], [], color=INK, lw=1.8, label=f"h = {format_number(h)}"))
     legend(ax, handles, columns=5)
 
 
-def draw_regions(ax: Any, view: View) -> None:
+def draw_regions(ax: Any, view: PlotData) -> None:
     """What is settled: H, L and M, with the estimated and the true boundary."""
-    colors = style.matplotlib("colors")
+    colors = style.import_matplotlib("colors")
     code = np.zeros(len(view.domain))
     classes = view.classes()
     for k, (_, mask, _) in enumerate(classes):
         code[mask] = k
     palette = colors.ListedColormap([view.colours[name] for name, _, _ in classes])
     _field(ax, view.domain.points, code, cmap=palette, vmin=-0.5, vmax=len(classes) - 0.5)
-    handles, line = view.legend_handles(), style.matplotlib("lines").Line2D
+    handles, line = view.legend_handles(), style.import_matplotlib("lines").Line2D
     if view.threshold is not None:
         _contour(ax, view.domain.points, view.result.mean, view.threshold, colors=INK, linewidths=1.3)
         handles.append(line([], [], color=INK, lw=1.3, label="estimated boundary"))
@@ -61,7 +63,7 @@ def draw_regions(ax: Any, view: View) -> None:
     legend(ax, handles, columns=5)
 
 
-def _draw_route(ax: Any, view: View) -> None:
+def _draw_route(ax: Any, view: PlotData) -> None:
     x, y = view.places.T
     if view.travels:
         ax.plot(x, y, color="white", lw=0.7, alpha=0.7 if len(x) <= 60 else 0.4, zorder=3)
@@ -85,7 +87,7 @@ def _number(ax: Any, places: Array) -> None:
     side = np.where(at[:, 1] > 0.9, -1, 1)  # above the point, but below it near the upper edge
     at[:, 1] += side * ROOM[1]
     ends_first = sorted(range(len(places)), key=lambda k: (0 < k < len(places) - 1, k))
-    outline = [style.matplotlib("patheffects").withStroke(linewidth=2, foreground=INK)]
+    outline = [style.import_matplotlib("patheffects").withStroke(linewidth=2, foreground=INK)]
     taken: list[int] = []
     for k in ends_first if len(places) <= NUMBERED else ends_first[:2]:
         if all((np.abs(at[k] - at[other]) > ROOM).any() for other in taken):
@@ -96,8 +98,8 @@ def _number(ax: Any, places: Array) -> None:
             )  # fmt: skip
 
 
-def _route_handles(view: View) -> list[Any]:
-    line = style.matplotlib("lines").Line2D
+def _route_handles(view: PlotData) -> list[Any]:
+    line = style.import_matplotlib("lines").Line2D
     handles = []
     if len(view.places):
         text = "route, later points darker" if view.travels else "measured, later points darker"
@@ -117,7 +119,7 @@ def _field(ax: Any, points: Array, values: Array, **how: Any) -> Any:
         return ax.scatter(points[:, 0], points[:, 1], c=values, s=size, marker="s", lw=0, clip_on=False, **how)
     x, y, order = grid
     cells = values[order].reshape(len(x), len(y)).T
-    borders = (edges(axis, style.is_geometric(axis)) for axis in (x, y))
+    borders = (edges(axis, style.use_log_axis(axis)) for axis in (x, y))
     return ax.pcolormesh(*borders, cells, rasterized=True, **how)
 
 
@@ -142,11 +144,11 @@ def grid_of(points: Array) -> tuple[Array, Array, NDArray[np.intp]] | None:
     return x, y, np.lexsort((points[:, 1], points[:, 0]))
 
 
-def _frame(ax: Any, view: View) -> None:
+def _frame(ax: Any, view: PlotData) -> None:
     """Scales, limits and labels: the domain and half a cell around it, or a little where there are no cells."""
     grid = grid_of(view.domain.points)
     for letter, k in (("x", 0), ("y", 1)):
-        geometric = style.is_geometric(view.domain.points[:, k])
+        geometric = style.use_log_axis(view.domain.points[:, k])
         if grid is None:
             low, high = view.domain.bounds[k]
             axis = np.geomspace(low, high, 20) if geometric else np.linspace(low, high, 20)
@@ -155,4 +157,4 @@ def _frame(ax: Any, view: View) -> None:
         around = edges(axis, geometric)
         if geometric:
             ax.set(**{f"{letter}scale": "log"})
-        ax.set(**{f"{letter}lim": (around[0], around[-1]), f"{letter}label": style.label(view.domain.columns[k])})
+        ax.set(**{f"{letter}lim": (around[0], around[-1]), f"{letter}label": column_label(view.domain.columns[k])})

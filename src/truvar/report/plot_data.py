@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.exceptions import TruvarError
 from truvar.report import style
-from truvar.report.style import INK, Array
+from truvar.report.formatting import format_number
+from truvar.report.style import INK
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class PlotData:
     """What a drawing needs of a study, read once."""
 
     domain: Domain
@@ -40,7 +42,7 @@ class View:
     title: str
 
     @staticmethod
-    def of(study: Study, truth: ArrayLike | None = None) -> View:
+    def from_study(study: Study, truth: ArrayLike | None = None) -> PlotData:
         """The study as it stands; `truth`: the true values on the domain, if known."""
         true = truth_on(study.domain, truth)
         result, told, d = study.result(), study.measurements, len(study.domain.columns)
@@ -48,7 +50,7 @@ class View:
         level, noise, y = 2 + d, 4 + d, 7 + d
         tasks = study.tasks
         aside = np.zeros(len(told), bool) if tasks is None else (told[level + 1] != tasks.names[0]).to_numpy()
-        return View(
+        return PlotData(
             study.domain,
             study.goal,
             result,
@@ -90,7 +92,7 @@ class View:
         """(class, mask, label), those that mean something for the goal."""
         r = self.result
         if self.goal.level_set:
-            h = "threshold" if self.threshold is None else style.number(self.threshold)
+            h = "threshold" if self.threshold is None else format_number(self.threshold)
             about = "" if self.goal.fraction_of_max is None else "about "
             return [
                 ("above", r.above, f"above {about}{h} (H): {r.above.sum()}"),
@@ -106,7 +108,7 @@ class View:
         ]
 
     def legend_handles(self) -> list[Any]:
-        patch = style.matplotlib("patches").Patch
+        patch = style.import_matplotlib("patches").Patch
         return [
             patch(facecolor=self.colours[name], edgecolor="#888888", linewidth=0.5, label=text)
             for name, _, text in self.classes()
@@ -114,7 +116,7 @@ class View:
 
 
 def _title(study: Study, result: Result, truth: Array | None) -> str:
-    parts = [f"{result.steps} measurement{'s' * (result.steps != 1)}", f"cost {style.number(result.spent)}"]
+    parts = [f"{result.steps} measurement{'s' * (result.steps != 1)}", f"cost {format_number(result.spent)}"]
     if isfinite(result.epsilon):
         parts.append(f"ε = {result.epsilon:.3g}")
     if truth is not None and study.goal.level_set:

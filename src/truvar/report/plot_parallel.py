@@ -6,21 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.report import style
-from truvar.report.plot_data import View, legend
-from truvar.report.style import INK, Array
+from truvar.report.formatting import column_label, format_number
+from truvar.report.plot_data import PlotData, legend
+from truvar.report.style import INK
 
 MANY = 300  # lines drawn of one class
 
 
-def draw_parallel(ax: Any, view: View) -> None:
+def draw_parallel(ax: Any, view: PlotData) -> None:
     """Each point is a line across the axes, the last one the posterior mean; its colour is its class."""
     columns = [*view.domain.columns, "posterior mean"]
     values = np.column_stack([view.domain.points, view.result.mean])
     scale = [_unit_scale(values[:, k]) for k in range(len(columns))]
     height = np.column_stack([to_unit(values[:, k]) for k, (to_unit, _) in enumerate(scale)])
     place = np.arange(len(columns))
-    lines = style.matplotlib("collections").LineCollection
+    lines = style.import_matplotlib("collections").LineCollection
     settled_first = sorted(view.classes(), key=lambda c: ("below", "open", "above").index(c[0]))
     if not view.goal.level_set:
         settled_first = view.classes()[::-1]
@@ -41,7 +43,7 @@ def draw_parallel(ax: Any, view: View) -> None:
             )  # fmt: skip
     ax.set_xlim(-0.12, len(columns) - 0.55)
     ax.set_ylim(-0.05, 1.05)
-    ax.set_xticks(place, [style.label(name) for name in columns])
+    ax.set_xticks(place, [column_label(name) for name in columns])
     ax.set_yticks([])
     ax.tick_params(axis="x", length=0, pad=6)
     for side in ax.spines.values():
@@ -49,10 +51,10 @@ def draw_parallel(ax: Any, view: View) -> None:
     legend(ax, handles, columns=5)
 
 
-def _draw_settings(ax: Any, view: View, scale: list[Any]) -> list[Any]:
+def _draw_settings(ax: Any, view: PlotData, scale: list[Any]) -> list[Any]:
     """The measured, suggested and best points; returns what the legend says of them."""
     place = np.arange(len(view.domain.columns))
-    line = style.matplotlib("lines").Line2D
+    line = style.import_matplotlib("lines").Line2D
     handles = []
     if len(view.places):
         for k in place:
@@ -75,10 +77,10 @@ def _draw_settings(ax: Any, view: View, scale: list[Any]) -> list[Any]:
 
 def _unit_scale(values: Array) -> tuple[Any, list[tuple[float, str]]]:
     """A map of an axis to [0, 1], logarithmic where that spreads it better, and its tick marks."""
-    geometric = style.is_geometric(values)
+    geometric = style.use_log_axis(values)
     low, high = float(values.min()), float(values.max())
     if high <= low:
-        return (lambda v: np.full(np.shape(v), 0.5)), [(0.5, style.number(low))]
+        return (lambda v: np.full(np.shape(v), 0.5)), [(0.5, format_number(low))]
     if geometric:
         ticks = np.geomspace(low, high, 5)
         return (lambda v: np.log(v / low) / np.log(high / low)), _ticks(ticks)
@@ -86,4 +88,4 @@ def _unit_scale(values: Array) -> tuple[Any, list[tuple[float, str]]]:
 
 
 def _ticks(values: Array) -> list[tuple[float, str]]:
-    return [(k / (len(values) - 1), style.number(value)) for k, value in enumerate(values)]
+    return [(k / (len(values) - 1), format_number(value)) for k, value in enumerate(values)]

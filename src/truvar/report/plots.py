@@ -12,7 +12,7 @@ import numpy as np
 from truvar.report import style
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
-from truvar.report.plot_data import View
+from truvar.report.plot_data import PlotData
 from truvar.report.plot_parallel import draw_parallel
 from truvar.report.style import INK
 
@@ -28,9 +28,9 @@ DPI = 110
 
 def plot_study(study: Study, truth: ArrayLike | None = None) -> Figure:
     """A matplotlib Figure of where the study stands; `truth`: the true values on the domain, if known."""
-    figure: Figure = style.matplotlib("figure").Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, layout="constrained")
-    style.matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
-    view = View.of(study, truth)
+    figure: Figure = style.import_matplotlib("figure").Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, layout="constrained")
+    style.import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    view = PlotData.from_study(study, truth)
     axes = figure.subplot_mosaic(
         [["upper", "epsilon"], ["lower" if len(view.domain.columns) == 2 else "upper", "classes"]],
         width_ratios=[3.1, 1],
@@ -50,7 +50,7 @@ def plot_study(study: Study, truth: ArrayLike | None = None) -> Figure:
     return figure
 
 
-def draw_epsilon(ax: Any, view: View) -> None:
+def draw_epsilon(ax: Any, view: PlotData) -> None:
     """How far from exact the answer can be, against what was spent."""
     history = view.history[np.isfinite(view.history["epsilon"].to_numpy(dtype=float))]
     ax.set_title("accuracy ε", loc="left", fontsize=9)
@@ -61,7 +61,7 @@ def draw_epsilon(ax: Any, view: View) -> None:
     ax.step(_to_the_edge(history["spent"]), np.append(epsilon, epsilon[-1]), where="post", color=INK, lw=1.4)
     positive = epsilon[epsilon > 0]
     if len(positive) and positive.max() / positive.min() > 10:
-        ticker = style.matplotlib("ticker")
+        ticker = style.import_matplotlib("ticker")
         ax.set_yscale("log")
         ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_formatter("{x:g}")
@@ -71,7 +71,7 @@ def draw_epsilon(ax: Any, view: View) -> None:
     _cost_axis(ax, view)
 
 
-def draw_classes(ax: Any, view: View) -> None:
+def draw_classes(ax: Any, view: PlotData) -> None:
     """The share of the domain in each class, against what was spent, in the colours of the map."""
     ax.set_title("share of the points", loc="left", fontsize=9)
     history, n = view.history, len(view.domain)
@@ -92,7 +92,7 @@ def draw_classes(ax: Any, view: View) -> None:
     ax.set_xlabel("cost spent")
 
 
-def _cost_axis(ax: Any, view: View) -> None:
+def _cost_axis(ax: Any, view: PlotData) -> None:
     ax.set_xlim(0, _to_the_edge(view.history["spent"])[-1])
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

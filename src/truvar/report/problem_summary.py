@@ -10,9 +10,9 @@ import numpy as np
 
 from truvar.domain.goals import LevelSet
 from truvar.models.fit import Learned
-from truvar.report import style
-from truvar.report.status import question, rule
-from truvar.report.terminal import Look
+from truvar.report.formatting import format_number
+from truvar.report.status import describe_goal, describe_policy
+from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
     from truvar.problem import Problem
@@ -23,7 +23,7 @@ CONSTANT = 0.99  # correlation of the two ends of an axis above which nothing ch
 FAR = 4.0  # prior standard deviations from the mean beyond which a threshold is hardly ever passed
 
 
-def understood(problem: Problem, study: Study, look: Look) -> str:
+def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> str:
     """The problem as it was understood, line by line."""
     domain, spec = study.domain, problem.spec
     kind = next(kind for kind in ("table", "grid", "box") if kind in spec["domain"])
@@ -32,20 +32,20 @@ def understood(problem: Problem, study: Study, look: Look) -> str:
         f"{name} from {low:.6g} to {high:.6g}" for name, (low, high) in zip(domain.columns, domain.bounds, strict=True)
     )
     prices = study.candidates().cost
-    least, most = (style.number(float(v)) for v in (prices.min(), prices.max()))
+    least, most = (format_number(float(v)) for v in (prices.min(), prices.max()))
     rows = [
         ("where", f"{len(domain)} {where}: {ranges}"),
         ("model", _model(problem)),
         ("noise", _noise(spec.get("noise", {}))),
         ("cost", f"{_cost(spec.get('cost', {}))}; the first one {least if least == most else f'{least} to {most}'}"),
-        ("rule", f"{rule(study.policy)}; engine {study.engine}"),
+        ("rule", f"{describe_policy(study.policy)}; engine {study.engine}"),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
     ]
-    head = look.paint(look.plain(problem.name), "strong")
-    return f"{head}: {question(study.goal)}\n{look.rows(rows)}"
+    head = terminal.paint(terminal.plain(problem.name), "strong")
+    return f"{head}: {describe_goal(study.goal)}\n{terminal.rows(rows)}"
 
 
-def concerns(problem: Problem, study: Study) -> list[str]:
+def problem_warnings(problem: Problem, study: Study) -> list[str]:
     """What looks like a mistake: each in one sentence, with what to do."""
     said = []
     if "lengthscales" in problem.spec.get("model", {}):

@@ -7,12 +7,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from truvar.domain.goals import LevelSet
-from truvar.report import style
-from truvar.report.plot_data import View
-from truvar.report.suggestion_card import place
+from truvar.report.formatting import format_coordinates, format_number
+from truvar.report.plot_data import PlotData
 from truvar.report.tables import summary
-from truvar.report.terminal import Look
-from truvar.report.text_map import sketch
+from truvar.report.terminal import TerminalStyle
+from truvar.report.text_map import text_map
 
 if TYPE_CHECKING:
     from truvar.acquisition import Policy
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
 
 
-def question(goal: Goal) -> str:
+def describe_goal(goal: Goal) -> str:
     """What is asked, in words."""
     if isinstance(goal, LevelSet):
         if goal.threshold is not None:
@@ -29,7 +28,7 @@ def question(goal: Goal) -> str:
     return f"where is the value {'highest' if goal.sign > 0 else 'lowest'}?"
 
 
-def rule(policy: Policy) -> str:
+def describe_policy(policy: Policy) -> str:
     """A decision rule by its name, with the options that are not its usual ones."""
     name = type(policy).__name__
     if not is_dataclass(policy):
@@ -39,39 +38,39 @@ def rule(policy: Policy) -> str:
     return f"{name} ({', '.join(options)})" if options else name
 
 
-def money(study: Study) -> str:
+def describe_budget(study: Study) -> str:
     """What was spent, and what is left of the budget."""
     budget = study.limits.get("budget")
-    spent = f"{style.number(study.spent)} spent"
+    spent = f"{format_number(study.spent)} spent"
     if budget is None:
         return f"{spent}, no budget given"
     pending = sum(suggestion.cost for suggestion in study.pending)
-    left = f"{spent} of {style.number(budget)}, {style.number(max(budget - study.spent, 0.0))} left"
-    return f"{left}, of which {style.number(pending)} is suggested" if pending else left
+    left = f"{spent} of {format_number(budget)}, {format_number(max(budget - study.spent, 0.0))} left"
+    return f"{left}, of which {format_number(pending)} is suggested" if pending else left
 
 
-def status_text(study: Study, look: Look) -> str:
+def status_text(study: Study, terminal: TerminalStyle) -> str:
     """The whole status."""
     result, most = study.result(), study.limits.get("steps")
     certificate = result.certificate
-    classes = "; ".join(text for _, _, text in View.of(study).classes())
+    classes = "; ".join(text for _, _, text in PlotData.from_study(study).classes())
     rows = [
         ("measured", f"{result.steps}{f' of {most:g}' if most else ''} time{'s' * (result.steps != 1)}"),
-        ("cost", money(study)),
+        ("cost", describe_budget(study)),
         ("settled", classes),
         ("accuracy", f"ε = {result.epsilon:.4g}" if isfinite(result.epsilon) else "not known yet"),
         ("certificate", str(certificate)),
         ("regime", f"{certificate.regime}: {certificate.because}"),
-        ("rule", f"{rule(study.policy)}; engine {study.engine}"),
+        ("rule", f"{describe_policy(study.policy)}; engine {study.engine}"),
     ]
     if not study.goal.level_set and result.steps and isfinite(result.epsilon):
-        best = f"{place(result.best.point)}: {result.best.mean:.6g} ± {result.best.sd:.2g}"
+        best = f"{format_coordinates(result.best.point)}: {result.best.mean:.6g} ± {result.best.sd:.2g}"
         rows.insert(3, ("best so far", best))
-    rows += [("pending", f"{s.id}: {place(s.point)}, cost {style.number(s.cost)}") for s in study.pending]
+    rows += [("pending", f"{s.id}: {format_coordinates(s.point)}, cost {format_number(s.cost)}") for s in study.pending]
     if result.reason:
         rows.append(("finished" if study.finished else "stopped", result.reason))
-    head = look.paint(look.plain(study.name or "study"), "strong")
-    return f"{head}: {question(study.goal)}\n{look.rows(rows)}\n\n{sketch(study, look)}"
+    head = terminal.paint(terminal.plain(study.name or "study"), "strong")
+    return f"{head}: {describe_goal(study.goal)}\n{terminal.rows(rows)}\n\n{text_map(study, terminal)}"
 
 
 def status_data(study: Study) -> dict[str, Any]:

@@ -6,29 +6,29 @@ from dataclasses import asdict
 from math import isfinite, isnan, sqrt
 from typing import TYPE_CHECKING, Any
 
-from truvar.report import style
-from truvar.report.terminal import Look
+from truvar.report.formatting import format_coordinates, format_number
+from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
     from truvar.study.result import Suggestion
     from truvar.study.study import Study
 
 
-def card(study: Study, suggestion: Suggestion, look: Look, command: str = "truvar tell") -> str:
+def suggestion_card(study: Study, suggestion: Suggestion, terminal: TerminalStyle, command: str = "truvar tell") -> str:
     """The card of a pending suggestion; `command` is what tells its value."""
-    head = look.paint(f"suggestion {suggestion.id}", "strong")
+    head = terminal.paint(f"suggestion {suggestion.id}", "strong")
     rows = [
         ("measure", what(suggestion)),
         ("precision", _precision(study, suggestion)),
-        ("cost", style.number(suggestion.cost)),
+        ("cost", format_number(suggestion.cost)),
         ("expect", _expected(study, suggestion)),
         ("why", why(study, suggestion)),
         ("then", f"{command} {suggestion.id} VALUE"),
     ]
-    return f"{head}\n{look.rows(rows)}"
+    return f"{head}\n{terminal.rows(rows)}"
 
 
-def card_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
+def suggestion_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
     """The same for JSON."""
     ahead = study.lookahead(suggestion)
     mean, sd = study.expects(suggestion)
@@ -39,15 +39,10 @@ def card_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
     }
 
 
-def place(point: dict[str, float]) -> str:
-    """A point in words."""
-    return ", ".join(f"{name} {value:.6g}" for name, value in point.items())
-
-
 def what(suggestion: Suggestion) -> str:
     """What is to be measured, and where."""
     task = "" if suggestion.task is None else f"{suggestion.task} at "
-    return f"{task}{place(suggestion.point)}"
+    return f"{task}{format_coordinates(suggestion.point)}"
 
 
 def _expected(study: Study, suggestion: Suggestion) -> str:

@@ -73,15 +73,15 @@ def summary(study: Study, truth: ArrayLike | None = None) -> dict[str, Any]:
 
 def to_json(data: Any) -> str:
     """JSON that every reader takes: what is not finite becomes null."""
-    return json.dumps(finite(data), indent=2, allow_nan=False)
+    return json.dumps(replace_nonfinite(data), indent=2, allow_nan=False)
 
 
-def finite(data: Any) -> Any:
+def replace_nonfinite(data: Any) -> Any:
     """The same with null for what is not finite, keys as text."""
     if isinstance(data, dict):
-        return {str(key): finite(value) for key, value in data.items()}
+        return {str(key): replace_nonfinite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [finite(value) for value in data]
+        return [replace_nonfinite(value) for value in data]
     return None if isinstance(data, float) and not isfinite(data) else data
 
 

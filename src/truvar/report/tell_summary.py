@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from truvar.exceptions import TruvarError
-from truvar.report import style
+from truvar.report.formatting import format_number
 
 if TYPE_CHECKING:
     from truvar.study.measurements_io import MeasurementInput
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SURPRISING = 4.0  # standard deviations: one value in 16,000, if the model is right
 
 
-def told_text(ids: Sequence[Any], before: Result, study: Study, done: str = "told") -> str:
+def tell_summary(ids: Sequence[Any], before: Result, study: Study, done: str = "told") -> str:
     """What was done, and what changed by it."""
     now = study.result()
     listed = ", ".join(map(str, ids)) if len(ids) <= 10 else f"{len(ids)} values"
@@ -30,10 +30,10 @@ def told_text(ids: Sequence[Any], before: Result, study: Study, done: str = "tol
         if study.goal.level_set or name == "open"
     ]
     end = f"; {now.reason}" if now.reason else ""
-    return f"{done} {listed}: {', '.join(changes)}; cost {style.number(now.spent)} so far{end}"
+    return f"{done} {listed}: {', '.join(changes)}; cost {format_number(now.spent)} so far{end}"
 
 
-def surprises(study: Study, told: Iterable[MeasurementInput]) -> list[str]:
+def unexpected_values(study: Study, told: Iterable[MeasurementInput]) -> list[str]:
     """Values so far from what was expected that they may be typing mistakes."""
     said = []
     for one in told:

@@ -22,7 +22,7 @@ WIDEST = 100  # columns of a text that is pleasant to read
 
 
 @dataclass(frozen=True)
-class Look:
+class TerminalStyle:
     """How to write on a stream."""
 
     width: int = 80
@@ -30,10 +30,10 @@ class Look:
     unicode: bool = True
 
     @staticmethod
-    def of(stream: TextIO) -> Look:
+    def for_stream(stream: TextIO) -> TerminalStyle:
         colour = is_terminal(stream) and not os.environ.get("NO_COLOR")
         anything = getattr(stream, "encoding", None) is None  # text that is not written to anywhere
-        return Look(min(width(stream), WIDEST), colour, anything or can_encode(stream, "█●ε"))
+        return TerminalStyle(min(width(stream), WIDEST), colour, anything or can_encode(stream, "█●ε"))
 
     def paint(self, text: str, kind: str) -> str:
         """The text in the colour of its kind, where there are colours."""

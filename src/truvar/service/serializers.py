@@ -14,8 +14,9 @@ import numpy as np
 
 from truvar._typing import Array, Mask
 from truvar.report import style
-from truvar.report.status import question, status_data
-from truvar.report.tables import finite
+from truvar.report.formatting import column_label
+from truvar.report.status import describe_goal, status_data
+from truvar.report.tables import replace_nonfinite
 from truvar.storage.serialization import serialize
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ State = str  # "new", "running" or "finished"; a study that cannot be opened is 
 
 def encode(data: Any) -> bytes:
     """JSON, compact; what is not finite is null."""
-    return json.dumps(finite(data), allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(replace_nonfinite(data), allow_nan=False, separators=(",", ":")).encode()
 
 
 def state_of(study: Study) -> State:
@@ -44,7 +45,7 @@ def state_of(study: Study) -> State:
 
 def status(study: Study) -> dict[str, Any]:
     """Where a study stands, without the arrays."""
-    return {**status_data(study), "state": state_of(study), "words": question(study.goal)}
+    return {**status_data(study), "state": state_of(study), "words": describe_goal(study.goal)}
 
 
 def problem(study: Study) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def measured(study: Study) -> list[dict[str, Any]]:
 
 def history(study: Study) -> dict[str, list[Any]]:
     """How it went, as columns."""
-    return {str(name): finite(column.tolist()) for name, column in study.history.items()}
+    return {str(name): replace_nonfinite(column.tolist()) for name, column in study.history.items()}
 
 
 def posterior(study: Study) -> dict[str, Any]:
@@ -112,9 +113,9 @@ def posterior(study: Study) -> dict[str, Any]:
 
 def report(study: Study) -> str:
     """The report in one HTML file."""
-    from truvar.report.html_report import page
+    from truvar.report.html_report import render_html_report
 
-    return page(study)
+    return render_html_report(study)
 
 
 def view(study: Study) -> dict[str, Any]:
@@ -150,7 +151,7 @@ def slice_of(study: Study, across: tuple[int, int], at: Array, side: int = 48) -
     axes = []
     for k in across:
         low, high = study.domain.bounds[k]
-        spread = style.is_geometric(study.domain.points[:, k])
+        spread = style.use_log_axis(study.domain.points[:, k])
         axes.append(np.geomspace(low, high, side) if spread else np.linspace(low, high, side))
     points = np.repeat(at[None, :], side * side, axis=0)
     first, second = np.meshgrid(*axes, indexing="ij")
@@ -170,10 +171,10 @@ def _column(domain: Domain, k: int) -> dict[str, Any]:
     values = np.unique(domain.points[:, k])
     return {
         "name": domain.columns[k],
-        "label": style.label(domain.columns[k]),
+        "label": column_label(domain.columns[k]),
         "low": float(domain.bounds[k, 0]),
         "high": float(domain.bounds[k, 1]),
-        "log": style.is_geometric(values),
+        "log": style.use_log_axis(values),
         "step": None if domain.axes is None or len(values) < 2 else float(np.diff(values).min()),
     }
 

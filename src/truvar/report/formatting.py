@@ -1,0 +1,43 @@
+"""Numbers, units and points as people read them, in every report, figure and terminal output.
+
+Points inside error messages are written by `truvar.messages.format_point` instead: the reader can type those back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SAME_AS_SYMBOL = (
+    "m", "km", "cm", "mm", "nm", "s", "ms", "min", "h", "days", "kg", "g", "mg", "K", "V", "mV", "A", "mA", "W", "kW",
+    "Hz", "kHz", "MHz", "GHz", "Pa", "kPa", "MPa", "bar", "ppm", "psu", "eV",
+)  # fmt: skip
+REWRITTEN = {
+    "um": "µm", "us": "µs", "C": "°C", "degC": "°C", "deg": "°", "pct": "%", "percent": "%", "m_s": "m/s",
+    "ugL": "µg/L", "mgL": "mg/L", "ug_m3": "µg/m³", "mg_m3": "mg/m³", "kg_m3": "kg/m³",
+}  # fmt: skip
+UNITS = {unit: unit for unit in SAME_AS_SYMBOL} | REWRITTEN  # suffix of a column name: symbol of the unit
+
+
+def column_label(column: str) -> str:
+    """Return a column name as an axis label: `depth_m` becomes "depth (m)"; a name of one part has no unit."""
+    words = column.split("_")
+    for length in (2, 1):  # mg_m3 before m3
+        unit = UNITS.get("_".join(words[-length:]))
+        if unit and len(words) > length:
+            return f"{' '.join(words[:-length])} ({unit})"
+    return " ".join(words)
+
+
+def format_number(value: float) -> str:
+    """Return a number with four digits; from ten thousand up to a million all digits before the point are kept."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def format_coordinates(point: Mapping[str, float]) -> str:
+    """Return the coordinates of a point with six digits: "distance_m 300, depth_m -8"."""
+    return ", ".join(f"{name} {value:.6g}" for name, value in point.items())
+
+
+def count_noun(count: int, noun: str) -> str:
+    """Return a count and its noun in the singular or plural: "1 point", "2 points"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
