@@ -216,7 +216,7 @@ def test_some_tour_starts_elsewhere_than_at_the_best_single_measurement():
     assert 0 < differ < 12
 
 
-def test_legs_are_the_costs_seen_from_each_point():
+def test_pairwise_costs_are_the_costs_from_each_point():
     domain = tv.Domain.grid(x=X)
     sites = np.array([0, 3, 7])
     for cost in (
@@ -228,7 +228,7 @@ def test_legs_are_the_costs_seen_from_each_point():
         for noise in (0.1, LEVELS):
             actions = ActionSpace(domain, noise, cost, None)
             wanted = np.stack([actions.candidates(domain.points[site]).cost[sites] for site in sites])
-            np.testing.assert_allclose(actions.legs(sites), wanted)
+            np.testing.assert_allclose(actions.pairwise_costs(sites), wanted)
 
 
 # -- optima ------------------------------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def test_predictions_elsewhere_and_covariances_are_those_of_scikit_learn() -> No
     np.testing.assert_allclose(variance, expected_sd**2, rtol=0, atol=1e-10)
 
     rows, n = np.array([1, 2, 3]), len(elsewhere)
-    free = Candidates(elsewhere, np.full((n, 1), 0.1), np.ones((n, 1)), where=None)
+    free = Candidates(elsewhere, np.full((n, 1), 0.1), np.ones((n, 1)), sites=None)
     _, joint = gpr.predict(np.vstack([SITES[rows], elsewhere]), return_cov=True)
     np.testing.assert_allclose(posterior.covariance(rows, free), joint[:3, 3:], rtol=0, atol=1e-10)
     np.testing.assert_allclose(posterior.candidate_variance(free), np.diag(joint)[3:], rtol=0, atol=1e-10)

@@ -206,10 +206,10 @@ def _leader_is_pending(context: PolicyContext, beta: float) -> bool:
 def _told(context: PolicyContext, candidates: Candidates | None = None) -> tuple[Array, Array]:
     """Mean, in the goal's sense, and variance at the candidates, or on the domain, from what was told alone."""
     posterior = context.posterior
-    if candidates is not None and candidates.where is None:
+    if candidates is not None and candidates.sites is None:
         mean, variance = posterior.predict(candidates.points)
         return context.goal.sign * mean, variance
-    where = np.arange(len(context.domain)) if candidates is None else candidates.where
+    where = np.arange(len(context.domain)) if candidates is None else candidates.sites
     return context.goal.sign * posterior.mean[where], posterior.variance[where]
 
 
@@ -257,8 +257,8 @@ class GCHK:
 
         lower, upper = bounds(mean, sd**2, context.epoch.beta)
         among = unclassified(lower, upper)
-        if candidates.where is not None:
-            at = candidates.where % len(context.domain)
+        if candidates.sites is not None:
+            at = candidates.sites % len(context.domain)
             lower, upper = intersection((context.lower[at], context.upper[at]), (lower, upper))  # C_t
             among = unclassified(lower, upper) & context.regions.potential[at]
         if not (unclassified(context.lower, context.upper) & context.regions.potential).any():
@@ -341,5 +341,5 @@ class Random:
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         lots = context.once("lots", lambda: context.rng.random(len(context.domain)))
-        drawn = np.zeros(len(candidates.points)) if candidates.where is None else lots[candidates.where % len(lots)]
+        drawn = np.zeros(len(candidates.points)) if candidates.sites is None else lots[candidates.sites % len(lots)]
         return at_level(context, candidates, self.level, drawn)

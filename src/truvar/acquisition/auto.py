@@ -77,7 +77,7 @@ class Plus:
             return improvement(context, candidates) if agreed else self._optimum.score(context, candidates)
         undecided = context.once(("undecided", self.rows), lambda: _doubt(context, self.rows))
         gains = undecided.falls(context, candidates)
-        if context.only_best and candidates.where is not None and len(gains) == len(context.posterior.sites):
+        if context.only_best and candidates.sites is not None and len(gains) == len(context.posterior.sites):
             for place in near_best((gains / candidates.cost).max(axis=1)):  # so that rounding does not choose
                 gains[place] = undecided.falls(context, candidates.take(np.array([place])))
         if self.stops > 1 and _can_tour(context, candidates):
@@ -98,7 +98,7 @@ class Plus:
             likely = [systematic(weight, NEARBY // 2, 0.5) for weight in (rate, own / at_rest)]
             stops = np.unique(np.concatenate([*likely, [int(rate.argmax())]]))
         level = level[stops]
-        legs = context.actions.legs(stops)[:, np.arange(len(stops)), level]
+        legs = context.actions.pairwise_costs(stops)[:, np.arange(len(stops)), level]
         here = candidates.take(stops)
         across = context.posterior.covariance(undecided.where, here)
         among = context.posterior.covariance(stops, here)
@@ -139,7 +139,7 @@ def _doubt(context: PolicyContext, count: int) -> Doubt:
 
 def _can_tour(context: PolicyContext, candidates: Candidates) -> bool:
     """Whether the cost depends on where one is, and the table is that of the whole domain, one task."""
-    whole = candidates.where is not None and len(candidates.where) == len(context.domain) == len(
+    whole = candidates.sites is not None and len(candidates.sites) == len(context.domain) == len(
         context.posterior.sites
     )
     return context.actions.travels and whole and not context.domain.continuous

@@ -124,7 +124,7 @@ def _tiles(context: PolicyContext, where: Index, candidates: Candidates) -> Iter
         tile = candidates.take(np.arange(start, min(start + TILE, len(candidates.points))))
         covariance = context.posterior.covariance(where, tile)
         own = context.posterior.candidate_variance(tile)
-        for level in range(tile.levels):
+        for level in range(tile.n_levels):
             d = own + tile.noise[:, level]
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = np.where(d > RESOLUTION * context.posterior.scale**2, covariance / np.sqrt(d), 0.0)
@@ -142,7 +142,7 @@ def improvement(context: PolicyContext, candidates: Candidates) -> Array:
     """Expected improvement at every level, of the target alone. (c, K)"""
     expected = expected_improvement(*moments(context, candidates), to_beat(context))
     expected[~of_target(context, candidates.points)] = 0.0
-    return np.repeat(expected[:, None], candidates.levels, axis=1)
+    return np.repeat(expected[:, None], candidates.n_levels, axis=1)
 
 
 def _check(representers: int, draws: int) -> None:

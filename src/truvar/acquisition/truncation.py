@@ -47,9 +47,9 @@ def truncated_reduction(
     d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
     if len(active) == 0:
         return np.zeros_like(d)
-    if candidates.where is not None and len(d) < len(posterior.sites):
-        sums = engine.sums_at(active, e, candidates.where, d)
-    elif candidates.where is None:
+    if candidates.sites is not None and len(d) < len(posterior.sites):
+        sums = engine.sums_at(active, e, candidates.sites, d)
+    elif candidates.sites is None:
         sums = np.zeros_like(d)
         for tile, covariance in covariance_tiles(engine, active, candidates):
             truncated.truncated_sums(covariance, e, d[tile], sums[tile])
@@ -70,7 +70,7 @@ def _over(value: Array | float, d: Array) -> Array:
 def covariance_tiles(engine: Engine, rows: Index, candidates: Candidates) -> Iterator[tuple[slice, Array]]:
     """Cov(rows, candidates' places), a tile of places at a time, whatever the candidates are."""
     count = len(candidates.points)
-    everywhere = candidates.where is not None and count == len(engine.posterior.sites)
+    everywhere = candidates.sites is not None and count == len(engine.posterior.sites)
     size = min(TILE, max(1, ENTRIES // max(len(rows), 1)))
     for start in range(0, count, size):
         tile = slice(start, min(start + size, count))

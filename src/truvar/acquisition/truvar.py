@@ -70,10 +70,10 @@ class TruVaR:
         return Confidence(LogBeta() if self.beta is None else self.beta, self.eta, self.r, self.slack)
 
     def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        if self.among is None or candidates.where is None:
+        if self.among is None or candidates.sites is None:
             return None
         allowed = context.targets if self.among == "potential" else self.among.points(context)
-        return np.flatnonzero(allowed[candidates.where % len(allowed)])
+        return np.flatnonzero(allowed[candidates.sites % len(allowed)])
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """The numerator of eq. (3), on the scale k(x, x) = 1. (c, K)"""
@@ -83,7 +83,7 @@ class TruVaR:
             reduction = truncated_reduction(context.engine, context.targets, tau, candidates, context.only_best)
             return context.epoch.beta / variance * reduction
         gains = self._anticipating(context, candidates)
-        if context.only_best and candidates.where is not None and len(gains) == len(context.posterior.sites):
+        if context.only_best and candidates.sites is not None and len(gains) == len(context.posterior.sites):
             for place in near_best((gains / candidates.cost).max(axis=1)):
                 gains[place] = self._anticipating(context, candidates.take(np.array([place])))
         return gains

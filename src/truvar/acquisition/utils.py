@@ -40,8 +40,8 @@ def bookkeeping(beta: Schedule | None) -> Confidence:
 def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Array]:
     """Mean (c,), in the goal's sense, and standard deviation (c,) of f at the candidates, given what is pending too."""
     posterior = context.posterior
-    if candidates.where is not None:
-        mean, variance = posterior.mean[candidates.where], posterior.pending_variance[candidates.where]
+    if candidates.sites is not None:
+        mean, variance = posterior.mean[candidates.sites], posterior.pending_variance[candidates.sites]
     else:
         mean, variance = posterior.predict(candidates.points)
         if posterior.rows > posterior.n_observed:  # some are pending
@@ -105,7 +105,7 @@ def refuse(
     """Refuses a goal that the rule is not made for and, unless it can use any, noise levels without the one to use."""
     if serves != "any goal" and context.goal.level_set != (serves == "a level set"):
         raise TruvarError(f"{_name(rule)} is for {serves}, but the goal is {_said(context)}; take {OTHERS[serves]}")
-    count = candidates.levels
+    count = candidates.n_levels
     if level is None and count > 1:
         raise TruvarError(
             f"{_name(rule)} cannot choose among the {count} noise levels of this study; say which to use, from "

@@ -146,7 +146,7 @@ class ActiveLearner:
         choice = loop.choose(context, self.policy, table)
         if choice is None and pending:
             context, choice = loop.choose_ahead(context, self.policy, table)
-        if choice is None or not self.domain.continuous or table.where is None:
+        if choice is None or not self.domain.continuous or table.sites is None:
             return table, choice
         if self.policy.places(context, table) is not None:
             return table, choice
@@ -155,7 +155,7 @@ class ActiveLearner:
             there = self.actions.at(points, last)
             gains = self.policy.score(context, there)
             worth = gains / there.cost if self.policy.per_cost else gains
-            return np.asarray(worth.reshape(-1, len(points), there.levels).max(axis=(0, 2)))
+            return np.asarray(worth.reshape(-1, len(points), there.n_levels).max(axis=(0, 2)))
 
         start = table.points[choice.place, : len(self.domain.columns)]
         with blas_in_one_thread():  # one small solution after another: threads would only wait for each other
@@ -312,7 +312,7 @@ class ActiveLearner:
         self.actions = ActionSpace(self.domain, self.noise, self._cost, self.tasks)
 
     def _epoch_start(self, eta: float, targets: Mask) -> EpochStart:
-        least, most = self.actions.cheapest_and_dearest
+        least, most = self.actions.cost_range
         unmoved = self.actions.candidates(None)
         return EpochStart(
             t=len(self.observations) + 1,

@@ -66,7 +66,7 @@ def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, pla
     highest = scores.max(initial=-np.inf)
     if not policy.signed and not highest > 0:
         return None
-    place, level = divmod(int(np.argmax(scores >= highest - EQUAL * abs(highest))), table.levels)
+    place, level = divmod(int(np.argmax(scores >= highest - EQUAL * abs(highest))), table.n_levels)
     return Choice(place if places is None else int(places[place]), level, float(gains[place, level]))
 
 

@@ -46,7 +46,7 @@ def measure(arguments: argparse.Namespace) -> int:
         raise TruvarError(f"--retries must be at least 0, got {arguments.retries}; give 0 for none")
     arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"
     study = _opened(arguments)
-    levels = study.candidates().levels > 1
+    levels = study.candidates().n_levels > 1
     choice = "task" if study.tasks is not None else "level" if levels else None
     program = Program(
         arguments.command, study.domain.columns, choice=choice, timeout=arguments.timeout, shell=arguments.shell

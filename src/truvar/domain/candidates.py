@@ -36,20 +36,20 @@ class Candidates:
     points: Array  # (c, d'): where, with the task as last coordinate if there are tasks
     noise: Array  # (c, K)
     cost: Array  # (c, K)
-    where: Index | None  # (c,): the sites, or None where the points are no sites
+    sites: Index | None  # (c,): rows of the model grid, or None if the points are not on it
 
     def __len__(self) -> int:
         return self.noise.size
 
     @property
-    def levels(self) -> int:
+    def n_levels(self) -> int:
         """K, the number of noise levels."""
         return int(self.noise.shape[1])
 
-    def take(self, places: Index) -> Candidates:
-        """The table restricted to some places."""
-        where = None if self.where is None else self.where[places]
-        return Candidates(self.points[places], self.noise[places], self.cost[places], where)
+    def take(self, rows: Index) -> Candidates:
+        """Return the table restricted to some rows."""
+        sites = None if self.sites is None else self.sites[rows]
+        return Candidates(self.points[rows], self.noise[rows], self.cost[rows], sites)
 
 
 class ActionSpace:
@@ -60,15 +60,15 @@ class ActionSpace:
             raise TruvarError(f"tasks must be Tasks(covariance, names), got {tasks!r}; give that")
         self.domain = domain
         self.tasks = tasks
-        self.levels = noise if isinstance(noise, NoiseLevels) else None
-        if tasks is not None and self.levels is not None:
+        self.noise_levels = noise if isinstance(noise, NoiseLevels) else None
+        if tasks is not None and self.noise_levels is not None:
             raise TruvarError(
                 "noise levels and tasks cannot be combined; give each level as a task with covariance 1 instead"
             )
         check_callable(noise, "noise", "points")
         check_callable(cost, "cost", "points", "last")
         self._noise = noise
-        self._cost: CostLike = (0.0 if self.levels is not None else 1.0) if cost is None else cost
+        self._cost: CostLike = (0.0 if self.noise_levels is not None else 1.0) if cost is None else cost
         self.sites = self._table(domain.points, np.arange(len(domain)), last=None).points
 
     @property
@@ -77,7 +77,7 @@ class ActionSpace:
         return callable(self._cost) or (isinstance(self._cost, Cost) and any(self._cost.travel.values()))
 
     @cached_property
-    def cheapest_and_dearest(self) -> tuple[float, float]:
+    def cost_range(self) -> tuple[float, float]:
         """c_min and c_max of the paper, without travel."""
         cost = self.candidates(None).cost
         return float(cost.min()), float(cost.max())
@@ -95,7 +95,7 @@ class ActionSpace:
         table = self._table(self.domain.points, np.arange(len(self.domain)), last)
         return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)))
 
-    def legs(self, sites: Index) -> Array:
+    def pairwise_costs(self, sites: Index) -> Array:
         """The cost of each of some points of the domain (columns, K) coming from each of them (rows): (q, q, K)."""
         points = self.domain.points[sites]
         if callable(self._cost):
@@ -146,8 +146,8 @@ class ActionSpace:
         return Candidates(sites, noises, costs, None)
 
     def _noise_at(self, points: Array, index: Index | None) -> Array:
-        if self.levels is not None:
-            return np.tile(np.asarray(self.levels.variance, dtype=float), (len(points), 1))
+        if self.noise_levels is not None:
+            return np.tile(np.asarray(self.noise_levels.variance, dtype=float), (len(points), 1))
         noise: Any = self._noise(points) if callable(self._noise) else self._on_domain(self._noise, "noise", index)
         return check_nonnegative_array(noise, "noise", count=len(points))[:, None]
 
@@ -164,7 +164,9 @@ class ActionSpace:
             cost = check_nonnegative_array(self._cost(points, last), "cost", count=len(points))
         else:
             cost = self._base(points, index)
-        costs = np.asarray(cost[:, None] + (0.0 if self.levels is None else np.asarray(self.levels.cost, dtype=float)))
+        costs = np.asarray(
+            cost[:, None] + (0.0 if self.noise_levels is None else np.asarray(self.noise_levels.cost, dtype=float))
+        )
         if (costs <= 0).any():  # measuring where one already is must cost something, too
             free = points[int(np.argwhere(costs <= 0)[0][0])]
             raise TruvarError(

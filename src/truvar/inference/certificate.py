@@ -181,7 +181,7 @@ def _needed(grounds: CertificateInputs, t: int, delta: float) -> float:
 def _cost_covered(beta: float, actions: ActionSpace, delta: float) -> float:
     """The cumulative cost for which beta is the theorem's: eq. (14) solved for the sum of the C_(i)."""
     count = len(actions.candidates(None))
-    return actions.cheapest_and_dearest[0] * sqrt(6 * delta * exp(beta / 2) / (count * pi**2))
+    return actions.cost_range[0] * sqrt(6 * delta * exp(beta / 2) / (count * pi**2))
 
 
 def _outside(grounds: CertificateInputs) -> list[str]:

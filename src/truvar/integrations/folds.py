@@ -79,7 +79,7 @@ class FoldRule:
         return None if places is None else places[np.isfinite(self.price[places]).any(axis=1)]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        price = self.price if candidates.where is None else self.price[candidates.where]
+        price = self.price if candidates.sites is None else self.price[candidates.sites]
         possible = np.isfinite(price)
         cost = np.where(possible, price, price[possible].max(initial=1.0) * 1e9)
         gains = self.rule.score(context, replace(candidates, cost=cost))

@@ -91,14 +91,14 @@ class Posterior:
 
     def covariance(self, rows: Index, candidates: Candidates) -> Array:
         """Cov(rows, candidates) given all that was told and is pending: (rows, c)."""
-        if candidates.where is None:
+        if candidates.sites is None:
             across = self.k(self.sites[rows], candidates.points)
             solved = self._solve(candidates.points, self.rows)
             if 4 * len(rows) < len(self.sites):  # few: to pick them first is quicker
                 return np.asarray(across - self.factor.at(rows).T @ solved)
             return np.asarray(across - self.factor.combine(solved.T)[:, rows].T)
-        across = self.k(self.sites[rows], self.sites[candidates.where])
-        return np.asarray(across - self.factor.at(rows).T @ self.factor.at(candidates.where))
+        across = self.k(self.sites[rows], self.sites[candidates.sites])
+        return np.asarray(across - self.factor.at(rows).T @ self.factor.at(candidates.sites))
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2), from what was told alone."""
@@ -109,8 +109,8 @@ class Posterior:
 
     def candidate_variance(self, candidates: Candidates) -> Array:
         """sigma^2 at the candidates' places (c,), given all that was told and is pending."""
-        if candidates.where is not None:
-            return self.pending_variance[candidates.where]
+        if candidates.sites is not None:
+            return self.pending_variance[candidates.sites]
         v = self._solve(candidates.points, self.rows)
         return np.asarray(np.maximum(self.kernel.diag(candidates.points) - (v * v).sum(axis=0), 0.0))
 

@@ -72,9 +72,9 @@ def unasked(study_state: StudyState, point: Mapping[str, float], level: int | No
     domain, actions = study_state.config.domain, study_state.learner.actions
     index, x = domain.locate(point)
     t = actions.task_index(task)
-    if actions.levels is None and level is not None:
+    if actions.noise_levels is None and level is not None:
         raise TruvarError(f"this study has no noise levels, but level {level!r} was given; leave it out")
-    count = 0 if actions.levels is None else len(actions.levels.variance)
+    count = 0 if actions.noise_levels is None else len(actions.noise_levels.variance)
     if count and (not isinstance(level, (int, np.integer)) or isinstance(level, bool) or not 0 <= level < count):
         came = "none came" if level is None else f"it was {level!r}"
         raise TruvarError(

@@ -160,8 +160,8 @@ class Study:
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
         row = choice.place, choice.level
-        site = None if table.where is None else int(table.where[choice.place])
-        level = None if self._learner.actions.levels is None else choice.level
+        site = None if table.sites is None else int(table.sites[choice.place])
+        level = None if self._learner.actions.noise_levels is None else choice.level
         return action_at(self._state, table, row, site, level, choice.gain)
 
     def _choose(self) -> tuple[Candidates, loop.Choice | None]:
@@ -309,7 +309,7 @@ class Study:
     @property
     def levels(self) -> NoiseLevels | None:
         """The noise levels to choose from, if there are any."""
-        return self._learner.actions.levels
+        return self._learner.actions.noise_levels
 
     @property
     def travels(self) -> bool:
