@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from benchmarks.cases import optimum
 from benchmarks.measure import Row, Stopwatch, at_most, median, no_collection
-from truvar.acquisition import POLICIES
+from truvar.acquisition.registry import POLICY_NAMES
 
 RIVALS = {"es": "entropy search", "pes": "predictive entropy search", "mrs": "minimum regret search"}
 
@@ -15,7 +15,7 @@ RIVALS = {"es": "entropy search", "pes": "predictive entropy search", "mrs": "mi
 def rows(quick: bool) -> list[Row]:
     case = optimum(8, 3) if quick else optimum(50, 36)
     leader, measure = case.study(), case.measurer()
-    followers = {name: case.study(name) for name in RIVALS if name in POLICIES}
+    followers = {name: case.study(name) for name in RIVALS if name in POLICY_NAMES}
     taken: dict[str, list[float]] = {name: [] for name in ("truvar", *followers)}
     with no_collection():
         while leader.steps < case.steps and leader.finished is None:

@@ -9,12 +9,13 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 import truvar as tv
-from truvar.acquisition import POLICIES
+from truvar.acquisition import policy_classes
 from truvar.acquisition.confidence import Confidence
 from truvar.acquisition.utils import OTHERS
 from truvar.testing import CHECKS, check_policy, served
 from truvar.testing.policies import check_finite_domain, check_seeds
 
+POLICIES = policy_classes()
 VARIANTS = (
     tv.TruVaR(among="potential"),
     tv.TruVaR(among=tv.Top(5, by="ei")),

@@ -14,7 +14,7 @@ from sklearn.gaussian_process import kernels
 from tests.helpers.problems import KINDS
 
 import truvar as tv
-from truvar.acquisition import POLICIES
+from truvar.acquisition import policy_classes
 from truvar.storage.serialization import deserialize, serialize, to_text
 
 
@@ -67,11 +67,11 @@ def test_arrays_keep_every_bit(array: np.ndarray) -> None:
     assert_equal(reread(array), array)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", policy_classes())
 def test_every_rule_with_its_options(name: str) -> None:
-    rule = POLICIES[name](beta=tv.RKHSBeta(2.0, 0.1, horizon=50))
+    rule = policy_classes()[name](beta=tv.RKHSBeta(2.0, 0.1, horizon=50))
     assert_equal(reread(rule), rule)
-    assert_equal(reread(POLICIES[name]()), POLICIES[name]())
+    assert_equal(reread(policy_classes()[name]()), policy_classes()[name]())
 
 
 KERNELS = [

@@ -1,64 +1,43 @@
-"""Decision rules: each is a score over the table of candidates."""
+"""Policies: each scores the table of candidates, and the candidate with the highest score is measured next.
 
-from collections.abc import Callable
+All names are imported on first use, so that `truvar.acquisition.registry` stays cheap to import.
+"""
+# ruff: noqa: F403
 
-from truvar.acquisition.analytic import EI, GCHK, PI, UCB, UCBPE, Random, Straddle, Variance
-from truvar.acquisition.auto import Plus
-from truvar.acquisition.bamsoo import BaMSOO
-from truvar.acquisition.base import Policy, PolicyContext, Proposes, Top
-from truvar.acquisition.entropy import ES, MES, MRS, PES, SUR
-from truvar.acquisition.truvar import TruVaR
-from truvar.exceptions import TruvarError
+from __future__ import annotations
 
-POLICIES: dict[str, Callable[..., Policy]] = {
-    rule.__name__.lower(): rule
-    for rule in (
-        *(TruVaR, Plus, EI, PI, UCB, UCBPE, ES, PES, MRS, MES, BaMSOO),
-        *(GCHK, Straddle, SUR, Variance, Random),
-    )
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from truvar.acquisition.registry import POLICY_MODULES, policy_classes, policy_named
+
+if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
+    from truvar.acquisition.analytic import *
+    from truvar.acquisition.auto import *
+    from truvar.acquisition.bamsoo import *
+    from truvar.acquisition.base import Policy as Policy
+    from truvar.acquisition.base import PolicyContext as PolicyContext
+    from truvar.acquisition.base import Proposes as Proposes
+    from truvar.acquisition.base import Top as Top
+    from truvar.acquisition.entropy import *
+    from truvar.acquisition.truvar import *
+
+_MODULES = {
+    **POLICY_MODULES,
+    "Policy": "truvar.acquisition.base",
+    "PolicyContext": "truvar.acquisition.base",
+    "Proposes": "truvar.acquisition.base",
+    "Top": "truvar.acquisition.base",
 }
-DIVIDED = ("truvar", "plus")  # they divide by the cost as they are
+
+__all__ = [*_MODULES, "policy_classes", "policy_named"]
 
 
-def policy_named(policy: Policy | str) -> Policy:
-    """The rule of that name with its default options, or the rule itself; "ei/cost" is `EI(per_cost=True)`."""
-    if isinstance(policy, str):
-        name, _, divided = policy.partition("/")
-        if name not in POLICIES or divided not in ("", "cost"):
-            known = ", ".join(POLICIES)
-            raise TruvarError(f'the policy must be one of {known}, with "/cost" behind it or not, got {policy!r}')
-        if not divided:
-            return POLICIES[name]()
-        if name in DIVIDED:
-            raise TruvarError(f"{name} divides by the cost as it is; leave out /cost")
-        return POLICIES[name](per_cost=True)
-    if isinstance(policy, type) or not hasattr(policy, "score"):
-        raise TruvarError(f"policy must be a rule such as TruVaR() or its name, got {policy!r}")
-    return policy
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
 
 
-__all__ = [
-    "DIVIDED",
-    "EI",
-    "ES",
-    "GCHK",
-    "MES",
-    "MRS",
-    "PES",
-    "PI",
-    "POLICIES",
-    "SUR",
-    "UCB",
-    "UCBPE",
-    "BaMSOO",
-    "Plus",
-    "Policy",
-    "PolicyContext",
-    "Proposes",
-    "Random",
-    "Straddle",
-    "Top",
-    "TruVaR",
-    "Variance",
-    "policy_named",
-]
+def __dir__() -> list[str]:
+    return __all__

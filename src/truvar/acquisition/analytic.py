@@ -38,6 +38,8 @@ from truvar.domain.candidates import Candidates
 from truvar.exceptions import TruvarError
 from truvar.validation import check_at_least
 
+__all__ = ["EI", "GCHK", "PI", "UCB", "UCBPE", "Random", "Straddle", "Variance"]
+
 Exploration = float | Callable[[int, int], float] | None
 
 

@@ -28,6 +28,8 @@ from truvar.domain.candidates import Candidates
 from truvar.engines.rounding import near_best
 from truvar.validation import check_at_least
 
+__all__ = ["Plus"]
+
 NEGLIGIBLE = 1e-9  # of all the doubt: rows that have no more together are left out
 NEARBY = 120  # places that can be stops of a tour
 WORTHWHILE = 0.5  # a tour goes on while a stop pays at least this share of what the first one does

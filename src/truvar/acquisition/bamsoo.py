@@ -33,6 +33,8 @@ from truvar.domain.candidates import Candidates
 from truvar.domain.domain import SAME_POINT
 from truvar.exceptions import TruvarError
 
+__all__ = ["BaMSOO"]
+
 CHILDREN = 3
 FINEST = 1e-7  # share of the extent: cells are not split below
 PATIENCE = 2000  # expansions without a cell to measure: then nothing is left to find

@@ -37,6 +37,8 @@ from truvar.acquisition.utils import at_level, bookkeeping, moments, of_target, 
 from truvar.domain.candidates import Candidates
 from truvar.validation import check_at_least
 
+__all__ = ["ES", "MES", "MRS", "PES", "SUR"]
+
 TILE = 8192  # candidates at a time
 EDGES = ndtri(np.arange(1, 8) / 8).astype(np.float32)  # between equally likely values of the surprise
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)

@@ -27,6 +27,8 @@ from truvar.domain.goals import LevelSet
 from truvar.engines.rounding import near_best
 from truvar.exceptions import TruvarError
 
+__all__ = ["TruVaR"]
+
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from truvar.acquisition import DIVIDED, POLICIES, Policy, Top
+from truvar.acquisition import Policy, Top
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, Schedule, TheoremBeta
+from truvar.acquisition.registry import POLICY_NAMES, has_cost_option, policy_class
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike
 from truvar.domain.domain import Domain, read_csv
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
@@ -263,17 +264,17 @@ def _cost(spec: Mapping[str, Any]) -> CostLike | None:
 def _policy(spec: Mapping[str, Any]) -> Policy:
     given = _kind(spec.get("name", "truvar"), str, "[policy] name", "the name of a rule")
     name, _, divided = given.partition("/")
-    if name not in POLICIES or divided not in ("", "cost"):
-        hint = _close(name, list(POLICIES)) or "take one of them"
+    if name not in POLICY_NAMES or divided not in ("", "cost"):
+        hint = _close(name, list(POLICY_NAMES)) or "take one of them"
         raise TruvarError(
-            f'[policy] name must be one of {", ".join(POLICIES)}, with "/cost" behind it or not, got '
+            f'[policy] name must be one of {", ".join(POLICY_NAMES)}, with "/cost" behind it or not, got '
             f"{_said(given)}; {hint}"
         )
-    rule = POLICIES[name]
+    rule = policy_class(name)
     options = {key: value for key, value in spec.items() if key != "name"}
     _check_keys(options, [option.name for option in fields(rule)], "policy")  # type: ignore[arg-type]
     if divided:
-        if name in DIVIDED:
+        if not has_cost_option(rule):
             raise TruvarError(f'[policy] name = "{given}": {name} divides by the cost as it is; leave out /cost')
         options["per_cost"] = True
     _among(options, {"among": ["potential"], "anticipate": ["mean", "average"]})

@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.gaussian_process import kernels
 from sklearn.gaussian_process.kernels import Kernel
 
-from truvar.acquisition import POLICIES, Top
+from truvar.acquisition import Top, policy_classes
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.domain.costs import Cost, NoiseLevels, Tasks
 from truvar.domain.domain import Domain, mesh
@@ -27,7 +27,7 @@ from truvar.models.fit import Learned, Model
 _CLASSES: tuple[Any, ...] = (
     *(Maximize, Minimize, LevelSet, NoiseLevels, Cost, Tasks, Learned, Model, Top),
     *(LogBeta, ConstantBeta, TheoremBeta, RKHSBeta),
-    *POLICIES.values(),
+    *policy_classes().values(),
 )
 CLASSES = {each.__name__: each for each in _CLASSES}
 

@@ -1,0 +1,97 @@
+"""Table of the policies: public class name -> module, without importing any of them.
+
+This module imports neither NumPy nor scikit-learn, so that the public names of the package, the command line and the
+shell completion can list the policies cheaply. To register a policy, add one line to `POLICY_MODULES`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from truvar.exceptions import InvalidArgumentError, UnknownPolicyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from truvar.acquisition.base import Policy
+
+POLICY_MODULES: dict[str, str] = {
+    "TruVaR": "truvar.acquisition.truvar",
+    "Plus": "truvar.acquisition.auto",
+    "EI": "truvar.acquisition.analytic",
+    "PI": "truvar.acquisition.analytic",
+    "UCB": "truvar.acquisition.analytic",
+    "UCBPE": "truvar.acquisition.analytic",
+    "ES": "truvar.acquisition.entropy",
+    "PES": "truvar.acquisition.entropy",
+    "MRS": "truvar.acquisition.entropy",
+    "MES": "truvar.acquisition.entropy",
+    "BaMSOO": "truvar.acquisition.bamsoo",
+    "GCHK": "truvar.acquisition.analytic",
+    "Straddle": "truvar.acquisition.analytic",
+    "SUR": "truvar.acquisition.entropy",
+    "Variance": "truvar.acquisition.analytic",
+    "Random": "truvar.acquisition.analytic",
+}
+
+POLICY_NAMES: dict[str, str] = {class_name.lower(): class_name for class_name in POLICY_MODULES}
+"""Name at the command line and in problem files ("ei") -> class name ("EI")."""
+
+
+def policy_class(name: str) -> Callable[..., Policy]:
+    """Import and return the class of a policy.
+
+    Args:
+        name: Name at the command line, such as "ei".
+
+    Raises:
+        UnknownPolicyError: If there is no policy of that name.
+    """
+    if name not in POLICY_NAMES:
+        raise UnknownPolicyError(f"unknown policy {name!r}; expected one of {', '.join(POLICY_NAMES)}")
+    class_name = POLICY_NAMES[name]
+    found: Callable[..., Policy] = getattr(import_module(POLICY_MODULES[class_name]), class_name)
+    return found
+
+
+@cache
+def policy_classes() -> dict[str, Callable[..., Policy]]:
+    """Import all policies and return their classes by command-line name."""
+    return {name: policy_class(name) for name in POLICY_NAMES}
+
+
+def has_cost_option(policy: Callable[..., Policy]) -> bool:
+    """Return whether a policy class has the option `per_cost`, which a name with "/cost" turns on."""
+    options: Any = policy
+    return "per_cost" in {option.name for option in fields(options)}
+
+
+def policy_named(policy: Policy | str) -> Policy:
+    """Return a policy given by name or as an object.
+
+    Args:
+        policy: A policy, which is returned as it is, or a name: "ei" is `EI()`, "ei/cost" is `EI(per_cost=True)`.
+
+    Raises:
+        UnknownPolicyError: If there is no policy of that name.
+        InvalidArgumentError: If `policy` is neither a name nor a policy, or "/cost" does not apply.
+    """
+    if isinstance(policy, str):
+        name, _, suffix = policy.partition("/")
+        if name not in POLICY_NAMES or suffix not in ("", "cost"):
+            names = ", ".join(POLICY_NAMES)
+            raise UnknownPolicyError(
+                f'unknown policy {policy!r}; expected one of {names}, optionally followed by "/cost"'
+            )
+        found = policy_class(name)
+        if not suffix:
+            return found()
+        if not has_cost_option(found):
+            raise InvalidArgumentError(f'{name} always divides by the cost, got {policy!r}; leave out "/cost"')
+        return found(per_cost=True)
+    if isinstance(policy, type) or not hasattr(policy, "score"):
+        raise InvalidArgumentError(f"policy must be an object such as TruVaR() or a name, got {policy!r}")
+    return policy
