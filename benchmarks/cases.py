@@ -54,11 +54,11 @@ class Case:
 def state_of(study: tv.Study, mean: float) -> tuple[MeasurementInput, Wanted]:
     """Where a study stands, as the recipe sees it."""
     learner = study._learner
-    actions = [action for action, _ in learner.told]
+    actions = [action for action, _ in learner.observations]
     told = MeasurementInput(
         where=np.array([action.site for action in actions], dtype=np.intp),
         noise=np.array([action.noise for action in actions]),
-        values=np.array([y for _, y in learner.told]) - mean,
+        values=np.array([y for _, y in learner.observations]) - mean,
     )
     table, epoch = study.candidates(), learner.state.epoch
     share = epoch.beta / learner.posterior.scale**2

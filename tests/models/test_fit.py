@@ -13,7 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
-from truvar import fit as fitting
+from truvar.models import fit as fitting
 from truvar.models.fit import Learned, Model, fit, fit_kernel
 from truvar.models.kernels import named_kernel
 

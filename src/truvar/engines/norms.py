@@ -93,7 +93,7 @@ class Norms:
             q -= across
             magnitude += np.abs(across, out=across)
             slack += np.abs(row) * (2 * error)
-        square = factor.serializers(factor.gram(t, self.chosen))
+        square = factor.quadratic_forms(factor.gram(t, self.chosen))
         slack += gamma(3 * t + 8) * (magnitude + np.abs(square))
         slack += (block_error(self.count) + gamma(2 * t)) * self.count * self._top**2
         return np.maximum(q + square + slack, 0.0)

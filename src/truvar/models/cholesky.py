@@ -112,7 +112,7 @@ class Columns:
             total += part @ part.T
         return total
 
-    def serializers(self, middle: Array) -> Array:
+    def quadratic_forms(self, middle: Array) -> Array:
         """v_x^T middle v_x over the first rows. (m,)"""
         return quadratic_forms(self._v[: len(middle)], middle)
 
@@ -264,9 +264,9 @@ class Factor:
         self._hold("chosen", chosen)
         return self._added("gram", rows)
 
-    def serializers(self, middle: Array) -> Array:
+    def quadratic_forms(self, middle: Array) -> Array:
         """v_x^T middle v_x over the first rows. (m,)"""
-        return self._joined("forms", middle)
+        return self._joined("quadratic_forms", middle)
 
     # -- sums over the targets, of which e (n,) says how much of each is wanted ----------------------------------------
 
