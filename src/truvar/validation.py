@@ -105,6 +105,29 @@ def check_nonnegative_array(value: Any, name: str, count: int) -> Array:
     return np.broadcast_to(array, (count,)).astype(float)
 
 
+def check_truth(truth: Any, count: int) -> Array:
+    """Return the true values on a domain as (count,) finite floats.
+
+    Raises:
+        InvalidArgumentError: If they are not numbers, or too few or many, or not finite; names the first such row.
+    """
+    try:
+        values = np.asarray(truth, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"truth must be the true values on the domain, got {truth!r}; give an array of numbers"
+        ) from None
+    if values.shape != (count,):
+        raise InvalidArgumentError(
+            f"truth must have one value per point, shape ({count},), got shape {values.shape}; "
+            "give the values in the order of the domain's points"
+        )
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise InvalidArgumentError(f"truth must hold finite numbers, got {values[row]} at index {row}; fix that value")
+    return values
+
+
 def check_callable(function: Any, name: str, *arguments: str) -> None:
     """Check that a function can be called with these positional arguments; ignore what is not a function.
 

@@ -16,6 +16,7 @@ from truvar.exceptions import Finished, TruvarError
 from truvar.problem import Problem
 from truvar.study.result import Suggestion
 from truvar.study.study import Study
+from truvar.validation import check_truth
 
 CURVES = ("policy", "replicate", "step", "spent", "score", "seconds")
 
@@ -97,17 +98,9 @@ def replay(
     return frame.assign(level=levels) if levels else frame
 
 
-def truth_on(domain: Domain, truth: str | Array) -> Array:
-    """The true values on the domain, or the column of its table that has them."""
-    if isinstance(truth, str):
-        return truth_column(domain, truth)
-    values = np.asarray(truth, dtype=float)
-    if values.shape != (len(domain),) or not np.isfinite(values).all():
-        raise TruvarError(
-            f"truth must be one finite number per point, shape ({len(domain)},), got shape {values.shape} with "
-            f"{int((~np.isfinite(values)).sum())} not finite; give the values in the order of the points"
-        )
-    return values
+def true_values(domain: Domain, truth: str | Array) -> Array:
+    """Return the true values on the domain, given as an array or as the name of a column of its table."""
+    return truth_column(domain, truth) if isinstance(truth, str) else check_truth(truth, len(domain))
 
 
 def truth_column(domain: Domain, column: str) -> Array:

@@ -23,7 +23,7 @@ import pandas as pd
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
-from truvar.backtest.replay import Judged, Replay, Truth, is_noisy, replay, truth_on
+from truvar.backtest.replay import Judged, Replay, Truth, is_noisy, replay, true_values
 from truvar.backtest.result import Backtest
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
@@ -73,7 +73,7 @@ def backtest(
         raise TruvarError(f"replicates and jobs must be at least 1, got {replicates!r} and {jobs!r}")
     if judged not in ("reported", "measured"):
         raise TruvarError(f"judged must be 'reported' or 'measured', got {judged!r}; give one of them")
-    values = truth if callable(truth) else truth_on(problem.domain, truth)
+    values = truth if callable(truth) else true_values(problem.domain, truth)
     for rule in rules.values():
         study = problem.study(policy=rule)
         rule.places(study.context(), study.candidates())  # a rule that does not suit the problem is refused now

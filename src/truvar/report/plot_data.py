@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from truvar._typing import Array
 from truvar.domain.domain import Domain
-from truvar.exceptions import TruvarError
 from truvar.report import style
 from truvar.report.formatting import format_number
 from truvar.report.style import INK
+from truvar.validation import check_truth
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,7 +44,7 @@ class PlotData:
     @staticmethod
     def from_study(study: Study, truth: ArrayLike | None = None) -> PlotData:
         """The study as it stands; `truth`: the true values on the domain, if known."""
-        true = truth_on(study.domain, truth)
+        true = None if truth is None else check_truth(truth, len(study.domain))
         result, told, d = study.result(), study.measurements, len(study.domain.columns)
         told.columns = list(range(told.shape[1]))  # by place: a coordinate may itself be called "y" or "noise"
         level, noise, y = 2 + d, 4 + d, 7 + d
@@ -124,19 +124,6 @@ def _title(study: Study, result: Result, truth: Array | None) -> str:
     elif truth is not None and result.best.index is not None:
         parts.append(f"regret = {result.regret(truth):.3g}")
     return f"{study.name or 'study'}: {', '.join(parts)}"
-
-
-def truth_on(domain: Domain, truth: ArrayLike | None) -> Array | None:
-    """True values as an array over the domain, or a message about their number."""
-    if truth is None:
-        return None
-    values = np.asarray(truth, dtype=float)
-    if values.shape != (len(domain),):
-        raise TruvarError(
-            f"truth must hold one number for each of the {len(domain)} points of the domain, "
-            f"but its shape was {values.shape}"
-        )
-    return values
 
 
 def order_shade(places: Array) -> Array:

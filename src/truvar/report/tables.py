@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truvar.exceptions import TruvarError
-from truvar.report.plot_data import truth_on
 from truvar.report.plots import plot_study
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def make_folder(folder: Path) -> None:
 
 def summary(study: Study, truth: ArrayLike | None = None) -> dict[str, Any]:
     """What the study is, where it stands, and F1 or regret where the true values on the domain are known."""
-    result, values = study.result(), truth_on(study.domain, truth)
+    result = study.result()
     answer: dict[str, Any] = {
         "name": study.name,
         "settings": {
@@ -65,9 +64,9 @@ def summary(study: Study, truth: ArrayLike | None = None) -> dict[str, Any]:
         "result": result.to_dict(),
         "pending": [suggestion.to_dict() for suggestion in study.pending],
     }
-    if values is not None:
+    if truth is not None:
         level_set = study.goal.level_set
-        answer["truth"] = {"f1": result.f1(values)} if level_set else {"regret": result.regret(values)}
+        answer["truth"] = {"f1": result.f1(truth)} if level_set else {"regret": result.regret(truth)}
     return answer
 
 

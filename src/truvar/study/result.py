@@ -17,6 +17,7 @@ from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.goals import Goal, LevelSet
 from truvar.exceptions import TruvarError
 from truvar.inference.certificate import Certificate
+from truvar.validation import check_truth
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Result:
         """The F1 score of the classification against the true values on the domain."""
         if not isinstance(self.goal, LevelSet) or self.classification is None:
             raise TruvarError(f"F1 needs a level set, but the goal was {self.goal}; for an optimum use regret(truth)")
-        values = self._truth(truth)
+        values = check_truth(truth, len(self.mean))
         true = values >= self.goal.thresholds(values, values)[0]
         hits = int((true & self.classification).sum())
         found, wanted = int(self.classification.sum()), int(true.sum())
@@ -108,30 +109,15 @@ class Result:
             return sign * (optimum - float(truth(self.best.point)))
         if self.best.index is None:
             raise TruvarError("the best point is none of the domain's points; give regret a function and its optimum")
-        values = self._truth(truth)
+        values = check_truth(truth, len(self.mean))
         return float((sign * values).max() - sign * values[self.best.index])
 
     def simple_regret(self, truth: ArrayLike) -> float:
         """How far the best point measured so far is from the true optimum, by the true values on the domain."""
         if not self.measured:
             raise TruvarError("simple regret needs a measurement at a point of the domain, but there is none yet")
-        values = self.goal.sign * self._truth(truth)
+        values = self.goal.sign * check_truth(truth, len(self.mean))
         return float(values.max() - values[list(self.measured)].max())
-
-    def _truth(self, truth: ArrayLike) -> Array:
-        try:
-            values = np.asarray(truth, dtype=float)
-        except (TypeError, ValueError):
-            raise TruvarError(f"truth must be the true values on the domain, got {truth!r}; give them") from None
-        if values.shape != self.mean.shape:
-            raise TruvarError(
-                f"truth must have one value per point, shape {self.mean.shape}, got shape {values.shape}; "
-                "give the values in the order of the domain's points"
-            )
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise TruvarError(f"truth must hold finite numbers, but at index {row} it is {values[row]}; mend it")
-        return values
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point: coordinates, mean, sd, lower, upper, and class: above, below or open.
