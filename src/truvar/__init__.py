@@ -25,13 +25,14 @@ from truvar.domain.costs import Cost, NoiseLevels, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import LevelSet, Maximize, Minimize
 from truvar.exceptions import Finished, TruvarError
+from truvar.inference.certificate import Certificate
 from truvar.models.fit import Learned
 from truvar.problem import Problem, load_problem
 from truvar.service import connect
-from truvar.study.result import Result, Suggestion
+from truvar.study.result import Result
 from truvar.study.stored import load, studies
 from truvar.study.study import Study
-from truvar.inference.certificate import Certificate
+from truvar.study.suggestion import Suggestion
 
 __version__ = "0.1.0"
 

@@ -14,8 +14,8 @@ from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.exceptions import Finished, TruvarError
 from truvar.problem import Problem
-from truvar.study.result import Suggestion
 from truvar.study.study import Study
+from truvar.study.suggestion import Suggestion
 from truvar.validation import check_truth
 
 CURVES = ("policy", "replicate", "step", "spent", "score", "seconds")

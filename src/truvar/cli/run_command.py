@@ -23,8 +23,8 @@ from truvar.cli._store import open_study, store_url
 from truvar.exceptions import TruvarError
 
 if TYPE_CHECKING:
-    from truvar.study.result import Suggestion
     from truvar.study.study import Study
+    from truvar.study.suggestion import Suggestion
 
 
 MINUTE, DAY = 60.0, 86_400.0  # seconds

@@ -10,8 +10,8 @@ from truvar.report.formatting import format_coordinates, format_number
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
-    from truvar.study.result import Suggestion
     from truvar.study.study import Study
+    from truvar.study.suggestion import Suggestion
 
 
 def suggestion_card(study: Study, suggestion: Suggestion, terminal: TerminalStyle, command: str = "truvar tell") -> str:

@@ -22,13 +22,14 @@ import pandas as pd
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.exceptions import Finished, TruvarError, import_optional
+from truvar.inference.certificate import Certificate
 from truvar.storage.base import whoami
 from truvar.storage.serialization import deserialize
 from truvar.study._views import MEASUREMENT
-from truvar.study.result import Best, Result, Suggestion
+from truvar.study.result import Best, Result
 from truvar.study.runner import RunLimits, run
 from truvar.study.study import Study
-from truvar.inference.certificate import Certificate
+from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:

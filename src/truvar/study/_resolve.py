@@ -15,7 +15,7 @@ from truvar.exceptions import TruvarError
 from truvar.messages import for_interface, format_point
 from truvar.study._state import StudyState
 from truvar.study._views import suggestion
-from truvar.study.result import Suggestion
+from truvar.study.suggestion import Suggestion
 from truvar.validation import check_finite, check_nonnegative
 
 

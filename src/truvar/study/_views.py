@@ -7,9 +7,10 @@ import pandas as pd
 
 from truvar.acquisition.truncation import information_bound
 from truvar.algorithm.learner import Action
-from truvar.study._state import StudyState
-from truvar.study.result import Best, Result, Suggestion
 from truvar.inference.certificate import CertificateInputs, certify
+from truvar.study._state import StudyState
+from truvar.study.result import Best, Result
+from truvar.study.suggestion import Suggestion
 
 MEASUREMENT = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
 

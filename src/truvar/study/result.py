@@ -21,29 +21,6 @@ from truvar.validation import check_truth
 
 
 @dataclass(frozen=True)
-class Suggestion:
-    """Where to measure next, how precisely, and why: `gain` is the numerator of eq. (3), `score` divides it by cost."""
-
-    id: int  # by which its value is told
-    index: int | None  # of the point in the domain; None inside a box or between the points of a grid
-    point: dict[str, float]  # where, by the names of the domain's columns
-    level: int | None  # index of the noise level, where there are levels
-    task: str | None  # name of the task, where there are tasks
-    noise: float  # variance
-    cost: float  # of this measurement, the way there included
-    gain: float  # what the rule expects of it
-
-    @property
-    def score(self) -> float:
-        """Gain per unit cost."""
-        return self.gain / self.cost
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
 class Best:
     """The point to report: the one with the best posterior mean."""
 

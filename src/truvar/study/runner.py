@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from truvar.exceptions import Finished, TruvarError
 from truvar.messages import format_point
 from truvar.study.executors import WorkerPool
-from truvar.study.result import Suggestion
+from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer, check_nonnegative
 
 if TYPE_CHECKING:

@@ -31,7 +31,8 @@ from truvar.study._resolve import action_at, checked, last_position, measured, r
 from truvar.study._state import HISTORY, StudyConfig, StudyState
 from truvar.study._views import measurements, result, suggestion
 from truvar.study.lookahead import Lookahead, lookahead
-from truvar.study.result import Result, Suggestion
+from truvar.study.result import Result
+from truvar.study.suggestion import Suggestion
 from truvar.theory import TheorySetting
 from truvar.validation import check_finite, check_integer, check_nonnegative
 

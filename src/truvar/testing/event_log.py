@@ -19,8 +19,8 @@ from truvar.domain.costs import Cost
 from truvar.domain.domain import Domain
 from truvar.domain.goals import LevelSet
 from truvar.storage.base import Event, EventLog, StudySummary
-from truvar.study.result import Suggestion
 from truvar.study.study import Study
+from truvar.study.suggestion import Suggestion
 
 Open = Callable[[str], EventLog]
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

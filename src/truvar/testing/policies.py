@@ -23,8 +23,8 @@ from truvar.domain.costs import Cost, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
 from truvar.exceptions import Finished, TruvarError
-from truvar.study.result import Suggestion
 from truvar.study.study import Study
+from truvar.study.suggestion import Suggestion
 
 GOALS: tuple[Goal, ...] = (Maximize(), Minimize(), LevelSet(0.2), LevelSet(fraction_of_max=0.6))
 LEVELS = NoiseLevels(variance=[1e-4, 1e-2, 0.1], cost=[9.0, 4.0, 1.0])
