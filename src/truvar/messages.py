@@ -34,11 +34,23 @@ def for_interface(python: str, *, problem: str | None = None, cli: str | None = 
     return own or problem or python
 
 
-def format_point(point: Mapping[str, Any]) -> str:
-    """A point as it is told: {'x': 0.5, 'y': 2.0}; at the command line x=0.5 y=2; over HTTP x = 0.5, y = 2."""
-    if _interface.get() == "python":
+def format_point(point: Mapping[str, Any], *, style: Interface | None = None, digits: int = 10) -> str:
+    """Return a point as text.
+
+    Args:
+        point: The coordinates by column.
+        style: "python" gives `{'x': 0.5, 'y': 2.0}`, "cli" gives `x=0.5 y=2`, quoted for a shell, and "http" gives
+            `x = 0.5, y = 2`, which is also the form for reports. Default: the interface of the caller.
+        digits: Significant digits of the coordinates; "python" always has all of them.
+    """
+    style = style or _interface.get()
+    if style == "python":
         return repr(dict(point))
-    said = {name: f"{value:.10g}" if isinstance(value, (int, float)) else str(value) for name, value in point.items()}
-    if _interface.get() == "cli":
-        return " ".join(shlex.quote(f"{name}={value}") for name, value in said.items())
-    return ", ".join(f"{name} = {value}" for name, value in said.items())
+    texts = {name: _coordinate(value, digits) for name, value in point.items()}
+    if style == "cli":
+        return " ".join(shlex.quote(f"{name}={text}") for name, text in texts.items())
+    return ", ".join(f"{name} = {text}" for name, text in texts.items())
+
+
+def _coordinate(value: Any, digits: int) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, (int, float)) else str(value)

@@ -22,6 +22,7 @@ from tests.helpers.problems import GRID, KINDS, KNOWN, answer, assert_same, trut
 import truvar as tv
 from truvar.problem import problem_from_dict
 from truvar.storage import models
+from truvar.storage.base import MAX_NAME_LENGTH, MAX_STORED_NAME_LENGTH
 from truvar.storage.rdb import RDBStorage
 
 VERSION_1 = Path(__file__).parents[1] / "data" / "store-v1.sql"
@@ -255,9 +256,45 @@ def test_what_is_no_url_of_a_store_is_refused(store: str, parts: list[str]) -> N
     refused(lambda: tv.studies(store), *parts)
 
 
-@pytest.mark.parametrize("name", [None, "", " lake", 7, "x" * 201])
+@pytest.mark.parametrize("name", [None, "", " lake", 7, "x" * 101, "x" * 201])
 def test_a_stored_study_needs_a_name(file: str, name: object) -> None:
-    refused(lambda: KINDS["tasks"].study(store=file, name=name), "needs a name", "name=")
+    refused(lambda: KINDS["tasks"].study(store=file, name=name), "needs a name of 1 to 100 characters", "name=")
+
+
+@pytest.mark.parametrize("name", [".", "..", "a\nb", "a\x00b", "\ud800"])
+def test_a_name_that_a_url_or_database_cannot_contain_is_refused(file: str, name: str) -> None:
+    refused(lambda: lake(file, name), "must not contain control characters", "give another name")
+
+
+def test_store_service_and_command_line_have_the_same_limit_for_names(
+    file: str, served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from truvar.cli import main
+
+    api, _ = served
+    longest = "x" * MAX_NAME_LENGTH
+    too_long = longest + "x"
+    problem = tmp_path / "line.toml"
+    problem.write_text("[domain]\ngrid = {x = [0, 1, 3]}\n[goal]\nmaximize = true\n", encoding="utf-8")
+    assert lake(file, longest).name == longest
+    assert api.create(longest)
+    assert main(["new", str(problem), "--name", longest]) == 0
+    with pytest.raises(tv.TruvarError):
+        lake(file, too_long)
+    api.post("/studies", {"name": too_long, "problem": problem.read_text(encoding="utf-8")}, 422)
+    assert main(["new", str(problem), "--name", too_long]) == 1
+    assert f"1 to {MAX_NAME_LENGTH} characters" in capsys.readouterr().err
+
+
+def test_a_stored_study_with_a_longer_name_can_still_be_used(url: str) -> None:
+    lake(url, "short")
+    old = "x" * MAX_STORED_NAME_LENGTH
+    with RDBStorage(url).writing() as connection:
+        connection.execute(text("UPDATE truvar_studies SET name = :name"), {"name": old})
+    assert tv.studies(url)["name"].tolist() == [old]
+    study = tv.load(url, old)
+    study.tell(study.ask(), 0.25)
+    assert tv.load(url, old).steps == 1
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

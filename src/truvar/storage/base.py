@@ -18,17 +18,43 @@ from __future__ import annotations
 import getpass
 import json
 import socket
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError, TruvarError
 from truvar.messages import for_interface
 from truvar.storage.serialization import deserialize, serialize, to_text
 
 FORMAT = "truvar study 1"  # of a study as text
+MAX_NAME_LENGTH = 100  # characters in the name of a new study
+MAX_STORED_NAME_LENGTH = 200  # characters in the name of a stored study: release 0.1.0 created names of this length
+
+
+def check_study_name(name: Any) -> str:
+    """Return the name of a new study.
+
+    Only new names are checked. A stored study keeps its name, whatever the rules were when it was created.
+
+    Raises:
+        InvalidArgumentError: If it is not text of 1 to `MAX_NAME_LENGTH` characters, begins or ends with a space,
+            contains a line break or another control character, or is "." or "..", which a URL cannot contain.
+    """
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip():
+        remedy = for_interface("give name=...", cli="give --name NAME", http="give another name")
+        raise InvalidArgumentError(
+            f"a stored study needs a name of 1 to {MAX_NAME_LENGTH} characters without spaces at its ends, "
+            f"got {name!r}; {remedy}"
+        )
+    if name in (".", "..") or any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+        raise InvalidArgumentError(
+            f"the name of a study must not be '.' or '..' and must not contain control characters, got {name!r}; "
+            "give another name"
+        )
+    return name
 
 
 @dataclass(frozen=True)

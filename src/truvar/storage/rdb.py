@@ -24,7 +24,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from truvar.exceptions import StorageError, TruvarError, import_optional
 from truvar.messages import for_interface
-from truvar.storage.base import Event, Transaction
+from truvar.storage.base import Event, Transaction, check_study_name
 from truvar.storage.models import VERSION, EventRow, StudyRow, goal_in_words, prepare, version_of
 from truvar.storage.serialization import deserialize, serialize, to_text
 
@@ -69,10 +69,7 @@ class RDBStorage:
 
     def create(self, name: str | None) -> RDBEventLog:
         """The journal of a new study."""
-        if not isinstance(name, str) or not 0 < len(name) <= 200 or name != name.strip():
-            given = for_interface("name=...", cli="--name NAME", http="another name")
-            raise TruvarError(f"a stored study needs a name of at most 200 letters, got {name!r}; give {given}")
-        return RDBEventLog(self, name, None)
+        return RDBEventLog(self, check_study_name(name), None)
 
     def find(self, name: str) -> RDBEventLog:
         """The journal of a study that is there."""
