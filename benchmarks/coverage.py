@@ -191,7 +191,7 @@ def bound(case: Case) -> float:
     """C_epsilon of Theorem 3.1 for the accuracy of the last epoch, nothing known of f."""
     given = problem(case)
     study = tv.Study(given.pop("domain"), GOALS[case.goal], policy=tv.TruVaR(slack=SLACK, r=R), **given)
-    setting: TheorySetting = study.setting()
+    setting: TheorySetting = study.theory_setting()
     return theorem(setting, 4 * (1 + SLACK) * R ** (EPOCHS - 1), DELTA).cost
 
 

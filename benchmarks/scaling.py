@@ -70,10 +70,10 @@ def given_away(n: int, steps: int) -> Row:
     """What the choices of a search that may stop early lack to the best, which an exact search finds beside it."""
     study, truth = _study(n, "scattered", "level-set", engine=partial(Lazy, tolerance=CERTIFIED))
     losses, certificates = [], []
-    exact = Lazy(study.context().posterior, study.domain, tolerance=0.0)
+    exact = Lazy(study.policy_context().posterior, study.domain, tolerance=0.0)
     rng = np.random.default_rng(0)
     for _ in range(steps):
-        context, table = study.context(), study.candidates()
+        context, table = study.policy_context(), study.candidates()
         scale = context.posterior.scale**2
         gains = truncated_reduction(exact, context.targets, context.epoch.tau * scale, table, only_best=True)
         best = float((gains / table.cost).max()) * context.epoch.beta / scale

@@ -84,7 +84,7 @@ def rules(case: Case, names: str | None) -> dict[str, Policy]:
         rule = policy_named(name)
         try:
             study = case.make(QUICK_SIDE)[0].study(policy=rule)
-            rule.places(study.context(), study.candidates())
+            rule.places(study.policy_context(), study.candidates())
         except TruvarError:
             continue  # not for this kind of problem
         found[name] = rule

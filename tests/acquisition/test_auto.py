@@ -285,7 +285,7 @@ def plus(problem: Problem, **options) -> tv.Study:
 def test_no_measurement_takes_more_than_all_the_doubt(problem, values):
     running = plus(problem)
     tell_all(running, problem.domain, values)
-    mean, sd = running.context().moments
+    mean, sd = running.policy_context().moments
     u = (mean - problem.threshold) / np.maximum(sd, 1e-150)
     total = (ndtr(u) * ndtr(-u)).sum()
     assert running.gains().max(initial=0.0) <= total * (1 + 1e-6) + 1e-9

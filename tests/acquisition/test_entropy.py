@@ -178,7 +178,7 @@ def test_in_a_box_the_search_goes_on_between_the_representers_once_one_of_them_w
 
 def test_mes_is_the_fall_of_entropy_of_a_normal_that_is_cut_at_the_maximum():
     study = Problem(*PROBLEMS[1]).study(tv.MES(maxima=5))
-    context = study.context()
+    context = study.policy_context()
     best = information.draw(context, 50, 1024).best
     floor = max(Problem(*PROBLEMS[1]).y) + 5 * sqrt(1e-3)
     maxima = np.maximum(np.quantile(best, [0.1, 0.3, 0.5, 0.7, 0.9]), floor)

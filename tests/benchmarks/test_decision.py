@@ -45,7 +45,7 @@ def test_every_rival_suits_its_problem(monkeypatch):
         problem = case.make(8)[0]
         for name, rule in rivals(case).items():
             study = problem.study(policy=rule)
-            assert rule.places(study.context(), study.candidates()) is None or name == "random"
+            assert rule.places(study.policy_context(), study.candidates()) is None or name == "random"
 
 
 def outcome(costs, budget=100.0):

@@ -233,7 +233,7 @@ def test_where_single_precision_meets_ties_all_the_time_the_engine_goes_on_in_do
         assert len({suggestion.index for suggestion in suggestions.values()}) == 1
         for engine, study in studies.items():
             study.tell(suggestions[engine], value(suggestions[engine].point))
-    by_engine = {engine: study.context().engine for engine, study in studies.items()}
+    by_engine = {engine: study.policy_context().engine for engine, study in studies.items()}
     precision = {name: engine._single for name, engine in by_engine.items() if isinstance(engine, Dense)}
     assert precision == {"dense": False, "dense64": False, "dense32": True}
 
@@ -276,7 +276,7 @@ def test_on_an_adversarial_domain_the_true_best_is_never_pruned(engine: str, noi
             # The table's own figure for the choice: two points 1e-8 apart are one to 1e-16 of their variance, so that a
             # gain there, summed in another order, differs by more than the choice may.
             assert scores[suggestion.index] >= scores.max() * (1 - 1e-9) - 1e-13
-        lazy = study.context().engine
+        lazy = study.policy_context().engine
         pruned += isinstance(lazy, Lazy) and lazy.rescored < len(study.domain) / 2
         study.tell(suggestion, value(suggestion.point))
     assert pruned > 3 or engine != "lazy"  # it went by its bounds
@@ -292,7 +292,7 @@ def test_a_tolerance_is_kept_and_certified() -> None:
     for _ in range(12):
         best = (study.gains() / study.candidates().cost.ravel()).max()
         suggestion = study.ask()
-        lazy = study.context().engine
+        lazy = study.policy_context().engine
         assert isinstance(lazy, Lazy)
         assert suggestion.score * (1 + lazy.certificate) >= best * (1 - 1e-9)
         study.tell(suggestion, value(suggestion.point))
@@ -316,7 +316,7 @@ def test_where_bounds_are_loose_a_sample_finds_candidates_nearly_as_good_as_the_
         suggestion = study.ask()
         if loose:  # what follows a choice that was not certified begins with a sample
             losses.append(1 - suggestion.score / best)
-        lazy = study.context().engine
+        lazy = study.policy_context().engine
         assert isinstance(lazy, Lazy)
         loose = lazy.certificate > lazy.tolerance
         study.tell(suggestion, value(suggestion.point))

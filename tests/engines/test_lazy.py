@@ -224,7 +224,7 @@ def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, ba
     study = tv.Study(domain, goal, mean=0.0, engine=Watched, **settings)
     asked_and_told(study, 45, batch)
     assert study.steps >= 10
-    engine = study.context().engine
+    engine = study.policy_context().engine
     assert isinstance(engine, Watched)
     assert engine.pruned >= 5
 

@@ -89,7 +89,7 @@ def test_between_the_points_it_agrees_too():
     table = Candidates(anywhere, np.full((20, 1), NOISE), np.ones((20, 1)), None)
     with torch.no_grad():
         gains = function(torch.tensor(anywhere)[:, None, :]).numpy()
-    np.testing.assert_allclose(gains, study.policy.score(study.context(), table)[:, 0], atol=1e-6 * gains.max())
+    np.testing.assert_allclose(gains, study.policy.score(study.policy_context(), table)[:, 0], atol=1e-6 * gains.max())
 
 
 def test_the_epoch_is_the_studys_where_none_is_given():

@@ -189,7 +189,7 @@ def test_no_process_has_more_than_its_share_of_the_factor(cluster: Any) -> None:
     study = tv.Study(GRID, tv.Maximize(), kernel=RBF(0.2), mean=0.0, noise=1e-3, engine=Sharded(cluster, shards=8))
     study.run(value, steps=5)
     assert study.engine == "sharded"
-    shards = study.context().posterior.factor._shards
+    shards = study.policy_context().posterior.factor._shards
     sizes = [part.stop - part.start for part in shards.slices]
     assert (len(sizes), sum(sizes)) == (8, len(GRID))
     assert max(sizes) - min(sizes) <= 1

@@ -128,14 +128,14 @@ def test_a_problem_file_is_sent_with_its_tables(served, tmp_path):
 
 def test_what_a_study_can_do_one_on_a_server_can_do(pair):
     local, remote = pair
-    beginnings = {"from_json", "resumed"}
+    beginnings = {"from_json", "from_event_log", "resumed"}
     names = {name for name in dir(tv.Study) if not name.startswith("_")} | set(vars(local))
     missing = [name for name in names - beginnings if not name.startswith("_") and not hasattr(remote, name)]
     assert missing == []
     suggestion = local.ask()
     assert remote.ask() == suggestion
     assert remote.lookahead(suggestion) == local.lookahead(suggestion)
-    assert remote.expects(suggestion) == local.expects(suggestion)
+    assert remote.predict_measurement(suggestion) == local.predict_measurement(suggestion)
     np.testing.assert_array_equal(remote.predict([[0.33, 0.2]]), local.predict([[0.33, 0.2]]))
     assert (remote.limits, remote.epoch, remote.engine) == (local.limits, local.epoch, local.engine)
     remote.tell(suggestion, 0.5)

@@ -7,6 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
+from truvar.study.lookahead import Lookahead
 
 
 def a_study(goal: tv.LevelSet | tv.Maximize, **given) -> tv.Study:
@@ -38,14 +39,14 @@ def test_the_share_of_variance_it_removes_is_what_telling_it_removes_whatever_th
 @pytest.mark.parametrize("goal", [tv.LevelSet(0.5), tv.Maximize()])
 def test_the_number_it_is_expected_to_settle_is_the_mean_over_the_values_it_could_give(goal) -> None:
     """400 values: the mean of counts below 60 is within 4 standard errors but once in 15,000 seeds; the 16 values of
-    the outlook itself add less than one point."""
+    the lookahead itself add less than one point."""
     study = a_study(goal)
     suggestion = begin(study)
     ahead, rng = study.lookahead(suggestion), np.random.default_rng(1)
     settled = []
     for _ in range(400):
         told = deepcopy(study)
-        told.tell(suggestion, told.imagine(suggestion, rng))
+        told.tell(suggestion, told.sample_measurement(suggestion, rng))
         settled.append(ahead.open - told.result().potential.sum())
     error = np.std(settled) / np.sqrt(len(settled))
     assert ahead.settled == pytest.approx(np.mean(settled), abs=4 * error + 1)
@@ -61,13 +62,13 @@ def test_pending_measurements_are_left_aside() -> None:
     assert study.lookahead(first.id) == alone
 
 
-def test_without_a_model_there_is_no_outlook_and_without_noise_a_known_point_tells_nothing() -> None:
+def test_without_a_model_there_is_no_lookahead_and_without_noise_a_known_point_tells_nothing() -> None:
     learning = a_study(tv.LevelSet(0.5), kernel=None, mean=None, noise=None)
     assert learning.lookahead(learning.ask()) is None
     exact = a_study(tv.LevelSet(0.5), noise=0.0)
     suggestion = exact.ask()
     exact.tell(suggestion.point, 0.3)  # measured by somebody else, unasked
-    assert exact.lookahead(suggestion) == tv.lookahead.Lookahead(int(exact.result().potential.sum()), 0.0, 0.0)
+    assert exact.lookahead(suggestion) == Lookahead(int(exact.result().potential.sum()), 0.0, 0.0)
 
 
 def test_in_a_box_between_its_points_it_holds_too() -> None:

@@ -42,7 +42,7 @@ def test_imagined_values_have_the_law_of_a_draw_from_the_prior():
     for _ in range(6):
         suggestion = study.ask()
         where.append(suggestion.index)
-        study.tell(suggestion, study.imagine(suggestion, rng))
+        study.tell(suggestion, study.sample_measurement(suggestion, rng))
     y = np.array([draw for _, _, draw in rng.asked])
     covariance = kernel(domain.points[where]) + 0.2 * np.eye(6)
     joint = -0.5 * (y - 1) @ np.linalg.solve(covariance, y - 1) - 0.5 * np.linalg.slogdet(2 * pi * covariance)[1]
@@ -95,7 +95,7 @@ def test_a_plan_refuses_what_cannot_be_run():
 
 def test_a_learned_model_has_no_bounds():
     with pytest.raises(tv.TruvarError, match="known model"):
-        tv.Study(GRID, tv.Maximize()).setting()
+        tv.Study(GRID, tv.Maximize()).theory_setting()
 
 
 def test_the_setting_of_a_study_is_in_units_of_the_prior():
@@ -103,7 +103,7 @@ def test_the_setting_of_a_study_is_in_units_of_the_prior():
         GRID, tv.Maximize(), kernel=ConstantKernel(4.0) * RBF(0.3), mean=0.0, noise=tv.NoiseLevels([0.4, 2.0], [3, 1]),
         policy=THEOREM,
     )  # fmt: skip
-    setting = study.setting()
+    setting = study.theory_setting()
     assert setting.levels == [(0.1, 3.0), (0.5, 1.0)]
     assert (setting.points, setting.actions) == (64, 128)
     assert (setting.cheapest, setting.dearest) == (1.0, 3.0)

@@ -76,7 +76,7 @@ def backtest(
     values = truth if callable(truth) else true_values(problem.domain, truth)
     for rule in rules.values():
         study = problem.study(policy=rule)
-        rule.places(study.context(), study.candidates())  # a rule that does not suit the problem is refused now
+        rule.places(study.policy_context(), study.candidates())  # a rule that does not suit the problem is refused now
     noise = is_noisy(problem) if noisy is None else noisy
     runs = [
         _Run(problem, name, rule, values, float(spend), (seed, r), noise, judged, until)

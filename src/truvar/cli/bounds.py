@@ -38,7 +38,7 @@ def _bounds(arguments: argparse.Namespace) -> int:
         raise TruvarError(f"--plot draws the simulation, but --runs was {arguments.runs}; give at least 1")
     problem = load_problem(arguments.problem)
     study, given = problem.study(), {}
-    study.setting()  # a model that is learned is refused now, not after the simulation
+    study.theory_setting()  # a model that is learned is refused now, not after the simulation
     if arguments.theorem:
         if not isinstance(study.policy, TruVaR):
             raise TruvarError(

@@ -37,7 +37,7 @@ SLACK = 0.1  # where the problem has none: the theorem needs some
 @blas_in_one_thread()  # small products, one after another: threads would only wait for each other
 def bounds_summary(study: Study, epsilon: float, delta: float, plan: Plan | None = None) -> dict[str, Any]:
     """All that the theory says about reaching epsilon with probability 1 - delta, and the simulation beside it."""
-    setting = study.setting()
+    setting = study.theory_setting()
     if setting.slack <= 0:
         setting = replace(setting, slack=SLACK)
     bound = theorem(setting, epsilon, delta)

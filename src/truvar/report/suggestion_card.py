@@ -31,7 +31,7 @@ def suggestion_card(study: Study, suggestion: Suggestion, terminal: TerminalStyl
 def suggestion_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
     """The same for JSON."""
     ahead = study.lookahead(suggestion)
-    mean, sd = study.expects(suggestion)
+    mean, sd = study.predict_measurement(suggestion)
     return {
         **suggestion.to_dict(),
         "expected": {"mean": mean, "sd": sd},
@@ -46,7 +46,7 @@ def what(suggestion: Suggestion) -> str:
 
 
 def _expected(study: Study, suggestion: Suggestion) -> str:
-    mean, sd = study.expects(suggestion)
+    mean, sd = study.predict_measurement(suggestion)
     return f"{mean:.4g} ± {sd:.2g}" if isfinite(sd) else "nothing yet"
 
 

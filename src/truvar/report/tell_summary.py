@@ -38,7 +38,7 @@ def unexpected_values(study: Study, told: Iterable[MeasurementInput]) -> list[st
     said = []
     for one in told:
         try:
-            mean, sd = study.expects(one.what)
+            mean, sd = study.predict_measurement(one.what)
         except TruvarError:  # told already, or no point of the domain: `tell` says so
             continue
         away = abs(one.value - mean) / sd if sd > 0 else 0.0

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     import httpx
 
 OF_A_COPY = frozenset(
-    {"candidates", "engine", "epoch", "expects", "gains", "imagine", "kernel", "limits", "outlook", "predict", "scene"}
-    | {"setting"}
+    {"candidates", "engine", "epoch", "gains", "kernel", "limits", "lookahead", "policy_context", "predict"}
+    | {"predict_measurement", "sample_measurement", "theory_setting"}
+    | {"expects", "imagine", "outlook", "scene", "setting"}  # deprecated names of some of these
 )
 TRIES = 4  # of what may be sent again
 PAUSE = 0.5  # seconds before the second try, then twice as long each time

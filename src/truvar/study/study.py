@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
+from truvar._deprecation import deprecated_alias
 from truvar._typing import Array
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
@@ -182,13 +183,13 @@ class Study:
         """The table of what can be done next: places, noise, cost."""
         return self._learner.actions.candidates(last_position(self._state))
 
-    def context(self) -> PolicyContext:
-        """What the policy sees."""
+    def policy_context(self) -> PolicyContext:
+        """Return what the policy sees at the next choice."""
         return self._learner.context(self._state.next_id)
 
     def gains(self) -> Array:
         """The gain of every candidate, in the order of the table's flat rows (place-major, level-minor)."""
-        return self.policy.score(self.context(), self.candidates()).ravel()
+        return self.policy.score(self.policy_context(), self.candidates()).ravel()
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
@@ -366,21 +367,21 @@ class Study:
         mean, variance = self._learner.posterior.predict(at)
         return mean, np.sqrt(variance)
 
-    def setting(self) -> TheorySetting:
+    def theory_setting(self) -> TheorySetting:
         """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""
         if self._learner.is_learned:
             given = for_interface("kernel and mean", problem="[model] lengthscales and mean")
             raise TruvarError(f"bounds are about a known model, but part of this one is learned; give {given}")
         return TheorySetting.of(self._learner.posterior, self._learner.actions.candidates(None), self.policy.confidence)
 
-    def expects(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
+    def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
         """The mean and standard deviation of the value that a pending suggestion, or a point, would give now. The
         latter is infinite as long as the model is not learned."""
         action = resolve_action(self._state, what)
         mean, variance = self._learner.posterior.predict(action.point[None, :])
         return float(mean[0]), float(np.sqrt(variance[0] + action.noise)) if self._learner.fitted else float("inf")
 
-    def imagine(self, what: Suggestion | int, rng: np.random.Generator) -> float:
+    def sample_measurement(self, what: Suggestion | int, rng: np.random.Generator) -> float:
         """A value that a pending suggestion could give, drawn from what is believed now. A study that is told such
         values is run on a function drawn from its own prior."""
         action = resolve_action(self._state, what)
@@ -467,6 +468,15 @@ class Study:
             model = self._learner.fit(table, value)
             write("fitted", model=model)
         return model
+
+    # -- deprecated names ----------------------------------------------------------------------------------------------
+
+    expects = deprecated_alias("predict_measurement", removed_in="0.4.0")
+    imagine = deprecated_alias("sample_measurement", removed_in="0.4.0")
+    outlook = deprecated_alias("lookahead", removed_in="0.4.0")
+    resumed = deprecated_alias("from_event_log", removed_in="0.4.0")
+    scene = deprecated_alias("policy_context", removed_in="0.4.0")
+    setting = deprecated_alias("theory_setting", removed_in="0.4.0")
 
     # -- inside --------------------------------------------------------------------------------------------------------
 

@@ -131,7 +131,7 @@ def _run(
             break
         if study.spent + suggestion.cost > budget:
             break
-        study.tell(suggestion, study.imagine(suggestion, rng))
+        study.tell(suggestion, study.sample_measurement(suggestion, rng))
         there = float(study.history["epsilon"].iloc[-1]) <= epsilon
     if study.steps == 0:
         raise TruvarError("the budget does not pay for one measurement; give a larger one")

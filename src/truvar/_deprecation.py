@@ -1,0 +1,63 @@
+"""Deprecated names of the public API.
+
+Policy: a public name that is renamed keeps working under its old name for at least two minor releases. Every use of
+the old name raises a `DeprecationWarning` that says the new name and the release in which the old one goes. The
+changelog lists each rename under the release that made it, and each removal under the release that removes it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+
+def warn_deprecated(old: str, new: str, *, removed_in: str, stacklevel: int = 2) -> None:
+    """Warn that a name is deprecated.
+
+    Args:
+        old: The deprecated name, as a caller writes it.
+        new: The name to use instead.
+        removed_in: The release that removes the old name.
+        stacklevel: Frames between the caller to blame and this function; 2 is the caller of the function that warns.
+    """
+    message = f"{old} is deprecated and will be removed in truvar {removed_in}; use {new} instead"
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel + 1)
+
+
+class deprecated_alias:
+    """An old name of a method or class method.
+
+    Looking the name up does not warn, so that introspection stays silent; calling it does.
+
+    Args:
+        new: The method's present name.
+        removed_in: The release that removes the old name.
+
+    Example:
+        class Study:
+            def lookahead(self, suggestion): ...
+
+            outlook = deprecated_alias("lookahead", removed_in="0.4.0")
+    """
+
+    def __init__(self, new: str, *, removed_in: str) -> None:
+        self._new = new
+        self._removed_in = removed_in
+        self._old = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._old = name
+
+    def __get__(self, instance: object | None, owner: type) -> Callable[..., Any]:
+        method = getattr(owner if instance is None else instance, self._new)
+        old = f"{owner.__name__}.{self._old}"
+        new = f"{owner.__name__}.{self._new}"
+
+        @wraps(method)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            warn_deprecated(old, new, removed_in=self._removed_in)
+            return method(*args, **kwargs)
+
+        return call

@@ -1,0 +1,70 @@
+"""Old names of public methods still work, and say which name to use instead."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+import truvar as tv
+from truvar._deprecation import deprecated_alias
+from truvar.storage.base import InMemoryEventLog
+
+SEED = 7
+
+
+def a_study(event_log: InMemoryEventLog | None = None) -> tv.Study:
+    domain = tv.Domain.grid(x=np.linspace(0, 1, 6))
+    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01, store=event_log)
+    study.ask()
+    return study
+
+
+CALLS: dict[str, tuple[str, Callable[[Callable[..., Any]], Any]]] = {
+    "expects": ("predict_measurement", lambda method: method(1)),
+    "imagine": ("sample_measurement", lambda method: method(1, np.random.default_rng(SEED))),
+    "outlook": ("lookahead", lambda method: method(1)),
+    "scene": ("policy_context", lambda method: method().epoch),
+    "setting": ("theory_setting", lambda method: method().cost.tolist()),
+}
+
+
+@pytest.mark.parametrize("old", CALLS)
+def test_an_old_method_name_warns_and_gives_the_same_answer(old: str) -> None:
+    new, call = CALLS[old]
+    study = a_study()
+    wanted = call(getattr(study, new))
+    with pytest.warns(DeprecationWarning, match=rf"Study\.{old} is deprecated .* 0\.4\.0; use Study\.{new} instead"):
+        assert call(getattr(study, old)) == wanted
+
+
+def test_the_old_name_of_a_class_method_warns_and_opens_the_same_study() -> None:
+    event_log = InMemoryEventLog()
+    study = a_study(event_log)
+    with pytest.warns(DeprecationWarning, match=r"Study\.resumed is deprecated .*use Study\.from_event_log instead"):
+        again = tv.Study.resumed(event_log, "study")
+    assert again.pending == study.pending
+
+
+def test_the_warning_points_at_the_caller() -> None:
+    study = a_study()
+    with pytest.warns(DeprecationWarning) as caught:
+        study.outlook(1)
+    assert caught[0].filename == __file__
+
+
+def test_looking_a_deprecated_name_up_does_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert callable(a_study().outlook)
+        assert "outlook" in dict(inspect.getmembers(tv.Study))
+
+
+def test_every_deprecated_name_of_a_study_is_tested() -> None:
+    aliases = {name for name, value in vars(tv.Study).items() if isinstance(value, deprecated_alias)}
+    assert aliases == {*CALLS, "resumed"}
