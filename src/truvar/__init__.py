@@ -16,6 +16,7 @@ from truvar.acquisition import (
     Random,
     Straddle,
     Top,
+    TopK,
     TruVaR,
     Variance,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "Tasks",
     "TheoremBeta",
     "Top",
+    "TopK",
     "TruVaR",
     "TruvarError",
     "Variance",

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import truvar as tv
 from truvar._numba import lookahead
-from truvar.acquisition import information
+from truvar.acquisition import entropy as entropy_policies
 from truvar.testing.policies import f
 
 N = 30
@@ -144,19 +144,19 @@ def test_the_rules_share_one_draw_of_maximisers():
     study = Problem(*PROBLEMS[0]).study("es")
     context, table = study._learner.context(1), study.candidates()
     made = []
-    original = information._draw
+    original = entropy_policies._draw
 
     def counted(*arguments):
         made.append(arguments)
         return original(*arguments)
 
-    information._draw = counted
+    entropy_policies._draw = counted
     try:
         for rule in (tv.ES(), tv.PES(), tv.MRS(), tv.MES()):
             first = rule.score(context, table)
             assert (rule.score(context, table) == first).all()  # a function of the candidate, within one choice
     finally:
-        information._draw = original
+        entropy_policies._draw = original
     assert len(made) == 1
 
 
@@ -179,7 +179,7 @@ def test_in_a_box_the_search_goes_on_between_the_representers_once_one_of_them_w
 def test_mes_is_the_fall_of_entropy_of_a_normal_that_is_cut_at_the_maximum():
     study = Problem(*PROBLEMS[1]).study(tv.MES(maxima=5))
     context = study.policy_context()
-    best = information.draw(context, 50, 1024).best
+    best = entropy_policies.draw(context, 50, 1024).best
     floor = max(Problem(*PROBLEMS[1]).y) + 5 * sqrt(1e-3)
     maxima = np.maximum(np.quantile(best, [0.1, 0.3, 0.5, 0.7, 0.9]), floor)
     mean, sd = context.moments
@@ -213,7 +213,7 @@ def test_mes_ranks_as_the_information_between_a_value_and_the_maximum():
 def test_the_draws_have_the_moments_of_the_posterior():
     problem = Problem(*PROBLEMS[1])
     context = problem.study(tv.ES())._learner.context(1)
-    drawn = information.draw(context, 50, 8192)
+    drawn = entropy_policies.draw(context, 50, 8192)
     # Cov(normal, f) is the inverse of whitening on its range: normal recovers f - mean.
     weights, rest = drawn.weights(problem.covariance / np.sqrt(np.diag(problem.covariance)))
     assert rest == pytest.approx(np.zeros(N), abs=2e-3)  # the representers are all the points
@@ -326,8 +326,8 @@ def test_cell_information_agrees_with_its_twin(sample):
     compiled, twin = np.empty(40), np.empty(40)
     given = [sample[name] for name in ("weights", "rest", "normal", "spare", "labels")]
     given[1] = given[1].astype(np.float32)
-    lookahead.cell_information(*given, information.EDGES, compiled)
-    lookahead.cell_information_twin(*given, information.EDGES, twin)
+    lookahead.cell_information(*given, entropy_policies.EDGES, compiled)
+    lookahead.cell_information_twin(*given, entropy_policies.EDGES, twin)
     assert compiled == pytest.approx(twin, abs=2e-2)  # a draw at the edge of a cell may fall to either side
     assert np.median(np.abs(compiled - twin)) < 1e-9
 
@@ -346,7 +346,7 @@ def test_doubt_removed_agrees_with_its_twin():
     rng = np.random.default_rng(4)
     step, square, worth = 0.6 * rng.standard_normal((30, 40)), 4 * rng.random(30), rng.random(30)
     compiled, twin = np.empty(40), np.empty(40)
-    given = (step, square, np.full(30, 2.0), worth, information.NODES, information.WEIGHTS)
+    given = (step, square, np.full(30, 2.0), worth, entropy_policies.NODES, entropy_policies.WEIGHTS)
     lookahead.doubt_removed(*given, compiled)
     lookahead.doubt_removed_twin(*given, twin)
     assert compiled == pytest.approx(twin, rel=1e-4)

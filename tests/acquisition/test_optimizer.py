@@ -161,7 +161,7 @@ def test_a_batch_that_looks_past_the_epoch_is_chosen_as_well_as_among_the_repres
     domain = box(1, 40)
     policy = tv.TruVaR(beta=tv.ConstantBeta(4.0))
     free = a_study(domain, tv.LevelSet(0.5), policy=policy)
-    bound = a_study(domain, tv.LevelSet(0.5), policy=tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.Top(40)))
+    bound = a_study(domain, tv.LevelSet(0.5), policy=tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.TopK(40)))
     within = free.ask(4)
     assert free.gains().max() == 0.0  # what is pending leaves nothing to gain in this epoch
     bound.ask(4)
@@ -172,7 +172,7 @@ def test_a_batch_that_looks_past_the_epoch_is_chosen_as_well_as_among_the_repres
 
 def test_a_prefilter_chooses_among_representers() -> None:
     domain = box(2, 49)
-    study = a_study(domain, policy=tv.TruVaR(among=tv.Top(5, by="ucb")))
+    study = a_study(domain, policy=tv.TruVaR(among=tv.TopK(5, by="ucb")))
     study.tell({"x": 0.4, "y": 0.2}, 1.0)
     suggestion = study.ask()
     assert suggestion.index is not None

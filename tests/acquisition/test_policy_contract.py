@@ -18,7 +18,7 @@ from truvar.testing.policies import check_finite_domain, check_seeds
 POLICIES = policy_classes()
 VARIANTS = (
     tv.TruVaR(among="potential"),
-    tv.TruVaR(among=tv.Top(5, by="ei")),
+    tv.TruVaR(among=tv.TopK(5, by="ei")),
     tv.TruVaR(eta=0.0, anticipate="mean"),
     tv.Plus(stops=3, rows=5, representers=8, draws=64),
     tv.EI(margin=0.1, per_cost=True),
@@ -112,11 +112,11 @@ def test_the_first_point_of_a_study_is_measured_at_the_level_of_the_rule():
     ("make", "message"),
     [
         (lambda: tv.UCB(delta=0.0), "delta must lie between 0 and 1"),
-        (lambda: tv.UCB(explore=-1.0), "explore.* must be at least 0"),
-        (lambda: tv.GCHK(epsilon=-0.1), "epsilon must be at least 0"),
-        (lambda: tv.Straddle(width=float("nan")), "width must be at least 0"),
-        (lambda: tv.ES(draws=0), "draws must be at least 2"),
-        (lambda: tv.SUR(representers=1), "representers must be at least 2"),
+        (lambda: tv.UCB(explore=-1.0), "explore.* must be >= 0"),
+        (lambda: tv.GCHK(epsilon=-0.1), "epsilon must be >= 0"),
+        (lambda: tv.Straddle(width=float("nan")), "width must be >= 0"),
+        (lambda: tv.ES(draws=0), "draws must be >= 2"),
+        (lambda: tv.SUR(representers=1), "representers must be >= 2"),
         (lambda: tv.BaMSOO(eta=1.0), "eta must lie between 0 and 1"),
         (lambda: study(tv.EI(beta=3.0), tv.Maximize()), "beta must be a schedule"),
     ],

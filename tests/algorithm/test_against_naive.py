@@ -52,7 +52,7 @@ def policy_of(spec: dict[str, Any]) -> tv.TruVaR:
     among = spec.get("among")
     return tv.TruVaR(
         beta=tv.LogBeta(constant) if kind == "log" else tv.ConstantBeta(constant),
-        among=tv.Top(among[1], by=among[2]) if isinstance(among, tuple) else among,
+        among=tv.TopK(among[1], by=among[2]) if isinstance(among, tuple) else among,
         **{name: spec[name] for name in ("eta", "r", "slack", "anticipate") if name in spec},
     )
 

@@ -146,7 +146,7 @@ def test_a_coordinate_called_mean_keeps_its_column() -> None:
 
 def test_a_prefilter_that_gains_nothing_does_not_end_the_study() -> None:
     domain = tv.Domain.grid(x=np.linspace(0, 1, 30))
-    policy = tv.TruVaR(among=tv.Top(1, "ucb"))
+    policy = tv.TruVaR(among=tv.TopK(1, "ucb"))
     study = tv.Study(domain, tv.LevelSet(0.3), kernel=RBF(0.1), mean=0.0, noise=0.0, policy=policy)
     result = study.run(lambda point: np.sin(6 * point["x"]))
     assert result.reason != "no measurement would gain anything more"

@@ -70,7 +70,7 @@ KINDS: dict[str, Kind] = {
             "kernel": 0.5 * RationalQuadratic(0.4) + ConstantKernel(0.2, "fixed") * RBF([0.2, 0.6]),
             "noise": np.linspace(0.01, 0.02, 40),
             "cost": np.linspace(1, 2, 40),
-            "policy": tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.Top(20, by="ucb"), anticipate="average"),
+            "policy": tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.TopK(20, by="ucb"), anticipate="average"),
         },
     ),
     "look-ahead": Kind(GRID, tv.Maximize(), {**KNOWN, "policy": tv.ES(representers=20, draws=64), "seed": 8}),

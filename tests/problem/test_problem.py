@@ -268,8 +268,8 @@ POLICIES = {
     "beta = {theorem = 0.1}\nslack = 0.2": tv.TruVaR(beta=tv.TheoremBeta(0.1), slack=0.2),
     "beta = {rkhs = 2.0, delta = 0.1}": tv.TruVaR(beta=tv.RKHSBeta(2.0, 0.1)),
     "among = 'potential'": tv.TruVaR(among="potential"),
-    "among = {top = 7}": tv.TruVaR(among=tv.Top(7, by="ucb")),
-    "among = {top = 7, by = 'ei'}": tv.TruVaR(among=tv.Top(7, by="ei")),
+    "among = {top = 7}": tv.TruVaR(among=tv.TopK(7, by="ucb")),
+    "among = {top = 7, by = 'ei'}": tv.TruVaR(among=tv.TopK(7, by="ei")),
     "anticipate = 'mean'": tv.TruVaR(anticipate="mean"),
     "anticipate = 'average'": tv.TruVaR(anticipate="average"),
 }
@@ -338,7 +338,7 @@ def test_a_problem_can_be_given_as_a_dict_and_gives_it_back(tmp_path: Path) -> N
     assert problem.to_dict() == spec
     again = problem_from_dict(problem.to_dict(), folder=tmp_path)
     assert_alike(problem.study(), again.study())
-    policy = tv.TruVaR(among=tv.Top(5))
+    policy = tv.TruVaR(among=tv.TopK(5))
     assert_alike(problem.study(), by_hand(LAKE, tv.Maximize(), kernel=FIELD, noise="variance", policy=policy))
 
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
     from truvar.acquisition.bamsoo import *
     from truvar.acquisition.base import Policy as Policy
     from truvar.acquisition.base import PolicyContext as PolicyContext
-    from truvar.acquisition.base import Proposes as Proposes
+    from truvar.acquisition.base import ProposalPolicy as ProposalPolicy
     from truvar.acquisition.base import Top as Top
+    from truvar.acquisition.base import TopK as TopK
     from truvar.acquisition.entropy import *
     from truvar.acquisition.truvar import *
 
@@ -26,8 +27,9 @@ _MODULES = {
     **POLICY_MODULES,
     "Policy": "truvar.acquisition.base",
     "PolicyContext": "truvar.acquisition.base",
-    "Proposes": "truvar.acquisition.base",
+    "ProposalPolicy": "truvar.acquisition.base",
     "Top": "truvar.acquisition.base",
+    "TopK": "truvar.acquisition.base",
 }
 
 __all__ = [*_MODULES, "policy_classes", "policy_named"]

@@ -187,16 +187,16 @@ class UCBPE:
             for ahead in (1, 2)
         )
         mean, variance = _told(context, candidates)
-        if not context.once("leader is pending", lambda: _leader_is_pending(context, now)):
+        if not context.cached("leader is pending", lambda: _leader_is_pending(context, now)):
             return at_level(context, candidates, self.level, bounds(mean, variance, now)[1])
-        floor = context.once("floor", lambda: bounds(*_told(context), now)[0].max())
+        floor = context.cached("floor", lambda: bounds(*_told(context), now)[0].max())
         relevant = bounds(mean, 4 * variance, next_)[1] >= floor  # R+: mu + 2 beta^(1/2) sigma reaches the best l_t
         return at_level(context, candidates, self.level, np.where(relevant, moments(context, candidates)[1], -np.inf))
 
 
 def _leader_is_pending(context: PolicyContext, beta: float) -> bool:
     """Whether a pending point has, of what was told alone, the highest upper confidence bound of all."""
-    asked = context.visited[context.posterior.n_observed :]
+    asked = context.queried_points[context.posterior.n_observed :]
     asked = asked[of_target(context, asked)]
     if len(asked) == 0:
         return False
@@ -250,7 +250,7 @@ class GCHK:
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         goal, (mean, sd) = level_set(context), moments(context, candidates)
-        if not context.known:
+        if not context.has_bounds:
             return at_level(context, candidates, self.level, sd)
         least, greatest = goal.thresholds(context.lower, context.upper)
 
@@ -342,6 +342,6 @@ class Random:
         return np.arange(len(candidates.points))  # a random score cannot be searched between the points
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        lots = context.once("lots", lambda: context.rng.random(len(context.domain)))
+        lots = context.cached("lots", lambda: context.rng.random(len(context.domain)))
         drawn = np.zeros(len(candidates.points)) if candidates.sites is None else lots[candidates.sites % len(lots)]
         return at_level(context, candidates, self.level, drawn)

@@ -77,7 +77,7 @@ class Plus:
         if not context.goal.level_set:
             agreed = len(draw(context, self.representers, self.draws).starts) == 1
             return improvement(context, candidates) if agreed else self._optimum.score(context, candidates)
-        undecided = context.once(("undecided", self.rows), lambda: _doubt(context, self.rows))
+        undecided = context.cached(("undecided", self.rows), lambda: _doubt(context, self.rows))
         gains = undecided.falls(context, candidates)
         if context.only_best and candidates.sites is not None and len(gains) == len(context.posterior.sites):
             for place in near_best((gains / candidates.cost).max(axis=1)):  # so that rounding does not choose

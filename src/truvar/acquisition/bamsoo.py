@@ -69,7 +69,7 @@ class BaMSOO:
 
     def propose(self, context: PolicyContext) -> Array:
         """The one point (1, d) to measure, or none (0, d)."""
-        point = context.once(("bamsoo", self.eta), lambda: next_point(context, self.eta))
+        point = context.cached(("bamsoo", self.eta), lambda: next_point(context, self.eta))
         return np.empty((0, len(context.domain.columns))) if point is None else point[None, :]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
@@ -166,7 +166,7 @@ def _look_up(tree: Tree, cells: list[Cell]) -> None:
 
 def _visited(context: PolicyContext, points: Array) -> Mask:
     """Which of the points (q, d) were measured, or are about to be."""
-    visited = context.visited[of_target(context, context.visited), : points.shape[1]]
+    visited = context.queried_points[of_target(context, context.queried_points), : points.shape[1]]
     near = np.abs(points[:, None, :] - visited[None, :, :]) <= SAME_POINT * context.domain.extent
     return np.asarray(np.any(np.all(near, axis=2), axis=1))
 

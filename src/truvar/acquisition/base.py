@@ -36,11 +36,11 @@ class PolicyContext:
     best_y: float | None  # the best value told of the target so far, in the goal's sense
     seed: tuple[int, int]  # of what is drawn for this choice: the study's, and how many were asked for before
     domain: Domain
-    visited: Array  # (rows, d'): where was measured, then where a measurement is pending
+    queried_points: Array  # (rows, d'): where was measured, then where a measurement is pending
     actions: ActionSpace  # what can be done, and at what price from elsewhere
-    known: bool = True  # whether `lower` and `upper` mean something yet: not before there is a mean and a kernel
+    has_bounds: bool = True  # whether `lower` and `upper` mean something yet: not before there is a mean and a kernel
     only_best: bool = False  # just the best candidate is wanted: hopeless ones may keep an upper bound as their score
-    kept: dict[Hashable, Any] = field(default_factory=dict)  # what a rule computed once for this choice
+    cache: dict[Hashable, Any] = field(default_factory=dict)  # what a rule computed once for this choice
 
     @property
     def posterior(self) -> Posterior:
@@ -56,13 +56,13 @@ class PolicyContext:
     @property
     def rng(self) -> np.random.Generator:
         """What a rule draws from."""
-        return self.once("rng", lambda: np.random.default_rng(self.seed))
+        return self.cached("rng", lambda: np.random.default_rng(self.seed))
 
-    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The value of `compute`, computed at most once for this choice, however many tables are scored."""
-        if key not in self.kept:
-            self.kept[key] = compute()
-        value: T = self.kept[key]
+        if key not in self.cache:
+            self.cache[key] = compute()
+        value: T = self.cache[key]
         return value
 
 
@@ -91,7 +91,7 @@ class Policy(Protocol):
 
 
 @runtime_checkable
-class Proposes(Protocol):
+class ProposalPolicy(Protocol):
     """A rule that knows by itself which points of a box come into question, so that its score need not be searched."""
 
     def propose(self, context: PolicyContext) -> Array:
@@ -100,7 +100,7 @@ class Proposes(Protocol):
 
 
 @dataclass(frozen=True)
-class Top:
+class TopK:
     """Choose only among the k points with the highest upper confidence bound ("ucb") or expected improvement ("ei")."""
 
     k: int
@@ -111,7 +111,7 @@ class Top:
             raise TruvarError(
                 "the places are the k >= 1 best by 'ucb' or 'ei', got "
                 + for_interface(
-                    f"Top(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}"
+                    f"TopK(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}"
                 )
                 + "; correct it"
             )
@@ -126,6 +126,9 @@ class Top:
         chosen = np.zeros(len(merit), bool)
         chosen[np.argsort(-merit, kind="stable")[: self.k]] = True
         return chosen
+
+
+Top = TopK  # its name in release 0.1.0
 
 
 def incumbent(context: PolicyContext) -> float:

@@ -73,7 +73,7 @@ class Draw:
 
 def draw(context: PolicyContext, representers: int, draws: int) -> Draw:
     """The draw for this choice: the same for every table of candidates."""
-    return context.once(("draw", representers, draws), lambda: _draw(context, representers, draws))
+    return context.cached(("draw", representers, draws), lambda: _draw(context, representers, draws))
 
 
 def _draw(context: PolicyContext, representers: int, draws: int) -> Draw:
@@ -274,7 +274,7 @@ class MRS:
         drawn = draw(context, self.representers, self.draws)
         if (settled := _settled(context, drawn, candidates)) is not None:
             return settled
-        winners, form = context.once(("form", self.representers, self.draws), lambda: _form(drawn))
+        winners, form = context.cached(("form", self.representers, self.draws), lambda: _form(drawn))
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in _tiles(context, drawn.where, candidates):
             gains[rows, level] = (step[winners] * (form @ step)).sum(axis=0)
@@ -322,7 +322,7 @@ class MES:
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         shares = (np.arange(self.maxima) + 0.5) / self.maxima
         drawn = draw(context, self.representers, self.draws).best
-        maxima = context.once(("maxima", self.maxima), lambda: np.quantile(drawn, shares))
+        maxima = context.cached(("maxima", self.maxima), lambda: np.quantile(drawn, shares))
         noise = candidates.noise[:, self.level or 0]
         maxima = np.maximum(maxima[:, None], to_beat(context) + 5 * np.sqrt(noise))  # (maxima, c)
         mean, sd = moments(context, candidates)
@@ -365,7 +365,7 @@ class SUR:
 
     @blas_in_one_thread()
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        where, worth, square, variance = context.once(("doubt", self.representers), lambda: self._doubt(context))
+        where, worth, square, variance = context.cached(("doubt", self.representers), lambda: self._doubt(context))
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in _tiles(context, where, candidates):
             out = np.empty(step.shape[1])

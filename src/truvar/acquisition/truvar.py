@@ -19,7 +19,7 @@ import numpy as np
 from truvar._numba import truncated
 from truvar._typing import Array, Index
 from truvar.acquisition.auto import Plus
-from truvar.acquisition.base import PolicyContext, Top
+from truvar.acquisition.base import PolicyContext, TopK
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
 from truvar.acquisition.truncation import covariance_tiles, truncated_reduction
 from truvar.domain.candidates import Candidates
@@ -41,7 +41,7 @@ class TruVaR:
     eta, r      first target confidence, in prior standard deviations, and its shrinkage; eta=0: pure variance reduction
     slack       delta-bar: an epoch ends when every confidence in M is within (1 + slack) eta
     among       choose among all points (None), those of M and what else must be known ("potential"), or a few of
-                promise (`Top(50, by="ei")`)
+                promise (`TopK(50, by="ei")`)
     anticipate  None: sum over M as it is; "mean" or "average": as it would be after the measurement, whose value is
                 taken to be the posterior mean, or averaged over
     """
@@ -50,14 +50,14 @@ class TruVaR:
     eta: float = 1.0
     r: float = 0.1
     slack: float = 0.0
-    among: Literal["potential"] | Top | None = None
+    among: Literal["potential"] | TopK | None = None
     anticipate: Literal["mean", "average"] | None = None
     per_cost = True
     signed = False
 
     def __post_init__(self) -> None:
-        if not (self.among in (None, "potential") or isinstance(self.among, Top)):
-            raise TruvarError(f"among must be None, 'potential' or Top(k, by=...), got {self.among!r}")
+        if not (self.among in (None, "potential") or isinstance(self.among, TopK)):
+            raise TruvarError(f"among must be None, 'potential' or TopK(k, by=...), got {self.among!r}")
         if self.anticipate not in (None, "mean", "average"):
             raise TruvarError(f"anticipate must be None, 'mean' or 'average', got {self.anticipate!r}")
         _ = self.confidence  # checks beta, eta, r and slack

@@ -52,11 +52,11 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
 def to_beat(context: PolicyContext) -> float:
     """The best value observed, in the goal's sense, with the posterior mean for those pending; before that, the prior
     mean."""
-    return context.once("to beat", lambda: _to_beat(context))
+    return context.cached("to beat", lambda: _to_beat(context))
 
 
 def _to_beat(context: PolicyContext) -> float:
-    pending = context.visited[context.posterior.n_observed :]
+    pending = context.queried_points[context.posterior.n_observed :]
     pending = pending[of_target(context, pending)]
     if len(pending) == 0:
         return incumbent(context)

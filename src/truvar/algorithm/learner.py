@@ -17,11 +17,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Mask
-from truvar.acquisition import Policy, PolicyContext, Proposes
+from truvar.acquisition import Policy, PolicyContext, ProposalPolicy
 from truvar.acquisition.confidence import RESOLUTION, EpochStart
 from truvar.acquisition.optimizer import best_in_box, polish
-from truvar.acquisition.truncation import cover_cost, information_bound
 from truvar.algorithm import loop
+from truvar.algorithm.covering import cover_cost, information_bound
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLike, Tasks
 from truvar.domain.domain import Domain
@@ -141,7 +141,7 @@ class ActiveLearner:
     def choose(self, last: Array | None, pending: Sequence[Action], asks: int) -> tuple[Candidates, loop.Choice | None]:
         """Algorithm 1, line 3: the table of candidates, and the choice from it."""
         table, context = self.actions.candidates(last), self.context(asks)
-        if self.domain.continuous and isinstance(self.policy, Proposes):
+        if self.domain.continuous and isinstance(self.policy, ProposalPolicy):
             table = self.actions.at(self.policy.propose(context), last)
         choice = loop.choose(context, self.policy, table)
         if choice is None and pending:
@@ -157,7 +157,7 @@ class ActiveLearner:
             worth = gains / there.cost if self.policy.per_cost else gains
             return np.asarray(worth.reshape(-1, len(points), there.n_levels).max(axis=(0, 2)))
 
-        start = table.points[choice.place, : len(self.domain.columns)]
+        start = table.points[choice.row, : len(self.domain.columns)]
         with blas_in_one_thread():  # one small solution after another: threads would only wait for each other
             point = best_in_box(score, self.domain.bounds, start)
         there = self.actions.at(point[None, :], last)
@@ -179,9 +179,9 @@ class ActiveLearner:
             best_y=best,
             seed=(self.seed, asks),
             domain=self.domain,
-            visited=self.posterior.points,
+            queried_points=self.posterior.points,
             actions=self.actions,
-            known=self.fitted and (self.mean is not None or len(self.observations) > 0),
+            has_bounds=self.fitted and (self.mean is not None or len(self.observations) > 0),
         )
 
     @property

@@ -37,9 +37,9 @@ class State:
 
 @dataclass(frozen=True)
 class Choice:
-    """A place and noise level of the table of candidates, and what measuring there gains."""
+    """A row and noise level of the candidate table, and the gain of measuring there."""
 
-    place: int
+    row: int
     level: int
     gain: float
 

@@ -122,7 +122,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         ]
         learner.pend(pending)
         _, choice = learner.choose(None, pending, len(done) + len(pending))
-        return choice.place if choice is not None else int(np.argmax(learner.posterior.pending_variance))
+        return choice.row if choice is not None else int(np.argmax(learner.posterior.pending_variance))
 
     def _model(self, told: Array, values: Array, known: Array) -> Model:
         """Kernel, mean and noise: learned from the trials. Where some say how noisy they are, that is taken as given,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from truvar.acquisition import Policy, Top, TruVaR
+from truvar.acquisition import Policy, TopK, TruVaR
 from truvar.domain.domain import Domain, read_csv
 from truvar.exceptions import TruvarError
 from truvar.paper import svm
@@ -27,7 +27,7 @@ POLICIES: dict[str, Policy | str] = {
     "ei": "ei",
     "ucb": "ucb",
     "mes": "mes",
-    "truvar, top 20 by ei": TruVaR(among=Top(20, "ei")),
+    "truvar, top 20 by ei": TruVaR(among=TopK(20, "ei")),
     "random": "random",
 }
 

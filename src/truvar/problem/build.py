@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from truvar.acquisition import Policy, Top
+from truvar.acquisition import Policy, TopK
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, Schedule, TheoremBeta
 from truvar.acquisition.registry import POLICY_NAMES, has_cost_option, policy_class
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike
@@ -283,7 +283,7 @@ def _policy(spec: Mapping[str, Any]) -> Policy:
     if isinstance(options.get("among"), Mapping):
         among = options["among"]
         _check_keys(among, ["top", "by"], "policy.among")
-        options["among"] = Top(check_integer(among.get("top"), "[policy] among.top", minimum=1), among.get("by", "ucb"))
+        options["among"] = TopK(check_integer(among.get("top"), "[policy] among.top", minimum=1), among.get("by", "ucb"))
     return rule(**options)
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.gaussian_process import kernels
 from sklearn.gaussian_process.kernels import Kernel
 
-from truvar.acquisition import Top, policy_classes
+from truvar.acquisition import TopK, policy_classes
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.domain.costs import Cost, NoiseLevels, Tasks
 from truvar.domain.domain import Domain, mesh
@@ -25,11 +25,12 @@ from truvar.exceptions import TruvarError
 from truvar.models.fit import Learned, Model
 
 _CLASSES: tuple[Any, ...] = (
-    *(Maximize, Minimize, LevelSet, NoiseLevels, Cost, Tasks, Learned, Model, Top),
+    *(Maximize, Minimize, LevelSet, NoiseLevels, Cost, Tasks, Learned, Model, TopK),
     *(LogBeta, ConstantBeta, TheoremBeta, RKHSBeta),
     *policy_classes().values(),
 )
 CLASSES = {each.__name__: each for each in _CLASSES}
+RENAMED_CLASSES = {"Top": "TopK"}  # stored by release 0.1.0 -> name since
 
 
 def serialize(value: Any, what: str = "this") -> Any:
@@ -87,7 +88,7 @@ def deserialize(serialized: Any) -> Any:
         return {deserialize(key): deserialize(item) for key, item in parts["items"]}
     if kind == "Domain":
         return _domain(parts)
-    known = CLASSES.get(kind) or _kernel_class(kind)
+    known = CLASSES.get(RENAMED_CLASSES.get(kind, kind)) or _kernel_class(kind)
     if known is None:
         raise TruvarError(f"this version of truvar does not know {kind!r}, which was written by another; update it")
     return known(**{key: deserialize(item) for key, item in parts.items()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from truvar.acquisition.truncation import information_bound
+from truvar.algorithm.covering import information_bound
 from truvar.algorithm.learner import Action
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.study._state import StudyState

@@ -161,8 +161,8 @@ class Study:
         table, choice = self._choose()
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
-        row = choice.place, choice.level
-        site = None if table.sites is None else int(table.sites[choice.place])
+        row = choice.row, choice.level
+        site = None if table.sites is None else int(table.sites[choice.row])
         level = None if self._learner.actions.noise_levels is None else choice.level
         return action_at(self._state, table, row, site, level, choice.gain)
 
