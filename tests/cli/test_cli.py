@@ -66,7 +66,7 @@ def command(*arguments: str | Path) -> list[str]:
 def test_run_writes_a_report_and_prints_its_path(hill, capsys):
     assert main(["run", str(hill()), "--truth", "height"]) == 0
     told = capsys.readouterr()
-    assert "hill: 12 measurements, cost 12; 12 measurements are made" in told.out
+    assert "hill: 12 measurements, cost 12; step limit (12) reached" in told.out
     assert re.search(r"F1 against height: [01]\.\d{3}", told.out)
     assert f"report: {Path('hill-report', 'map.png')}" in told.out
     for name in ("map.png", "measurements.csv", "points.csv", "summary.json"):
@@ -97,7 +97,7 @@ def test_an_optimum_is_reported_with_its_regret(hill, capsys):
 
 def test_options_go_before_the_limits_of_the_file(hill, capsys):
     assert main(["run", str(hill()), "--truth", "height", "--steps", "3", "--quiet"]) == 0
-    assert "3 measurements are made" in capsys.readouterr().out
+    assert "step limit (3) reached" in capsys.readouterr().out
     assert main(["run", str(hill()), "--truth", "height", "--budget", "5.5", "--quiet"]) == 0
     assert "hill: 5 measurements, cost 5; " in capsys.readouterr().out
     assert main(["run", str(hill()), "--truth", "height", "--epsilon", "100", "--quiet"]) == 0

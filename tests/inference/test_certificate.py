@@ -234,5 +234,5 @@ def test_a_certificate_is_json():
 def test_a_run_stops_when_the_certificate_reaches_epsilon():
     study = study_of(tv.Maximize(), steps=1)
     result = study.run(lambda point: float(np.sin(5 * point["x"]) * np.cos(3 * point["y"])), epsilon=0.8, steps=60)
-    assert result.reason == "epsilon is down to 0.8"
+    assert result.reason == "epsilon (0.8) reached"
     assert result.certificate.epsilon <= 0.8 < study.history["epsilon"].iloc[-2]

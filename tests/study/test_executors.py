@@ -105,7 +105,7 @@ def test_a_measurement_that_kills_its_process_is_found_out_and_set_aside() -> No
     study = a_study(start={"x": 0.0, "y": 0.0})
     with process_pool() as pool, pytest.warns(RuntimeWarning, match=r"'x': 0.0, 'y': 0.0.* failed 2 times"):
         result = study.run(dies_at, steps=6, executor=pool)
-    assert result.reason == "6 measurements are made (1 that failed was withdrawn)"
+    assert result.reason == "step limit (6) reached (1 failed measurement withdrawn)"
     assert sorted(study.measurements["id"]) == [2, 3, 4, 5, 6, 7]  # its neighbour in the pool was not given up
     assert study.pending == []
 
@@ -214,7 +214,7 @@ def test_what_fails_for_good_is_not_asked_for_again_and_leaves_nothing_pending(w
     failed = flaky.made - 8
     assert result.steps == 8
     assert failed >= 1
-    assert f"{failed} that failed" in str(result.reason)
+    assert f"{failed} failed measurement" in str(result.reason)
     assert study.pending == []
 
 

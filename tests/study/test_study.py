@@ -132,7 +132,7 @@ def test_with_eta_zero_no_epoch_ever_ends() -> None:
 def test_a_run_stops_at_its_number_of_steps_and_goes_on_from_there() -> None:
     study = a_study(SQUARE, tv.Maximize())
     result = study.run(hill, steps=3)
-    assert (result.steps, result.reason) == (3, "3 measurements are made")
+    assert (result.steps, result.reason) == (3, "step limit (3) reached")
     assert study.finished is None  # a limit of the run, not the end of the study
     assert study.run(hill, steps=5).steps == 5
     assert study.run(hill, steps=5).steps == 5  # counted from the beginning
@@ -148,7 +148,7 @@ def test_a_run_never_spends_more_than_its_budget() -> None:
 
 def test_a_budget_that_is_spent_to_the_last_is_said_to_be_spent() -> None:
     result = a_study().run(hill, budget=2)
-    assert (result.spent, result.reason) == (2.0, "the budget of 2 is spent")
+    assert (result.spent, result.reason) == (2.0, "budget (2) spent")
 
 
 def test_a_run_stops_when_epsilon_is_reached() -> None:
@@ -157,7 +157,7 @@ def test_a_run_stops_when_epsilon_is_reached() -> None:
     result = study.run(hill, epsilon=wide / 2)
     assert result.epsilon <= wide / 2
     assert (study.history["epsilon"][:-1] > wide / 2).all()
-    assert result.reason == f"epsilon is down to {wide / 2:g}"
+    assert result.reason == f"epsilon ({wide / 2:g}) reached"
 
 
 def test_epsilon_does_not_stop_a_run_before_there_is_a_model() -> None:
@@ -168,8 +168,8 @@ def test_epsilon_does_not_stop_a_run_before_there_is_a_model() -> None:
 
 
 def test_the_first_limit_reached_stops_the_run() -> None:
-    assert a_study().run(hill, budget=100, steps=2, epsilon=0.0).reason == "2 measurements are made"
-    assert a_study().run(hill, budget=1, steps=20).reason == "the budget of 1 is spent"
+    assert a_study().run(hill, budget=100, steps=2, epsilon=0.0).reason == "step limit (2) reached"
+    assert a_study().run(hill, budget=1, steps=20).reason == "budget (1) spent"
 
 
 def test_a_new_value_takes_the_reason_away() -> None:

@@ -194,7 +194,7 @@ class ActiveLearner:
             return f"one point is left: the {'maximiser' if self.goal.sign > 0 else 'minimiser'} is identified"
         variance = self.posterior.variance[: len(self.domain)][self.state.targets]
         if variance.max() <= RESOLUTION * self.posterior.scale**2:
-            return "all that is still open is known exactly"
+            return "every undecided point is known exactly"
         return None
 
     def best(self) -> tuple[int | None, Array, float, float]:

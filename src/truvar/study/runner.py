@@ -70,11 +70,11 @@ def limit_reached(study: Study, limits: RunLimits) -> str | None:
     if study.finished is not None:
         return study.finished
     if limits.budget is not None and study.spent >= limits.budget:
-        return f"the budget of {limits.budget:g} is spent"
+        return f"budget ({limits.budget:g}) spent"
     if limits.steps is not None and study.steps >= limits.steps:
-        return f"{limits.steps} measurements are made"
+        return f"step limit ({limits.steps}) reached"
     if limits.epsilon is not None and study.steps > 0 and study.epsilon <= limits.epsilon:
-        return f"epsilon is down to {limits.epsilon:g}"
+        return f"epsilon ({limits.epsilon:g}) reached"
     return None
 
 
@@ -156,8 +156,8 @@ class _Run:
             if suggestion.cost > left:
                 self.study.withdraw(suggestion)
                 return (
-                    f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left (something "
-                    "cheaper may still be affordable, but pays less)"
+                    f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left of the budget "
+                    f"({budget:g}); a cheaper one may be affordable, but gains less per unit cost"
                 )
             self.asked.append(suggestion)
             self._submit(suggestion)
@@ -233,7 +233,8 @@ class _Run:
     def _failures(self) -> str:
         if self.failed == 0:
             return ""
-        return f" ({self.failed} that failed {'was' if self.failed == 1 else 'were'} withdrawn)"
+        plural = "s" * (self.failed != 1)
+        return f" ({self.failed} failed measurement{plural} withdrawn)"
 
     def _end(self) -> None:
         """What is done is told, what is not is withdrawn, however the run ends."""

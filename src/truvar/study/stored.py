@@ -4,15 +4,58 @@ from __future__ import annotations
 
 import pandas as pd
 
+from truvar.exceptions import StudyNotFoundError
+from truvar.messages import for_interface
 from truvar.storage import database
 from truvar.study.study import Study
 
 
-def load(url: str, name: str, who: str | None = None) -> Study:
-    """Return the stored study of that name, as its last event left it: `tv.load("sqlite:///lake.db", "lake")`."""
-    return Study.from_event_log(database(url).find(name), name, who)
+def load(url: str, name: str | None = None, who: str | None = None) -> Study:
+    """Open a stored study, in the state that its last event left.
+
+    The database is opened once, whether a name is given or not.
+
+    Args:
+        url: URL of the store, such as "sqlite:///lake.db" or "postgresql://user:password@host/database".
+        name: Name of the study; None opens the only study of the store.
+        who: Author of the events that this object writes; default: the user and the machine.
+
+    Returns:
+        The study. Others may work on it at the same time (see `Study.refresh`).
+
+    Raises:
+        StoreNotFoundError: If there is no store at that URL.
+        StudyNotFoundError: If the store has no study of that name, or no name is given and it has not exactly one.
+        StorageError: If the database cannot be used.
+
+    Example:
+        >>> study = tv.load("sqlite:///lake.db", "lake")
+        >>> study.tell(study.ask(), 7.3)
+    """
+    store = database(url)
+    if name is None:
+        names = list(store.overview()["name"])
+        if len(names) != 1:
+            remedy = for_interface("name=...", cli="--name NAME")
+            found = ", ".join(map(repr, names)) or "none"
+            raise StudyNotFoundError(
+                f"without a name the store {store.shown} must have exactly one study, got {found}; give {remedy}"
+            )
+        name = str(names[0])
+    return Study.from_event_log(store.find(name), name, who)
 
 
 def studies(url: str) -> pd.DataFrame:
-    """Return the studies in a store: name, goal, steps, spent, pending, created, changed."""
+    """List the studies of a store.
+
+    Args:
+        url: URL of the store.
+
+    Returns:
+        One row per study: name, goal, steps, spent, pending, created, changed.
+
+    Raises:
+        StoreNotFoundError: If there is no store at that URL.
+        StorageError: If the database cannot be used.
+    """
     return database(url).overview()
