@@ -1,84 +1,130 @@
-"""truvar decides where to measure next: truncated variance reduction for optima and level sets."""
+"""Choose what to measure next to find a maximum or a level set: truncated variance reduction and its baselines.
 
-from truvar.acquisition import (
-    EI,
-    ES,
-    GCHK,
-    MES,
-    MRS,
-    PES,
-    PI,
-    SUR,
-    UCB,
-    UCBPE,
-    BaMSOO,
-    Plus,
-    Random,
-    Straddle,
-    Top,
-    TopK,
-    TruVaR,
-    Variance,
-)
-from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
-from truvar.backtest import backtest
-from truvar.domain.costs import Cost, NoiseLevels, Tasks
-from truvar.domain.domain import Domain
-from truvar.domain.goals import LevelSet, Maximize, Minimize
-from truvar.exceptions import Finished, TruvarError
-from truvar.inference.certificate import Certificate
-from truvar.models.fit import Learned
-from truvar.problem import Problem, load_problem
-from truvar.service import connect
-from truvar.study.result import Result
-from truvar.study.stored import load, studies
-from truvar.study.study import Study
-from truvar.study.suggestion import Suggestion
+A public name is imported from its module when it is first used, so that `import truvar` loads neither NumPy nor any
+other numerical library.
+"""
+
+# ruff: noqa: F403
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from truvar.acquisition.registry import POLICY_MODULES
+
+if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getattr__
+    from truvar.acquisition.analytic import *
+    from truvar.acquisition.auto import *
+    from truvar.acquisition.bamsoo import *
+    from truvar.acquisition.base import Top as Top
+    from truvar.acquisition.base import TopK as TopK
+    from truvar.acquisition.confidence import ConstantBeta as ConstantBeta
+    from truvar.acquisition.confidence import LogBeta as LogBeta
+    from truvar.acquisition.confidence import RKHSBeta as RKHSBeta
+    from truvar.acquisition.confidence import TheoremBeta as TheoremBeta
+    from truvar.acquisition.entropy import *
+    from truvar.acquisition.truvar import *
+    from truvar.backtest import backtest as backtest
+    from truvar.domain.costs import Cost as Cost
+    from truvar.domain.costs import NoiseLevels as NoiseLevels
+    from truvar.domain.costs import Tasks as Tasks
+    from truvar.domain.domain import Domain as Domain
+    from truvar.domain.goals import LevelSet as LevelSet
+    from truvar.domain.goals import Maximize as Maximize
+    from truvar.domain.goals import Minimize as Minimize
+    from truvar.exceptions import Finished as Finished
+    from truvar.exceptions import TruvarError as TruvarError
+    from truvar.inference.certificate import Certificate as Certificate
+    from truvar.models.fit import Learned as Learned
+    from truvar.problem import Problem as Problem
+    from truvar.problem import load_problem as load_problem
+    from truvar.service import connect as connect
+    from truvar.study.result import Result as Result
+    from truvar.study.stored import load as load
+    from truvar.study.stored import studies as studies
+    from truvar.study.study import Study as Study
+    from truvar.study.suggestion import Suggestion as Suggestion
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "EI",
-    "ES",
-    "GCHK",
-    "MES",
-    "MRS",
-    "PES",
-    "PI",
-    "SUR",
-    "UCB",
-    "UCBPE",
-    "BaMSOO",
-    "Certificate",
-    "ConstantBeta",
-    "Cost",
-    "Domain",
-    "Finished",
-    "Learned",
-    "LevelSet",
-    "LogBeta",
-    "Maximize",
-    "Minimize",
-    "NoiseLevels",
-    "Plus",
-    "Problem",
-    "RKHSBeta",
-    "Random",
-    "Result",
-    "Straddle",
-    "Study",
-    "Suggestion",
-    "Tasks",
-    "TheoremBeta",
-    "Top",
-    "TopK",
-    "TruVaR",
-    "TruvarError",
-    "Variance",
-    "__version__",
-    "backtest",
-    "connect",
-    "load",
-    "load_problem",
-    "studies",
-]
+_MODULES = {
+    **POLICY_MODULES,
+    "Top": "truvar.acquisition.base",
+    "TopK": "truvar.acquisition.base",
+    "ConstantBeta": "truvar.acquisition.confidence",
+    "LogBeta": "truvar.acquisition.confidence",
+    "RKHSBeta": "truvar.acquisition.confidence",
+    "TheoremBeta": "truvar.acquisition.confidence",
+    "backtest": "truvar.backtest",
+    "Cost": "truvar.domain.costs",
+    "NoiseLevels": "truvar.domain.costs",
+    "Tasks": "truvar.domain.costs",
+    "Domain": "truvar.domain.domain",
+    "LevelSet": "truvar.domain.goals",
+    "Maximize": "truvar.domain.goals",
+    "Minimize": "truvar.domain.goals",
+    "Finished": "truvar.exceptions",
+    "TruvarError": "truvar.exceptions",
+    "Certificate": "truvar.inference.certificate",
+    "Learned": "truvar.models.fit",
+    "Problem": "truvar.problem",
+    "load_problem": "truvar.problem",
+    "connect": "truvar.service",
+    "Result": "truvar.study.result",
+    "load": "truvar.study.stored",
+    "studies": "truvar.study.stored",
+    "Study": "truvar.study.study",
+    "Suggestion": "truvar.study.suggestion",
+}
+"""Public name -> module that defines it."""
+
+_SUBPACKAGES = frozenset(
+    {
+        "acquisition",
+        "algorithm",
+        "domain",
+        "engines",
+        "inference",
+        "integrations",
+        "models",
+        "paper",
+        "problem",
+        "report",
+        "service",
+        "storage",
+        "study",
+        "testing",
+        "theory",
+    }
+)
+"""Subpackages that `truvar.NAME` imports; `truvar.backtest` is the function."""
+
+if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any name
+    __all__ = ["__version__", *sorted(_MODULES)]
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            value = getattr(import_module(_MODULES[name]), name)
+            globals()[name] = value
+            return value
+        if name in _SUBPACKAGES:
+            return import_module(f"truvar.{name}")
+        raise AttributeError(f"module 'truvar' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_SUBPACKAGES})
+
+
+class _Package(ModuleType):
+    """Module type under which `truvar.backtest` stays the function when the subpackage of that name is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "backtest" and isinstance(value, ModuleType):
+            value = value.backtest
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -9,7 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from truvar.acquisition.registry import POLICY_MODULES, policy_classes, policy_named
+from truvar.acquisition.registry import POLICY_MODULES
+from truvar.acquisition.registry import policy_classes as policy_classes
+from truvar.acquisition.registry import policy_named as policy_named
 
 if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
     from truvar.acquisition.analytic import *
@@ -32,14 +34,13 @@ _MODULES = {
     "TopK": "truvar.acquisition.base",
 }
 
-__all__ = [*_MODULES, "policy_classes", "policy_named"]
+if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any name
+    __all__ = [*_MODULES, "policy_classes", "policy_named"]
 
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_MODULES[name]), name)
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    def __dir__() -> list[str]:
+        return __all__

@@ -1,0 +1,77 @@
+"""The public names: the same for Python, type checkers and `__all__`, and imported only when used."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import truvar
+import truvar.acquisition
+
+HEAVY = ("numpy", "scipy", "sklearn", "pandas", "numba", "sqlalchemy", "matplotlib", "pydantic", "jinja2")
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the heavy libraries that a fresh interpreter has imported after running the code."""
+    whole = f"{code}\nimport sys\nprint()\nprint(*[name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def names_for_type_checkers(package: object) -> dict[str, str]:
+    """Return name -> module for the imports under `if TYPE_CHECKING:` in the package's `__init__.py`."""
+    tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    found = {}
+    for statement in (statement for block in blocks for statement in block.body):
+        assert isinstance(statement, ast.ImportFrom)
+        for alias in statement.names:
+            names = import_module(statement.module).__all__ if alias.name == "*" else [alias.name]
+            assert alias.asname in (None, alias.name)
+            found.update(dict.fromkeys(names, statement.module))
+    return found
+
+
+@pytest.mark.parametrize("package", [truvar, truvar.acquisition], ids=lambda package: package.__name__)
+def test_table_type_checking_block_and_all_agree(package):
+    table = package._MODULES
+    assert names_for_type_checkers(package) == table
+    assert set(table) == set(package.__all__) - {"__version__", "policy_classes", "policy_named"}
+    assert set(package.__all__) <= set(dir(package))
+
+
+@pytest.mark.parametrize("name", truvar.__all__)
+def test_every_public_name_resolves_to_the_object_of_its_module(name):
+    value = getattr(truvar, name)
+    if name in truvar._MODULES:
+        assert value is getattr(import_module(truvar._MODULES[name]), name)
+
+
+@pytest.mark.parametrize("name", sorted(truvar._SUBPACKAGES))
+def test_subpackages_are_attributes_without_an_import_of_their_own(name):
+    assert getattr(truvar, name) is sys.modules[f"truvar.{name}"]
+
+
+def test_every_subpackage_can_be_reached_by_attribute():
+    folders = {path.parent.name for path in Path(truvar.__file__).parent.glob("*/__init__.py")}
+    assert folders - {"_numba", "cli", "backtest"} == truvar._SUBPACKAGES
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'truvar' has no attribute 'Nonsense'"):
+        _ = truvar.Nonsense
+
+
+def test_backtest_is_the_function_even_after_its_package_is_imported():
+    code = "import truvar, truvar.backtest.replay; assert truvar.backtest.__name__ == 'backtest', truvar.backtest"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_truvar_loads_no_numerical_library():
+    assert loaded_by("import truvar") == set()
+    assert "numpy" in loaded_by("import truvar; truvar.Domain")
