@@ -154,6 +154,7 @@ def assert_continues(study: tv.Study, expected: Mapping[str, Any]) -> None:
         expected: Its continuation as `continuation-0.1.0.json` has it.
     """
     continuous = expected["continuous"]
+    assert study.limits == expected["limits"]
     assert_state(study, expected["opened"], continuous)
     for suggestion in study.pending:
         study.tell(suggestion, measure(suggestion))
@@ -181,6 +182,21 @@ def test_stored_study_continues_unchanged(name: str, url: str) -> None:
 def test_exported_study_continues_unchanged(name: str) -> None:
     """A study that was written as text continues as the stored one does."""
     assert_continues(tv.Study.from_json(EXPORTED[name]), EXPECTED[name])
+
+
+def test_earlier_events_keep_their_meaning(url: str) -> None:
+    """A key, a value told twice, a withdrawn and an expired suggestion mean what they meant in release 0.1.0."""
+    study = tv.load(url, "journal")
+    state = study.steps, len(study.events)
+    assert study.tell(study.domain.point(11), 0.0, key="boat-1") == 12  # told and corrected before
+    value = float(study.measurements.set_index("id").loc[3, "value"])
+    assert study.tell(3, value) == 3
+    for withdrawn in (4, 5):  # a measurement and a suggestion
+        with pytest.raises(tv.TruvarError):
+            study.tell(withdrawn, 1.0)
+    assert (study.steps, len(study.events)) == state
+    assert study.tell(8, 1.0) == 8  # expired, but measured after all
+    assert (study.steps, len(study.events)) == (state[0] + 1, state[1] + 1)
 
 
 def test_every_stored_study_is_listed(url: str) -> None:
