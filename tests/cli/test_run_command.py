@@ -12,7 +12,7 @@ import pytest
 from tests.helpers.terminal import in_terminal
 
 from truvar.cli import main
-from truvar.integrations.command import Program, ProgramFailed
+from truvar.integrations.measurement_command import Program, ProgramFailed
 from truvar.study.stored import load
 
 SINE = """

@@ -13,7 +13,7 @@ optuna = pytest.importorskip("optuna")
 suites = pytest.importorskip("optuna.testing.pytest_samplers")
 
 from truvar.integrations.optuna import TruVaRSampler  # noqa: E402
-from truvar.integrations.spaces import Space  # noqa: E402
+from truvar.integrations.optuna_space import Space  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 

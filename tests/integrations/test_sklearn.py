@@ -22,8 +22,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.helpers.dask_cluster import cluster_of
 
 import truvar as tv
-from truvar.integrations.encoding import encode
-from truvar.integrations.folds import FoldSearch, fold_effects
+from truvar.integrations.cross_validation import FoldSearch, fold_effects
+from truvar.integrations.parameter_encoding import encode
 from truvar.integrations.sklearn import TruVaRSearchCV
 
 IRIS = load_iris(return_X_y=True)

@@ -13,9 +13,9 @@ import truvar as tv
 from truvar.backtest import Backtest, backtest
 from truvar.cli import main
 from truvar.paper import FIGURES, fig2c, fig3a, fig3c, svm
-from truvar.paper.common import TheorySetting, curves, first_cost, reproduce, trimmed_mean
+from truvar.paper.experiment import TheorySetting, curves, first_cost, reproduce, trimmed_mean
+from truvar.paper.fields import section, simulated_lake, terrain
 from truvar.paper.fig2b import POLICIES as LAKE_POLICIES
-from truvar.paper.sections import section, simulated_lake, terrain
 
 # Files beside NAME.json, NAME.csv and NAME.png.
 FURTHER = {

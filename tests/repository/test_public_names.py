@@ -68,7 +68,7 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def test_backtest_is_the_function_even_after_its_package_is_imported():
-    code = "import truvar, truvar.backtest.replay; assert truvar.backtest.__name__ == 'backtest', truvar.backtest"
+    code = "import truvar, truvar.backtest.simulation; assert truvar.backtest.__name__ == 'backtest', truvar.backtest"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -4,8 +4,8 @@ equal cost.
 `replay` is one run, `outcome` what came out of all of them, `runs` spreads and keeps them.
 """
 
-from truvar.backtest.replay import Function, Replay, Truth, is_noisy, replay, truth_column
 from truvar.backtest.result import Backtest
 from truvar.backtest.runner import backtest
+from truvar.backtest.simulation import Function, Replay, Truth, is_noisy, replay, truth_column
 
 __all__ = ["Backtest", "Function", "Replay", "Truth", "backtest", "is_noisy", "replay", "truth_column"]

@@ -23,8 +23,8 @@ import pandas as pd
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
-from truvar.backtest.replay import Judged, Replay, Truth, is_noisy, replay, true_values
 from truvar.backtest.result import Backtest
+from truvar.backtest.simulation import Judged, Replay, Truth, is_noisy, replay, true_values
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
 from truvar.problem import Problem, load_problem

@@ -24,7 +24,7 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
 
 def _reproduce(arguments: argparse.Namespace) -> int:
     """Make one figure, or all; runs that are in the folder already are not made again."""
-    from truvar.paper.common import TheorySetting, reproduce
+    from truvar.paper.experiment import TheorySetting, reproduce
     from truvar.report.progress import Remaining
     from truvar.report.tables import to_json
 

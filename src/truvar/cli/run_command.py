@@ -32,7 +32,7 @@ MINUTE, DAY = 60.0, 86_400.0  # seconds
 
 def measure(arguments: argparse.Namespace) -> int:
     """Let a program measure."""
-    from truvar.integrations.command import Program
+    from truvar.integrations.measurement_command import Program
     from truvar.report import Progress
     from truvar.report.status import status_data, status_text
     from truvar.report.tables import to_json

@@ -14,7 +14,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize, Minimize
 from truvar.exceptions import TruvarError, import_optional
 from truvar.integrations.cost_model import predicted_cost
-from truvar.integrations.spaces import Space
+from truvar.integrations.optuna_space import Space
 from truvar.models.fit import Learned, Model, fit, unfitted
 from truvar.validation import check_integer, check_nonnegative
 

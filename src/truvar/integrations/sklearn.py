@@ -29,8 +29,8 @@ from sklearn.utils.validation import _check_method_params
 from truvar._typing import Array
 from truvar.acquisition import policy_named
 from truvar.exceptions import TruvarError
-from truvar.integrations.encoding import encode
-from truvar.integrations.folds import FoldSearch
+from truvar.integrations.cross_validation import FoldSearch
+from truvar.integrations.parameter_encoding import encode
 
 LEAST = 10  # configurations' worth of fits that a budget given as a share comes to at least
 

@@ -16,7 +16,7 @@ from truvar._typing import Array
 from truvar.acquisition import TruVaR
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize
-from truvar.paper.common import Outcome, TheorySetting
+from truvar.paper.experiment import Outcome, TheorySetting
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, new_figure
 from truvar.study.result import Result

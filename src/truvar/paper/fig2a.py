@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from truvar.paper.common import Experiment, Outcome, TheorySetting, curves, level_set_table
-from truvar.paper.maps import draw_field
-from truvar.paper.sections import Section, section
+from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves, level_set_table
+from truvar.paper.field_plots import draw_field
+from truvar.paper.fields import Section, section
 from truvar.report.backtest_plot import draw_curves, new_figure
 
 TITLE = "Level set at unit cost"

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from truvar.backtest import Backtest
-from truvar.paper.common import Experiment, Outcome, TheorySetting, curves, level_set_table
-from truvar.paper.maps import draw_field, draw_route
-from truvar.paper.sections import Section, section
+from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves, level_set_table
+from truvar.paper.field_plots import draw_field, draw_route
+from truvar.paper.fields import Section, section
 from truvar.report.backtest_plot import draw_curves, new_figure
 
 TITLE = "Level set at the cost of travel and depth"

@@ -15,7 +15,7 @@ from truvar._typing import Array
 from truvar.acquisition import GCHK, SUR, Policy, TruVaR
 from truvar.backtest import Backtest
 from truvar.domain.domain import Domain
-from truvar.paper.common import Experiment, Outcome, TheorySetting, curves, level_set_table
+from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves, level_set_table
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
 

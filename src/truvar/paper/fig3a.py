@@ -20,7 +20,7 @@ from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import LogBeta
 from truvar.acquisition.optimizer import polish
 from truvar.backtest import Backtest, Function
-from truvar.paper.common import Experiment, Outcome, TheorySetting, curves
+from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves
 from truvar.problem import problem_from_dict
 
 TITLE = "BO of synthetic functions: median regret"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truvar.paper.common import Outcome, TheorySetting
+from truvar.paper.experiment import Outcome, TheorySetting
 from truvar.paper.fig3a import regrets
 
 TITLE = "BO of synthetic functions: mean regret, outliers left out"

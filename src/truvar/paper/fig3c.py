@@ -15,7 +15,7 @@ from truvar.acquisition import Policy, TopK, TruVaR
 from truvar.domain.domain import Domain, read_csv
 from truvar.exceptions import TruvarError
 from truvar.paper import svm
-from truvar.paper.common import Experiment, Outcome, TheorySetting, curves
+from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from truvar.paper import fig2c
-from truvar.paper.common import Outcome, TheorySetting
+from truvar.paper.experiment import Outcome, TheorySetting
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish_axes, new_figure
 

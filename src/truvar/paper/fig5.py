@@ -7,7 +7,7 @@ import pandas as pd
 
 from truvar.acquisition.truncation import excess
 from truvar.paper import fig1
-from truvar.paper.common import Outcome, TheorySetting
+from truvar.paper.experiment import Outcome, TheorySetting
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish_axes, new_figure
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from truvar.paper.common import Outcome, TheorySetting
+from truvar.paper.experiment import Outcome, TheorySetting
+from truvar.paper.fields import terrain
 from truvar.paper.fig2a import unit_cost
 from truvar.paper.fig2b import travel_cost
-from truvar.paper.sections import terrain
 
 TITLE = "Level set of a terrain"
 RUNS, STEPS, BUDGET = 20, 240, 16000.0

@@ -65,7 +65,7 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
 def plot_curves(
     frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool = False, band: bool = True
 ) -> Any:
-    """A Figure of one column of `truvar.paper.common.curves` against what is spent."""
+    """A Figure of one column of `truvar.paper.experiment.curves` against what is spent."""
     figure = new_figure()
     draw_curves(figure.add_subplot(), frame, column, title, xlabel=xlabel, ylabel=ylabel, log=log, band=band)
     return figure

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from truvar.paper.sections import Section
+from truvar.paper.fields import Section
 from truvar.report import style
 from truvar.report.formatting import column_label
 

@@ -18,7 +18,7 @@ import pandas as pd
 from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.backtest import Backtest, Truth, backtest
-from truvar.backtest.replay import Judged
+from truvar.backtest.simulation import Judged
 from truvar.exceptions import TruvarError
 from truvar.paper import DATA
 from truvar.problem import Problem
