@@ -16,7 +16,7 @@ from sklearn.metrics import f1_score
 
 import truvar as tv
 from truvar.acquisition import policy_named
-from truvar.backtest import Backtest, Function, Replay, backtest, replay
+from truvar.backtest import Backtest, Function, Simulator, backtest, simulate_run
 from truvar.cli import main
 from truvar.problem import problem_from_dict
 from truvar.report.backtest_plot import plot_backtest
@@ -108,7 +108,7 @@ def test_runs_that_are_good_enough_end_and_are_otherwise_the_same(folder: Path) 
 def test_the_score_of_a_level_set_is_the_f1_of_the_posterior_mean(folder: Path) -> None:
     problem = problem_from_dict(SPEC, folder)
     truth, study = problem.domain.column("height"), problem.study()
-    curve = replay(study, Replay(truth, noisy=True, seed=(3,)), 25.0, "truvar", 0)
+    curve = simulate_run(study, Simulator(truth, noisy=True, seed=(3,)), 25.0, "truvar", 0)
     assert curve["score"].iloc[-1] == pytest.approx(f1_score(truth >= 0.5, study.result().mean >= 0.5))
     assert curve["score"].iloc[-1] > curve["score"].iloc[0]
 

@@ -18,7 +18,7 @@ import pytest
 from tests.helpers.terminal import in_terminal
 
 from truvar import __version__, load_problem
-from truvar.backtest import Replay
+from truvar.backtest import Simulator
 from truvar.cli import INTERRUPTED, main
 
 LAKE = Path(__file__).parents[2] / "examples" / "lake.toml"
@@ -119,7 +119,7 @@ def test_the_noise_of_the_answers_is_that_of_the_problem(hill):
     """200 residuals of standard deviation 0.1: their own is off by 0.02 less than once in 10,000 seeds."""
     problem = load_problem(hill())
     study = problem.study()
-    table = Replay(problem.domain.column("height"), noisy=True, seed=(0,))
+    table = Simulator(problem.domain.column("height"), noisy=True, seed=(0,))
     study.run(lambda _: table.measure(study.pending[-1], study.steps), steps=200)
     measured = study.measurements
     assert len(measured) == 200

@@ -12,7 +12,7 @@ import pytest
 from tests.helpers.terminal import in_terminal
 
 from truvar.cli import main
-from truvar.integrations.measurement_command import Program, ProgramFailed
+from truvar.integrations.measurement_command import CommandFailedError, MeasurementCommand
 from truvar.study.stored import load
 
 SINE = """
@@ -111,13 +111,13 @@ def test_a_program_gets_its_arguments_as_they_are_and_no_shell_reads_them(tmp_pa
         )
     )
     echo.chmod(0o755)
-    program = Program(f"'{echo}' {{x:.2f}} '{{task}};$HOME' {{{{}}}}", ["x"], choice="task")
+    program = MeasurementCommand(f"'{echo}' {{x:.2f}} '{{task}};$HOME' {{{{}}}}", ["x"], choice="task")
     assert program({"x": 1 / 3}, "a b; rm -rf /") == 1.5
     assert (tmp_path / "args").read_text().splitlines() == ["3", "[0.33]", "[a b; rm -rf /;$HOME]", "[{}]"]
 
 
 def test_with_a_shell_the_values_are_quoted() -> None:
-    program = Program("echo {task} | wc -c", ["x"], choice="task", shell=True)
+    program = MeasurementCommand("echo {task} | wc -c", ["x"], choice="task", shell=True)
     assert program({"x": 0.0}, "a; echo b") == len("a; echo b\n")
 
 
@@ -134,8 +134,8 @@ def test_with_a_shell_the_values_are_quoted() -> None:
     ],
 )
 def test_what_a_program_did_wrong_is_said(command: str, message: str) -> None:
-    with pytest.raises(ProgramFailed, match=re.escape(message)):
-        Program(command, ["x"], timeout=0.2 if "sleep" in command else None)({"x": 1.0})
+    with pytest.raises(CommandFailedError, match=re.escape(message)):
+        MeasurementCommand(command, ["x"], timeout=0.2 if "sleep" in command else None)({"x": 1.0})
 
 
 # -- in a terminal -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ optuna = pytest.importorskip("optuna")
 suites = pytest.importorskip("optuna.testing.pytest_samplers")
 
 from truvar.integrations.optuna import TruVaRSampler  # noqa: E402
-from truvar.integrations.optuna_space import Space  # noqa: E402
+from truvar.integrations.optuna_space import SearchSpace  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -159,7 +159,7 @@ def test_the_same_seed_gives_the_same_trials():
 
 def test_values_go_to_points_and_candidates_keep_to_the_distributions():
     dist = optuna.distributions
-    space = Space(
+    space = SearchSpace(
         {
             "f": dist.FloatDistribution(1e-4, 1.0, log=True),
             "i": dist.IntDistribution(2, 10, step=4),

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.helpers.dask_cluster import cluster_of
 
 import truvar as tv
-from truvar.integrations.cross_validation import FoldSearch, fold_effects
+from truvar.integrations.cross_validation import FoldSearch, estimate_fold_effects
 from truvar.integrations.parameter_encoding import encode
 from truvar.integrations.sklearn import TruVaRSearchCV
 
@@ -352,14 +352,14 @@ def test_the_effects_of_folds_and_the_error_are_told_apart():
     effects = np.array([0.1, -0.05, 0.02, -0.07, 0.0])
     scores = rng.random((60, 1)) + effects + rng.normal(0, 0.01, (60, 5))
     scores[rng.random((60, 5)) < 0.4] = np.nan
-    found, variance = fold_effects(scores)
+    found, variance = estimate_fold_effects(scores)
     np.testing.assert_allclose(found, effects, atol=0.01)
     assert found.sum() == pytest.approx(0, abs=1e-12)
     assert np.sqrt(variance) == pytest.approx(0.01, rel=0.5)
 
 
 def test_before_anything_is_known_no_fold_is_easier():
-    found, variance = fold_effects(np.full((4, 3), np.nan))
+    found, variance = estimate_fold_effects(np.full((4, 3), np.nan))
     np.testing.assert_array_equal(found, 0)
     assert variance > 0
 

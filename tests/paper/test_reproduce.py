@@ -13,8 +13,8 @@ import truvar as tv
 from truvar.backtest import Backtest, backtest
 from truvar.cli import main
 from truvar.paper import FIGURES, fig2c, fig3a, fig3c, svm
-from truvar.paper.experiment import TheorySetting, curves, first_cost, reproduce, trimmed_mean
-from truvar.paper.fields import section, simulated_lake, terrain
+from truvar.paper.experiment import ReproductionConfig, curves, first_cost, reproduce, trimmed_mean
+from truvar.paper.fields import load_field, simulated_lake, terrain
 from truvar.paper.fig2b import POLICIES as LAKE_POLICIES
 
 # Files beside NAME.json, NAME.csv and NAME.png.
@@ -35,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("reproduction")
 
 
-def tiny(folder: Path, **changes: object) -> TheorySetting:
-    return TheorySetting(folder, **{"replicates": 1, "quick": True, "scale": 0.05, **changes})
+def tiny(folder: Path, **changes: object) -> ReproductionConfig:
+    return ReproductionConfig(folder, **{"replicates": 1, "quick": True, "scale": 0.05, **changes})
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -49,7 +49,7 @@ def test_every_figure_is_made_and_written(folder: Path, name: str) -> None:
     assert said["figure"] == name
     assert len(said["table"]) == len(outcome.table) == len(pd.read_csv(folder / f"{name}.csv"))
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    for part, frame in outcome.numbers.items():
+    for part, frame in outcome.tables.items():
         assert len(pd.read_csv(folder / f"{name}-{part}.csv")) == len(frame) > 0
 
 
@@ -191,7 +191,7 @@ def test_truvar_begins_with_the_cheap_and_noisy_level_and_uses_precise_ones_late
 
 @pytest.mark.parametrize("name", ["glider_transect", "reservoir_transect"])
 def test_measured_transects_stand_in_for_the_lake(real_data: Path, tmp_path: Path, name: str) -> None:
-    field = section(real_data / f"{name}.csv")
+    field = load_field(real_data / f"{name}.csv")
     assert field.domain.shape == (50, 50)
     assert (field.truth >= field.threshold).mean() == pytest.approx(0.1, abs=0.01)
     outcome, _ = reproduce("fig2b", tiny(tmp_path, data=real_data / f"{name}.csv"))

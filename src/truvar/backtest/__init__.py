@@ -6,6 +6,6 @@ equal cost.
 
 from truvar.backtest.result import Backtest
 from truvar.backtest.runner import backtest
-from truvar.backtest.simulation import Function, Replay, Truth, is_noisy, replay, truth_column
+from truvar.backtest.simulation import Function, Simulator, Truth, is_noisy, simulate_run, truth_column
 
-__all__ = ["Backtest", "Function", "Replay", "Truth", "backtest", "is_noisy", "replay", "truth_column"]
+__all__ = ["Backtest", "Function", "Simulator", "Truth", "backtest", "is_noisy", "simulate_run", "truth_column"]

@@ -24,7 +24,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
 from truvar.backtest.result import Backtest
-from truvar.backtest.simulation import Judged, Replay, Truth, is_noisy, replay, true_values
+from truvar.backtest.simulation import Judged, Simulator, Truth, is_noisy, simulate_run, true_values
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
 from truvar.problem import Problem, load_problem
@@ -117,8 +117,8 @@ class _Run:
         study = self.problem.study(policy=self.rule, start=start, seed=seed)
         truth = self.truth(self.seed[1]) if callable(self.truth) else self.truth
         with blas_in_one_thread():  # the processes share the work; and one thread sums in one order
-            answers = Replay(truth, self.noisy, self.seed, self.judged)
-            return replay(study, answers, self.budget, self.name, self.seed[1], self.until)
+            answers = Simulator(truth, self.noisy, self.seed, self.judged)
+            return simulate_run(study, answers, self.budget, self.name, self.seed[1], self.until)
 
     @property
     def key(self) -> str:

@@ -35,7 +35,7 @@ Truth = Array | Function
 
 
 @dataclass(frozen=True)
-class Replay:
+class Simulator:
     """Known values in the place of the instrument: the true one, with noise of the suggestion's variance if `noisy`."""
 
     truth: Truth  # on the domain (n,), or a function
@@ -70,8 +70,8 @@ class Replay:
         return float(truth.optimum * study.goal.sign - (study.goal.sign * truth.f(places)).max())
 
 
-def replay(
-    study: Study, table: Replay, budget: float, name: str, replicate: int, until: float | None = None
+def simulate_run(
+    study: Study, table: Simulator, budget: float, name: str, replicate: int, until: float | None = None
 ) -> pd.DataFrame:
     """The curve of one study that known values answer, to the budget or until the score is good enough."""
     rows: list[tuple[Any, ...]] = []

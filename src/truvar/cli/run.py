@@ -52,8 +52,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    """Replay a problem whose true values stand in its table, and report on it."""
-    from truvar.backtest import Replay, is_noisy, truth_column
+    """Simulate a problem whose true values stand in its table, and report on it."""
+    from truvar.backtest import Simulator, is_noisy, truth_column
     from truvar.problem import load_problem
     from truvar.report import Progress, summary, write_report
     from truvar.report.style import import_matplotlib
@@ -63,7 +63,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     given = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
     study = problem.study(**given)
     truth = truth_column(problem.domain, arguments.truth)
-    table = Replay(truth, is_noisy(problem), (study.seed,))
+    table = Simulator(truth, is_noisy(problem), (study.seed,))
     limits: dict[str, Any] = {name: getattr(arguments, name) or problem.run.get(name) for name in LIMITS}
     folder = arguments.report or Path(f"{problem.name}-report")
     import_matplotlib("figure")  # what the report will need is asked for now, not after the run

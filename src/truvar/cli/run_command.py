@@ -32,7 +32,7 @@ MINUTE, DAY = 60.0, 86_400.0  # seconds
 
 def measure(arguments: argparse.Namespace) -> int:
     """Let a program measure."""
-    from truvar.integrations.measurement_command import Program
+    from truvar.integrations.measurement_command import MeasurementCommand
     from truvar.report import Progress
     from truvar.report.status import status_data, status_text
     from truvar.report.tables import to_json
@@ -48,7 +48,7 @@ def measure(arguments: argparse.Namespace) -> int:
     study = _opened(arguments)
     levels = study.candidates().n_levels > 1
     choice = "task" if study.tasks is not None else "level" if levels else None
-    program = Program(
+    program = MeasurementCommand(
         arguments.command, study.domain.columns, choice=choice, timeout=arguments.timeout, shell=arguments.shell
     )
     limits: dict[str, Any] = {

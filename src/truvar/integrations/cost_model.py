@@ -9,7 +9,7 @@ from truvar._typing import Array
 from truvar.models.fit import Learned, fit
 
 
-def predicted_cost(told: Array, costs: Array, points: Array, seed: int) -> Array:
+def predict_costs(told: Array, costs: Array, points: Array, seed: int) -> Array:
     """The cost at the points (n, d) of [0, 1], given the costs (t,) at the points told (t, d): their median before
     there are three, and never further from what was seen than a factor of ten."""
     logs = np.log(np.maximum(costs, 1e-9))

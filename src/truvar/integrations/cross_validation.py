@@ -3,7 +3,7 @@
 | cross-validation | here | shape |
 |---|---|---|
 | score of configuration i on fold j | `FoldSearch.scores`, NaN where not evaluated | (n, k) |
-| scores = f(i) + effect(j) + error | `fold_effects`: the effects and the error's variance s² | (k,), |
+| scores = f(i) + effect(j) + error | `estimate_fold_effects`: the effects and the error's variance s² | (k,), |
 | m more folds of configuration i | a noise level: variance s² / m, cost m or what m fits take | (n, k) |
 
 Some folds are harder than others, for every configuration alike. Their effects are estimated within configurations and
@@ -25,7 +25,7 @@ from truvar.domain.costs import NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize
 from truvar.exceptions import Finished
-from truvar.integrations.cost_model import predicted_cost
+from truvar.integrations.cost_model import predict_costs
 from truvar.models.fit import Learned, Model, fit, unfitted
 from truvar.study.result import Result
 from truvar.study.study import Study
@@ -37,7 +37,7 @@ FIRST = 3  # configurations that are evaluated on all folds before there is a mo
 Pair = tuple[int, int]  # a configuration and a fold
 
 
-def fold_effects(scores: Array) -> tuple[Array, float]:
+def estimate_fold_effects(scores: Array) -> tuple[Array, float]:
     """By how much each fold is easier than the others, and the variance of what is left: least squares within the
     configurations that were evaluated on two folds or more, drawn towards 0 by one observation's weight."""
     folds, seen = scores.shape[1], ~np.isnan(scores)
@@ -59,7 +59,7 @@ def fold_effects(scores: Array) -> tuple[Array, float]:
 
 
 @dataclass(frozen=True)
-class FoldRule:
+class FoldPolicy:
     """A decision rule whose candidates are the folds that are left: level m - 1 of a configuration is m more folds."""
 
     rule: Policy
@@ -198,7 +198,7 @@ class FoldSearch:
         self._price = np.ones(len(self.scores))
         if self.timed and self.domain is not None:
             taken = np.nanmean(self.seconds[seen], axis=1) if seen.any() else np.empty(0)
-            self._price = predicted_cost(self.domain.points[seen], taken, self.domain.points, self.seed)
+            self._price = predict_costs(self.domain.points[seen], taken, self.domain.points, self.seed)
         return np.full(self.scores.shape, np.inf)
 
     def _study(self, domain: Domain, price: Array) -> Study:
@@ -207,7 +207,7 @@ class FoldSearch:
         Scores far below the median say that a configuration is bad, not how good the best is: they are drawn in, to
         twice as far below the median as the best is above it.
         """
-        effects, variance = fold_effects(self.scores)
+        effects, variance = estimate_fold_effects(self.scores)
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
         values = np.nanmean(self.scores[rows] - effects, axis=1)
         count = (~np.isnan(self.scores[rows])).sum(axis=1)
@@ -223,7 +223,7 @@ class FoldSearch:
             kernel=model.kernel,
             mean=model.mean,
             noise=levels,
-            policy=FoldRule(self.rule, price),
+            policy=FoldPolicy(self.rule, price),
             seed=self.seed,
         )
         for row, value, folds in zip(rows, values, count, strict=True):

@@ -20,12 +20,12 @@ from truvar.exceptions import TruvarError
 SHOWN = 200  # letters of what a program wrote that a message repeats
 
 
-class ProgramFailed(Exception):
+class CommandFailedError(Exception):
     """The program did not print a number; the message says what it did."""
 
 
-class Program:
-    """`Program("./measure {x} {y}", ["x", "y"])(point)` is the number that the program prints.
+class MeasurementCommand:
+    """`MeasurementCommand("./measure {x} {y}", ["x", "y"])(point)` is the number that the program prints.
 
     columns  what may stand in braces: the columns of the domain
     choice   "level" or "task", where the study has a choice of them: it may stand in braces too
@@ -79,19 +79,19 @@ class Program:
     def _run(self, arguments: str | list[str]) -> str:
         pipe = subprocess.PIPE
         if self._stopped:
-            raise ProgramFailed(f"{self._name} was stopped")
+            raise CommandFailedError(f"{self._name} was stopped")
         try:
             process = subprocess.Popen(
                 arguments, shell=self.shell, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
                 errors="replace", start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise ProgramFailed(f"{self._name} cannot be started ({error.strerror})") from None
+            raise CommandFailedError(f"{self._name} cannot be started ({error.strerror})") from None
         self._running.add(process)
         try:
             out, err = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
-            raise ProgramFailed(f"{self._name} did not answer within {self.timeout:g} s and was ended") from None
+            raise CommandFailedError(f"{self._name} did not answer within {self.timeout:g} s and was ended") from None
         finally:
             _end(process)
             self._running.discard(process)
@@ -99,7 +99,7 @@ class Program:
             code = process.returncode
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
             said = f": {_last_line(err)}" if err.strip() else ""
-            raise ProgramFailed(f"{self._name} ended with {how}{said}")
+            raise CommandFailedError(f"{self._name} ended with {how}{said}")
         return out
 
     def _number(self, out: str) -> float:
@@ -107,9 +107,9 @@ class Program:
             value = float(out)
         except ValueError:
             shown = repr(_last_line(out)) if out.strip() else "nothing"
-            raise ProgramFailed(f"{self._name} must print one number, but it printed {shown}") from None
+            raise CommandFailedError(f"{self._name} must print one number, but it printed {shown}") from None
         if not isfinite(value):
-            raise ProgramFailed(f"{self._name} must print a finite number, but it printed {value}")
+            raise CommandFailedError(f"{self._name} must print a finite number, but it printed {value}")
         return value
 
     @property

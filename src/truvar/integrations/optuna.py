@@ -13,8 +13,8 @@ from truvar.algorithm.learner import Action, ActiveLearner, Prior
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize, Minimize
 from truvar.exceptions import TruvarError, import_optional
-from truvar.integrations.cost_model import predicted_cost
-from truvar.integrations.optuna_space import Space
+from truvar.integrations.cost_model import predict_costs
+from truvar.integrations.optuna_space import SearchSpace
 from truvar.models.fit import Learned, Model, fit, unfitted
 from truvar.validation import check_integer, check_nonnegative
 
@@ -72,7 +72,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         if not search_space:
             return {}
         done, running = self._trials(study, trial, search_space)
-        space = Space(search_space)
+        space = SearchSpace(search_space)
         told = space.encode([t.params for t in done])
         goal = Maximize(False) if study.direction == optuna.study.StudyDirection.MAXIMIZE else Minimize(False)
         values = goal.sign * np.array([t.value for t in done], dtype=float)
@@ -97,7 +97,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         goal: Any,
         told: Array,
         values: Array,
-        space: Space,
+        space: SearchSpace,
         candidates: Sequence[Mapping[str, Any]],
         done: Sequence[Any],
         running: Sequence[Any],
@@ -140,7 +140,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         have = [i for i, cost in enumerate(costs) if cost is not None]
         if not have:
             return None
-        return predicted_cost(told[have], np.array([costs[i] for i in have], dtype=float), points, len(have))
+        return predict_costs(told[have], np.array([costs[i] for i in have], dtype=float), points, len(have))
 
     @staticmethod
     def _attribute(trial: Any, name: str) -> float | None:

@@ -14,7 +14,7 @@ from truvar._typing import Array
 NEAR = (0.1, 0.01)  # how far from the best trials candidates are drawn, as shares of each parameter's range
 
 
-class Space:
+class SearchSpace:
     """Named distributions and the coordinates that their values have."""
 
     def __init__(self, distributions: Mapping[str, Any]) -> None:

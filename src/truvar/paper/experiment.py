@@ -1,6 +1,6 @@
-"""What the figures share: how much is run and where it is kept, curves as numbers, and what is written.
+"""What the figures share: how much is run and where it is kept, curves as tables, and what is written.
 
-A figure is a module with `make(setting) -> Outcome`. Its runs are a backtest, kept in the folder: a figure that was
+A figure is a module with `make(config) -> FigureResult`. Its runs are a backtest, kept in the folder: a figure that was
 interrupted continues where it stopped, and figures with the same runs share them.
 """
 
@@ -20,7 +20,7 @@ from truvar.acquisition import Policy
 from truvar.backtest import Backtest, Truth, backtest
 from truvar.backtest.simulation import Judged
 from truvar.exceptions import TruvarError
-from truvar.paper import DATA
+from truvar.paper import FIGURES_WITH_DATA
 from truvar.problem import Problem
 from truvar.report.tables import make_folder, to_json
 
@@ -28,7 +28,7 @@ TRIM = 0.05  # the share of best and of worst runs that the paper leaves out of 
 
 
 @dataclass(frozen=True)
-class TheorySetting:
+class ReproductionConfig:
     """How much is run, by how many processes, and where the results go."""
 
     folder: Path
@@ -61,7 +61,7 @@ class Experiment:
     noisy: bool = False
     judged: Judged = "reported"
 
-    def run(self, setting: TheorySetting, replicates: int) -> Backtest:
+    def run(self, config: ReproductionConfig, replicates: int) -> Backtest:
         """All runs, those already in the folder as they are."""
         return backtest(
             self.problem,
@@ -71,21 +71,21 @@ class Experiment:
             budget=self.budget,
             noisy=self.noisy,
             judged=self.judged,
-            jobs=setting.jobs,
-            executor=setting.executor,
-            folder=setting.folder,
-            progress=None if setting.progress is None else setting.progress(self.name),
+            jobs=config.jobs,
+            executor=config.executor,
+            folder=config.folder,
+            progress=None if config.progress is None else config.progress(self.name),
         )
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A figure of the paper, reproduced: the table that is printed, numbers behind it, and pictures."""
+class FigureResult:
+    """A figure of the paper, reproduced: the table that is printed, tables behind it, and pictures."""
 
     title: str
     table: pd.DataFrame
     facts: Mapping[str, Any]  # settings, for the JSON file
-    numbers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further tables, by name
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further tables, by name
     pictures: Mapping[str, Any] = field(default_factory=dict)  # matplotlib Figures, by name; "" is the figure itself
 
     def to_dict(self, name: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Outcome:
         paths = [folder / f"{name}.json", folder / f"{name}.csv"]
         paths[0].write_text(to_json(self.to_dict(name)) + "\n", encoding="utf-8")
         self.table.to_csv(paths[1], float_format="%.6g", lineterminator="\n")
-        for part, frame in self.numbers.items():
+        for part, frame in self.tables.items():
             paths.append(folder / f"{name}-{part}.csv")
             frame.to_csv(paths[-1], index=False, float_format="%.6g", lineterminator="\n")
         for part, picture in self.pictures.items():
@@ -111,13 +111,13 @@ class Outcome:
         return paths
 
 
-def reproduce(name: str, setting: TheorySetting) -> tuple[Outcome, list[Path]]:
+def reproduce(name: str, config: ReproductionConfig) -> tuple[FigureResult, list[Path]]:
     """Makes the figure of that name, and writes it into the folder."""
-    if setting.data is not None and name not in DATA:
-        raise TruvarError(f"a table of one's own is for {', '.join(DATA)}, but the figure was {name}; leave out --data")
-    make_folder(setting.folder)
-    outcome: Outcome = import_module(f"truvar.paper.{name}").make(setting)
-    return outcome, outcome.write(name, setting.folder)
+    if config.data is not None and name not in FIGURES_WITH_DATA:
+        raise TruvarError(f"a table of one's own is for {', '.join(FIGURES_WITH_DATA)}, but the figure was {name}; leave out --data")
+    make_folder(config.folder)
+    outcome: FigureResult = import_module(f"truvar.paper.{name}").make(config)
+    return outcome, outcome.write(name, config.folder)
 
 
 def trimmed_mean(values: Array) -> Array:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from truvar.paper.fields import Section
+from truvar.paper.fields import Field
 from truvar.report import style
 from truvar.report.formatting import column_label
 
 PALE = "#F4F1EA"
 
 
-def draw_field(axes: Any, field: Section, title: str, bar: bool = True) -> None:
+def draw_field(axes: Any, field: Field, title: str, bar: bool = True) -> None:
     """The true values, with the line where they cross the threshold."""
     along, down = _axes(field)
     values = field.truth.reshape(len(along), len(down)).T
@@ -24,7 +24,7 @@ def draw_field(axes: Any, field: Section, title: str, bar: bool = True) -> None:
     _frame(axes, field, title)
 
 
-def draw_route(axes: Any, field: Section, route: pd.DataFrame, policy: str) -> None:
+def draw_route(axes: Any, field: Field, route: pd.DataFrame, policy: str) -> None:
     """Where one run measured, in order, over the region above the threshold."""
     along, down = _axes(field)
     values = field.truth.reshape(len(along), len(down)).T
@@ -39,12 +39,12 @@ def draw_route(axes: Any, field: Section, route: pd.DataFrame, policy: str) -> N
     _frame(axes, field, said)
 
 
-def _axes(field: Section) -> tuple[Any, Any]:
+def _axes(field: Field) -> tuple[Any, Any]:
     along, down = field.domain.axes or ()  # a section is a grid
     return along, down
 
 
-def _frame(axes: Any, field: Section, title: str) -> None:
+def _frame(axes: Any, field: Field, title: str) -> None:
     names = field.domain.columns
     along, down = _axes(field)
     axes.set_title(title, loc="left", fontsize=10)

@@ -1,6 +1,6 @@
 """Fields for the level-set figures: the simulated lake, real terrain, and measured transects from a file.
 
-A `Section` is a field on a grid of 50 x 50 points with a threshold, a Gaussian process that fits it, and the paper's
+A `Field` is a field on a grid of 50 x 50 points with a threshold, a Gaussian process that fits it, and the paper's
 kind of cost: to travel along the first coordinate, and to go down the second.
 
 The measured transects stand in for the lake set of the paper and are treated as it treats it: the hyperparameters of a
@@ -36,7 +36,7 @@ TRANSECTS = {"chl_mg_m3": "distance_km", "total_chl_ugL": "distance_m"}  # the g
 
 
 @dataclass(frozen=True)
-class Section:
+class Field:
     """A field on a grid, what is known of it, and what it costs to measure."""
 
     name: str
@@ -76,7 +76,7 @@ class Section:
         }
 
 
-def section(path: Path | None) -> Section:
+def load_field(path: Path | None) -> Field:
     """The lake, or the field of a file: which, is told by its columns."""
     if path is None:
         return simulated_lake()
@@ -90,17 +90,17 @@ def section(path: Path | None) -> Section:
     )
 
 
-def simulated_lake() -> Section:
+def simulated_lake() -> Field:
     """The lake of `truvar.paper.lake`, with the hyperparameters of the paper's."""
     truth = lake.simulate(SIDE, SIDE)["chlorophyll"].to_numpy()
     domain = Domain.grid(
         distance_m=np.linspace(0.0, lake.LENGTH_M, SIDE), depth_m=np.linspace(-lake.DEPTH_M, 0.0, SIDE)
     )
     model = lake.LENGTHSCALES, lake.SIGNAL_SD**2, lake.MEAN
-    return Section("simulated lake", domain, truth, lake.THRESHOLD, *model, _cost(domain, down="depth_m"))
+    return Field("simulated lake", domain, truth, lake.THRESHOLD, *model, _cost(domain, down="depth_m"))
 
 
-def terrain() -> Section:
+def terrain() -> Field:
     """Where is the land around the Jacksboro fault high, above three quarters of it? The elevation model comes with
     matplotlib; there is no second data set, so the hyperparameters are learned from a tenth of the field itself."""
     heights = import_optional("matplotlib.cbook", "the terrain", "plot").get_sample_data("jacksboro_fault_dem.npz")
@@ -110,7 +110,7 @@ def terrain() -> Section:
     latitude = np.radians((float(heights["ymin"]) + float(heights["ymax"])) / 2)
     domain = Domain.grid(east_km=KM_PER_DEGREE * np.cos(latitude) * degrees, south_km=KM_PER_DEGREE * degrees)
     model = _fitted(domain.points[5::10], truth[5::10], domain.extent)[:3]
-    return Section("terrain", domain, truth, float(np.quantile(truth, 0.75)), *model, _cost(domain, travel=2))
+    return Field("terrain", domain, truth, float(np.quantile(truth, 0.75)), *model, _cost(domain, travel=2))
 
 
 def halves(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -126,7 +126,7 @@ def halves(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     return frame[early], frame[~early]
 
 
-def transect(name: str, first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, str], value: str) -> Section:
+def transect(name: str, first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, str], value: str) -> Field:
     """A measured section as a field: the posterior mean on the grid, with the threshold at its upper tenth."""
     (points, values), (others, learned_from) = (
         (part[list(columns)].to_numpy(float), part[value].to_numpy(float))
@@ -141,7 +141,7 @@ def transect(name: str, first: pd.DataFrame, second: pd.DataFrame, columns: tupl
     factor = cho_factor(kernel(points) + noise * np.eye(len(points)), lower=True)
     truth = mean + kernel(domain.points, points) @ cho_solve(factor, values - mean)
     cost = _cost(domain, down=columns[1])
-    return Section(name, domain, truth, float(np.quantile(truth, 0.9)), lengths, variance, mean, cost)
+    return Field(name, domain, truth, float(np.quantile(truth, 0.9)), lengths, variance, mean, cost)
 
 
 def _cost(domain: Domain, down: str | None = None, travel: int = 1) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from truvar._typing import Array
 from truvar.acquisition import TruVaR
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize
-from truvar.paper.experiment import Outcome, TheorySetting
+from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, new_figure
 from truvar.study.result import Result
@@ -44,7 +44,7 @@ class Moment:
         return float(((self.result.upper - self.result.lower) / 2)[self.result.potential].max())
 
 
-def make(setting: TheorySetting) -> Outcome:
+def make(config: ReproductionConfig) -> FigureResult:
     x, f = function()
     moments = around_the_end_of_an_epoch(x, f)
     rows = [(len(m.measured), m.epoch, m.eta, m.widest, float(m.result.potential.mean())) for m in moments]
@@ -55,7 +55,7 @@ def make(setting: TheorySetting) -> Outcome:
         draw(axes, x, f, moment)
     figure.axes[0].set_ylabel("f(x)")
     figure.legend(*figure.axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=5)
-    return Outcome(TITLE, table, {"seed": SEED, "length_scale": LENGTH, "noise": NOISE}, {}, {"": figure})
+    return FigureResult(TITLE, table, {"seed": SEED, "length_scale": LENGTH, "noise": NOISE}, {}, {"": figure})
 
 
 def function() -> tuple[Array, Array]:

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from truvar.backtest import Backtest
-from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves, level_set_table
+from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves, level_set_table
 from truvar.paper.field_plots import draw_field, draw_route
-from truvar.paper.fields import Section, section
+from truvar.paper.fields import Field, load_field
 from truvar.report.backtest_plot import draw_curves, new_figure
 
 TITLE = "Level set at the cost of travel and depth"
@@ -23,11 +23,11 @@ ROUTES = ("gchk", "truvar", "gchk/cost")
 ROUTE_F1 = 0.9  # the maps show each route up to here
 
 
-def travel_cost(field: Section, setting: TheorySetting, most: float = BUDGET) -> Outcome:
+def travel_cost(field: Field, config: ReproductionConfig, most: float = BUDGET) -> FigureResult:
     """Every policy on the field, at the paper's cost, without noise."""
-    budget = setting.budget(most)
+    budget = config.budget(most)
     experiment = Experiment(f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget)
-    result = experiment.run(setting, setting.count(RUNS, 10))
+    result = experiment.run(config, config.count(RUNS, 10))
     frame = curves(result, np.arange(20.0, budget + 1, 20.0))
     figure = new_figure(8.5, 4.6)
     axes = figure.add_subplot()
@@ -38,10 +38,10 @@ def travel_cost(field: Section, setting: TheorySetting, most: float = BUDGET) ->
     routes = _routes(result, field)
     facts = {**field.facts, "runs": int(result.curves["replicate"].nunique()), "budget": budget}
     table = level_set_table(result, frame, "truvar")
-    return Outcome(TITLE, table, facts, {"curves": frame}, {"": figure, "routes": routes})
+    return FigureResult(TITLE, table, facts, {"curves": frame}, {"": figure, "routes": routes})
 
 
-def _routes(result: Backtest, field: Section) -> object:
+def _routes(result: Backtest, field: Field) -> object:
     """The field and one run's route of three policies."""
     figure = new_figure(11, 7)
     axes = figure.subplots(2, 2).ravel()
@@ -59,5 +59,5 @@ def _until(route: pd.DataFrame) -> pd.DataFrame:
     return route if len(there) == 0 else route.iloc[: there[0] + 1]
 
 
-def make(setting: TheorySetting) -> Outcome:
-    return travel_cost(section(setting.data), setting)
+def make(config: ReproductionConfig) -> FigureResult:
+    return travel_cost(load_field(config.data), config)

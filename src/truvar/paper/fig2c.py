@@ -15,7 +15,7 @@ from truvar._typing import Array
 from truvar.acquisition import GCHK, SUR, Policy, TruVaR
 from truvar.backtest import Backtest
 from truvar.domain.domain import Domain
-from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves, level_set_table
+from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves, level_set_table
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
 
@@ -48,14 +48,14 @@ def problem() -> Problem:
     return Problem("three noise levels", spec, Path(), draw()[0])
 
 
-def run(setting: TheorySetting) -> Backtest:
+def run(config: ReproductionConfig) -> Backtest:
     """The runs of Figures 2 (c) and 4."""
-    experiment = Experiment("three noise levels", problem(), draw()[1], POLICIES, setting.budget(BUDGET), noisy=True)
-    return experiment.run(setting, setting.count(RUNS, 5))
+    experiment = Experiment("three noise levels", problem(), draw()[1], POLICIES, config.budget(BUDGET), noisy=True)
+    return experiment.run(config, config.count(RUNS, 5))
 
 
-def make(setting: TheorySetting) -> Outcome:
-    result = run(setting)
+def make(config: ReproductionConfig) -> FigureResult:
+    result = run(config)
     frame = curves(result, np.arange(15.0, result.budget + 1, 5.0))
     picture = plot_curves(frame, "mean", "three noise levels to choose from", xlabel="cost spent", ylabel="F1")
     facts = {
@@ -66,4 +66,4 @@ def make(setting: TheorySetting) -> Outcome:
         "variances": VARIANCES,
         "costs": COSTS,
     }
-    return Outcome(TITLE, level_set_table(result, frame, "truvar"), facts, {"curves": frame}, {"": picture})
+    return FigureResult(TITLE, level_set_table(result, frame, "truvar"), facts, {"curves": frame}, {"": picture})

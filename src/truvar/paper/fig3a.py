@@ -20,7 +20,7 @@ from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import LogBeta
 from truvar.acquisition.optimizer import polish
 from truvar.backtest import Backtest, Function
-from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves
+from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves
 from truvar.problem import problem_from_dict
 
 TITLE = "BO of synthetic functions: median regret"
@@ -73,24 +73,24 @@ def maximum(f: Any) -> float:
     return float(max(f(polish(f, np.array([[0.0, 1.0]] * 2), leader)[None, :])[0] for leader in leaders))
 
 
-def run(setting: TheorySetting) -> Backtest:
+def run(config: ReproductionConfig) -> Backtest:
     """The runs of Figures 3 (a) and (b)."""
     experiment = Experiment(
         "synthetic BO",
         problem_from_dict(SPEC),
         RandomFunctions(),
         POLICIES,
-        setting.budget(STEPS, quick=40),
+        config.budget(STEPS, quick=40),
         noisy=True,
     )
-    return experiment.run(setting, setting.count(FUNCTIONS, 3))
+    return experiment.run(config, config.count(FUNCTIONS, 3))
 
 
-def regrets(setting: TheorySetting, column: str, title: str) -> Outcome:
+def regrets(config: ReproductionConfig, column: str, title: str) -> FigureResult:
     """Figure 3 (a) or (b): the column of the curves that is shown."""
     from truvar.report.backtest_plot import plot_curves
 
-    result = run(setting)
+    result = run(config)
     frame = curves(result, np.arange(1.0, result.budget + 1))
     at = [t for t in (10, 20, 40, 60, 80, 100) if t <= result.budget]
     wide = frame.pivot(index="policy", columns="spent", values=column)
@@ -100,8 +100,8 @@ def regrets(setting: TheorySetting, column: str, title: str) -> Outcome:
     label = "median regret" if column == "median" else "mean regret without the best and worst 5 %"
     picture = plot_curves(frame, column, title, xlabel="measurements", ylabel=label, log=True, band=False)
     facts = {"functions": int(result.curves["replicate"].nunique()), "steps": int(result.budget), "shown": column}
-    return Outcome(title, table, facts, {"curves": frame}, {"": picture})
+    return FigureResult(title, table, facts, {"curves": frame}, {"": picture})
 
 
-def make(setting: TheorySetting) -> Outcome:
-    return regrets(setting, "median", TITLE)
+def make(config: ReproductionConfig) -> FigureResult:
+    return regrets(config, "median", TITLE)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from truvar.paper.experiment import Outcome, TheorySetting
+from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.paper.fig3a import regrets
 
 TITLE = "BO of synthetic functions: mean regret, outliers left out"
 
 
-def make(setting: TheorySetting) -> Outcome:
-    return regrets(setting, "trimmed_mean", TITLE)
+def make(config: ReproductionConfig) -> FigureResult:
+    return regrets(config, "trimmed_mean", TITLE)

@@ -15,7 +15,7 @@ from truvar.acquisition import Policy, TopK, TruVaR
 from truvar.domain.domain import Domain, read_csv
 from truvar.exceptions import TruvarError
 from truvar.paper import svm
-from truvar.paper.experiment import Experiment, Outcome, TheorySetting, curves
+from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
 
@@ -47,9 +47,9 @@ def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
     return name, Domain.table(ranks), frame[svm.VALUE].to_numpy(dtype=float)
 
 
-def make(setting: TheorySetting) -> Outcome:
-    name, domain, errors = table(setting.data)
-    steps = int(setting.budget(STEPS, quick=40))
+def make(config: ReproductionConfig) -> FigureResult:
+    name, domain, errors = table(config.data)
+    steps = int(config.budget(STEPS, quick=40))
     spec = {
         "goal": {"minimize": True, "monotone": False},
         "model": {"kernel": "matern52", "refit_every": 3},
@@ -57,7 +57,7 @@ def make(setting: TheorySetting) -> Outcome:
     }
     problem = Problem(name, spec, Path(), domain)
     experiment = Experiment(name, problem, errors, POLICIES, float(steps), judged="measured")
-    result = experiment.run(setting, setting.count(RUNS, 3))
+    result = experiment.run(config, config.count(RUNS, 3))
     best = float(errors.min())
     frame = curves(result, np.arange(1.0, steps + 1))
     for column in ("mean", "low", "high", "median", "trimmed_mean"):
@@ -74,4 +74,4 @@ def make(setting: TheorySetting) -> Outcome:
     top = float(frame.loc[frame["spent"] == at[0], "high"].max())
     picture.axes[0].set_ylim(best - 0.05 * (top - best), top)
     facts = {"table": name, "runs": int(result.curves["replicate"].nunique()), "steps": steps, "best_error": best}
-    return Outcome(TITLE, summary, facts, {"curves": frame}, {"": picture})
+    return FigureResult(TITLE, summary, facts, {"curves": frame}, {"": picture})

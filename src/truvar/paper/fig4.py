@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from truvar.paper import fig2c
-from truvar.paper.experiment import Outcome, TheorySetting
+from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish_axes, new_figure
 
@@ -14,8 +14,8 @@ TITLE = "What TruVaR spends on each noise level"
 PARTS = 4  # of the budget, over which the shares are followed
 
 
-def make(setting: TheorySetting) -> Outcome:
-    result = fig2c.run(setting)
+def make(config: ReproductionConfig) -> FigureResult:
+    result = fig2c.run(config)
     own = result.curves[result.curves["policy"] == "truvar"].copy()
     own["cost"] = np.asarray(fig2c.COSTS)[own["level"]]
     own["part"] = np.minimum((PARTS * (own["spent"] - own["cost"]) / result.budget).astype(int), PARTS - 1)
@@ -28,7 +28,7 @@ def make(setting: TheorySetting) -> Outcome:
         table[f"share in quarter {int(part) + 1}"] = parts[part] / parts[part].sum()
     table.index = pd.Index([f"{variance:g}" for variance in fig2c.VARIANCES], name="noise variance")
     facts = {"runs": int(runs), "budget": result.budget}
-    return Outcome(TITLE, table, facts, {}, {"": _picture(table)})
+    return FigureResult(TITLE, table, facts, {}, {"": _picture(table)})
 
 
 def _picture(table: pd.DataFrame) -> object:

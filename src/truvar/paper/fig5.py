@@ -7,14 +7,14 @@ import pandas as pd
 
 from truvar.acquisition.truncation import excess
 from truvar.paper import fig1
-from truvar.paper.experiment import Outcome, TheorySetting
+from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish_axes, new_figure
 
 TITLE = "Excess variance"
 
 
-def make(setting: TheorySetting) -> Outcome:
+def make(config: ReproductionConfig) -> FigureResult:
     x, f = fig1.function()
     moment = fig1.around_the_end_of_an_epoch(x, f)[0]  # the target is not yet met
     variance, m = moment.result.sd**2, moment.result.potential
@@ -34,6 +34,6 @@ def make(setting: TheorySetting) -> Outcome:
     axes.set_xlim(0, 1)
     finish_axes(axes, f"excess variance after {len(moment.measured)} measurements", "x", "variance")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return Outcome(
+    return FigureResult(
         TITLE, table, {}, {"variance": pd.DataFrame({"x": x, "variance": variance, "in_m": m})}, {"": figure}
     )

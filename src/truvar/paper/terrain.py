@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from truvar.paper.experiment import Outcome, TheorySetting
+from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.paper.fields import terrain
 from truvar.paper.fig2a import unit_cost
 from truvar.paper.fig2b import travel_cost
@@ -15,12 +15,12 @@ TITLE = "Level set of a terrain"
 RUNS, STEPS, BUDGET = 20, 240, 16000.0
 
 
-def make(setting: TheorySetting) -> Outcome:
+def make(config: ReproductionConfig) -> FigureResult:
     field = terrain()
-    runs = replace(setting, replicates=setting.count(RUNS, 3))
+    runs = replace(config, replicates=config.count(RUNS, 3))
     unit, travel = unit_cost(field, runs, STEPS), travel_cost(field, runs, BUDGET)
     table = pd.concat({"unit": unit.table, "travel": travel.table}, names=["cost"])
-    numbers = {"unit-curves": unit.numbers["curves"], "curves": travel.numbers["curves"]}
+    tables = {"unit-curves": unit.tables["curves"], "curves": travel.tables["curves"]}
     pictures = {"": travel.pictures[""], "routes": travel.pictures["routes"], "unit": unit.pictures[""]}
     facts = {"unit_cost": dict(unit.facts), "travel_cost": dict(travel.facts)}
-    return Outcome(TITLE, table, facts, numbers, pictures)
+    return FigureResult(TITLE, table, facts, tables, pictures)
