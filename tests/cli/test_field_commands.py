@@ -247,7 +247,7 @@ def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) 
         (["ask", "sine"], "a store such as lake.db or a URL was expected, but sine came"),
         (["ask", "sine.toml"], "sine.toml is a problem file; begin with truvar new"),
         (["status", "sine.db", "--store", "sine.db"], "given twice"),
-        (["new", "sine.toml"], "has a study 'sine' already"),
+        (["new", "sine.toml"], "already has a study 'sine'"),
         (["new", "sine.db"], "is a store; give a .toml file"),
         (["import", "sine.toml"], "line 1: the column"),
         (["run", "--truth", "x"], "needs a problem file"),

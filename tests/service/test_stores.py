@@ -148,7 +148,7 @@ def test_the_list_says_which_studies_are_finished_or_broken_before_anyone_opens_
         study = tv.Study(domain, tv.LevelSet(0.3), **known, name=name)
         if name != "new":
             study.run(lambda point: point["x"], steps=20 if name == "over" else 1)
-    with RDBStorage(url).writing() as connection:
+    with RDBStorage(url).write_transaction() as connection:
         of = "(SELECT id FROM truvar_studies WHERE name = 'hurt')"
         connection.execute(text(f"UPDATE truvar_events SET details = '{{}}' WHERE kind = 'told' AND study_id = {of}"))
     client = application(url)

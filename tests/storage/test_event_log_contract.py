@@ -7,7 +7,8 @@ import pytest
 from tests.helpers.problems import KINDS
 
 import truvar as tv
-from truvar.storage.base import Event, InMemoryEventLog, Transaction
+from truvar.storage.base import Event, Transaction
+from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.rdb import RDBEventLog, RDBStorage
 from truvar.testing import check_event_log
 from truvar.testing.event_log import check_failure, check_news, check_study, check_turns, check_writers
@@ -18,7 +19,7 @@ def test_a_stored_journal_keeps_the_laws(url: str) -> None:
 
     def open_(name: str) -> RDBEventLog:
         database = RDBStorage(url)
-        return database.event_log(name) or database.create(name)
+        return database.find_event_log(name) or database.create_study(name)
 
     check_event_log(open_)
 
@@ -49,9 +50,9 @@ class Shared:
             if self.fault == "swallows":
                 return
             if self.fault == "keeps":
-                self.events += transaction.written
+                self.events += transaction.appended
             raise
-        self.events += transaction.written[:1] if self.fault == "forgets" else transaction.written
+        self.events += transaction.appended[:1] if self.fault == "forgets" else transaction.appended
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_writers_who_do_not_wait_are_found_out() -> None:
             transaction = Transaction(self.events[number:])
             yield transaction
             sleep(0.01)
-            self.events += transaction.written
+            self.events += transaction.appended
 
     with pytest.raises(AssertionError, match="several writers"):
         check_writers(lambda name: Slow(name, everything, ""))

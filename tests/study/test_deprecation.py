@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar._deprecation import deprecated_alias
-from truvar.storage.base import InMemoryEventLog
+from truvar.storage.memory import InMemoryEventLog
 
 SEED = 7
 

@@ -61,8 +61,8 @@ def test_the_command_line_names_its_own_words(folder: Path, capsys: pytest.Captu
         ("tell", "x=0", "depth m=-1", "4"): "give the noise variance (--noise VARIANCE)",
         ("tell", "2", "1", "--level", "3"): "its own level and task, but a level came (3)",
         ("tell", "x=2", "depth m=-4", "1", "--level", "0"): "no noise levels, but level 0 was given",
-        ("new", "line.toml"): "has a study 'line' already; go on with it, or give another with --name NAME",
-        ("backtest", "line.toml", "--truth", "y"): "but it was missing; give --budget COST",
+        ("new", "line.toml"): "already has a study 'line'; continue with it, or give another name with --name NAME",
+        ("backtest", "line.toml", "--truth", "y"): "needs a budget > 0 to compare at, got missing; give --budget COST",
     }.items():
         message = said(capsys, *words)
         assert expected in message
@@ -83,7 +83,7 @@ def test_so_do_noise_levels_and_problem_files(folder: Path, capsys: pytest.Captu
         ('[policy]\nname = "gchk"\n', LEVELS): "say which to use, from [policy] level = 0 to [policy] level = 1",
         ('[policy]\nname = "ei"\n', ONE): "EI is for an optimum, but the goal is a level set",
         ("[policy]\nbeta = {theorem = 0.1}\n", ONE): "give [policy] slack = 0.1",
-        ("[policy]\namong = {top = 3, by = 'x'}\n", ONE): "but it was among = {top = 3, by = 'x'}",
+        ("[policy]\namong = {top = 3, by = 'x'}\n", ONE): "got among = {top = 3, by = 'x'}",
     }.items():
         Path("other.toml").write_text(PROBLEM + part[1] + part[0])
         message = said(capsys, "new", "other.toml")

@@ -74,8 +74,8 @@ class StudySessions:
 
     def __init__(self, url: str, limits: ServiceLimits) -> None:
         self.url, self.limits = url, limits
-        self._database = RDBStorage(url)
-        with self._database.writing():  # a store that is not there yet is begun
+        self._storage = RDBStorage(url)
+        with self._storage.write_transaction():  # a store that is not there yet is begun
             pass
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._found: dict[str, tuple[str, dict[str, Any]]] = {}  # when it was last changed, and its state
@@ -93,7 +93,7 @@ class StudySessions:
         """What changes a study, which catches up by itself. In SQLite, where there is one writer at a time, the others
         wait here: in turn, and without looking whether the file is free."""
         entry = self._entry(name)
-        async with entry.written.turn, self._writer if self._database.sqlite else nullcontext():
+        async with entry.written.turn, self._writer if self._storage.is_sqlite else nullcontext():
             return await self._during(entry, self._writers, lambda: self._work(entry, entry.written, name, work))
 
     async def answer(self, name: str, what: str, make: Callable[[Study], bytes]) -> bytes:
@@ -123,7 +123,7 @@ class StudySessions:
         """A new study in the store, made by what gets its URL."""
 
         def work() -> Study:
-            if self._database.event_log(name) is not None:
+            if self._storage.find_event_log(name) is not None:
                 raise Taken(f"there is a study {name!r} already; give the new one another name")
             return make(self.url)
 
@@ -135,7 +135,7 @@ class StudySessions:
     async def overview(self) -> list[dict[str, Any]]:
         """All studies of the store, the last changed first. Which of them are finished or broken takes opening them:
         that is done once for every change, beside the answer where it takes long."""
-        frame = await self._in_thread(self._readers, self._database.overview)
+        frame = await self._in_thread(self._readers, self._storage.list_studies)
         rows = [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
         rows.sort(key=lambda row: row["changed"] or "", reverse=True)
         if self._looking is None or self._looking.done():
@@ -215,7 +215,7 @@ class StudySessions:
                 _note(entry, study)
 
     def _open(self, entry: Entry, name: str) -> Study:
-        event_log = None if not is_text(name) else self._database.event_log(name)
+        event_log = None if not is_text(name) else self._storage.find_event_log(name)
         if event_log is None:
             raise Unknown(f"there is no study {name!r} here; GET /api/studies lists those there are")
         try:

@@ -1,37 +1,103 @@
-"""A study's journal: the events that it is the fold of, in memory or (`store.py`) in a database.
+"""Event logs: the protocol, the events, and the names of stored studies.
 
-| kind | what happened |
+The state of a study is rebuilt from its event log.
+
+| kind of event | recorded when |
 |---|---|
-| created | the study began; in a database, with the whole problem |
-| fitted | the model was learned from another data set |
-| asked | a suggestion was made: where, how, at what price, and until when it is reserved |
+| created | the study began; the details hold the whole problem |
+| fitted | the model was fitted to another data set |
+| asked | a suggestion was made: point, noise level, cost, and the end of its lease |
 | told | a value was measured |
-| corrected | a value told before was wrong |
-| withdrawn | a suggestion will not be measured, or a measurement is taken back |
+| corrected | a value that was told earlier is replaced |
+| withdrawn | a suggestion will not be measured, or a measurement is removed |
 | expired | the lease of a suggestion ran out |
-| exhausted | nothing was left to ask for |
-| noted | a remark |
+| exhausted | no candidate had anything left to gain |
+| noted | somebody left a remark |
 """
 
 from __future__ import annotations
 
 import getpass
-import json
 import socket
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from truvar.exceptions import InvalidArgumentError, TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
-from truvar.storage.serialization import deserialize, serialize, to_text
 
-FORMAT = "truvar study 1"  # of a study as text
 MAX_NAME_LENGTH = 100  # characters in the name of a new study
-MAX_STORED_NAME_LENGTH = 200  # characters in the name of a stored study: release 0.1.0 created names of this length
+MAX_STORED_NAME_LENGTH = 200  # characters in the name of a stored study; release 0.1.0 created names of this length
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change of a study.
+
+    Attributes:
+        number: Position in the event log, counted from 1 without gaps.
+        time: Time of the change, in UTC.
+        who: Who made it.
+        kind: One of the kinds listed at the top of this module.
+        details: Python values, including objects: those of "created" hold the domain.
+    """
+
+    number: int
+    time: datetime
+    who: str
+    kind: str
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """Counters that are stored with a study, so that a list of studies need not read their events.
+
+    Attributes:
+        steps: Number of measurements.
+        spent: Total cost of the measurements.
+        pending: Number of suggestions that are neither measured nor withdrawn.
+    """
+
+    steps: int = 0
+    spent: float = 0.0
+    pending: int = 0
+
+
+@dataclass
+class Transaction:
+    """An exclusive write transaction on an event log.
+
+    Attributes:
+        new_events: Events that others appended since the number given to `EventLog.transaction`.
+        appended: Events to append. They are stored when the transaction ends, either all of them or none.
+        summary: Counters of the study after the appended events.
+    """
+
+    new_events: Sequence[Event]
+    appended: list[Event] = field(default_factory=list)
+    summary: StudySummary = StudySummary()
+
+
+class EventLog(Protocol):
+    """A place where the events of one study are stored. `truvar.testing.check_event_log` tests an implementation."""
+
+    def since(self, number: int) -> Sequence[Event]:
+        """Return the events after that number; 0 gives all of them."""
+        ...
+
+    def transaction(self, number: int) -> AbstractContextManager[Transaction]:
+        """Return a context manager for an exclusive write transaction.
+
+        Nobody else can write until it ends. If its body raises, nothing is stored and the exception propagates.
+
+        Args:
+            number: Number of the last event that the caller knows; later ones are the `Transaction.new_events`.
+        """
+        ...
 
 
 def check_study_name(name: Any) -> str:
@@ -57,125 +123,15 @@ def check_study_name(name: Any) -> str:
     return name
 
 
-@dataclass(frozen=True)
-class Event:
-    """What happened, when, and who said so. Numbers count from 1 and leave no gap. Details are Python values, objects
-    among them: those of "created" hold the domain."""
-
-    number: int
-    time: datetime
-    who: str
-    kind: str
-    details: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        details = serialize(self.details, f"event {self.number} ({self.kind})")
-        parts = {"number": self.number, "time": self.time.isoformat(), "who": self.who, "kind": self.kind}
-        return {**parts, "details": details}
-
-    @staticmethod
-    def from_dict(serialized: Mapping[str, Any]) -> Event:
-        """The event that was written down."""
-        time = datetime.fromisoformat(serialized["time"])
-        return Event(
-            int(serialized["number"]), time, serialized["who"], serialized["kind"], deserialize(serialized["details"])
-        )
-
-
-@dataclass(frozen=True)
-class StudySummary:
-    """Where a study stands, in short: values told, their cost, suggestions pending."""
-
-    steps: int = 0
-    spent: float = 0.0
-    pending: int = 0
-
-
-@dataclass
-class Transaction:
-    """A turn at the journal, during which nobody else writes."""
-
-    new_events: Sequence[Event]  # what others have written since
-    written: list[Event] = field(default_factory=list)  # stored when the turn ends, all of it or nothing
-    summary: StudySummary = StudySummary()  # after what was written
-
-
-class EventLog(Protocol):
-    """Where events are kept."""
-
-    def since(self, number: int) -> Sequence[Event]:
-        """The events after that number."""
-        ...
-
-    def transaction(self, number: int) -> AbstractContextManager[Transaction]:
-        """A turn to write, for whoever knows the events up to that number."""
-        ...
-
-
-class InMemoryEventLog:
-    """A journal that lasts as long as its study."""
-
-    def __init__(self, events: Sequence[Event] = ()) -> None:
-        self._events = list(events)
-
-    def since(self, number: int) -> Sequence[Event]:
-        return self._events[number:]
-
-    @contextmanager
-    def transaction(self, number: int) -> Iterator[Transaction]:
-        transaction = Transaction(self._events[number:])
-        yield transaction
-        self._events += transaction.written
-
-
 def now() -> datetime:
-    """The time that events carry."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def whoami() -> str:
-    """The user and the machine."""
+    """Return "user@machine", the default for `Event.who`."""
     try:
         user = getpass.getuser()
-    except (OSError, KeyError):  # a user without a name, as in some containers
+    except (OSError, KeyError):  # the user id has no name, as in some containers
         user = "somebody"
     return f"{user}@{socket.gethostname()}"
-
-
-# -- a whole journal as text ----------------------------------------------------------------------------------------
-
-
-def to_json(name: str | None, events: Sequence[Event]) -> str:
-    """A study's name and events."""
-    return to_text({"format": FORMAT, "name": name, "events": [event.to_dict() for event in events]})
-
-
-def from_json(text: str) -> tuple[str | None, list[Event]]:
-    """The name and the events that `to_json` wrote."""
-    try:
-        whole = json.loads(text)
-        form, name, events = whole["format"], whole["name"], whole["events"]
-    except (ValueError, KeyError, TypeError):
-        wrote = for_interface("Study.to_json", cli="truvar export --json", http="the export")
-        raise TruvarError(
-            f"a study as text must be what {wrote} wrote, got {_short(text)}; check what you read"
-        ) from None
-    if form != FORMAT:
-        raise TruvarError(f"the study's format must be {FORMAT!r}, got {form!r}; update truvar")
-    try:
-        return name, _checked([Event.from_dict(event) for event in events])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise TruvarError(f"an event of the study {name!r} is damaged: {error!r}; take another copy of it") from None
-
-
-def _checked(events: list[Event]) -> list[Event]:
-    """The events, if none is missing."""
-    numbers = [event.number for event in events]
-    if not events or events[0].kind != "created" or numbers != list(range(1, len(events) + 1)):
-        raise ValueError(f"they must be numbered from 1, the first 'created', but they are {_short(str(numbers))}")
-    return events
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:60]}...")

@@ -1,40 +1,67 @@
-"""What a study is made of, written down as JSON values and read back exactly.
+"""Conversion of the parts of a study to JSON values and back, without loss.
 
-Numbers keep every bit. An object is a table with its class: {"kind": "LevelSet", "threshold": 7.0, ...}, a scikit-learn
-kernel likewise, with its parameters. A Python function or a class of the user's own cannot be written down.
+Floats keep every bit. An object is a JSON object with the name of its class and its fields, such as
+`{"kind": "LevelSet", "threshold": 7.0, ...}`; a scikit-learn kernel likewise, with its parameters. Functions and
+classes of the user's own cannot be serialized.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import datetime
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.gaussian_process import kernels
-from sklearn.gaussian_process.kernels import Kernel
 
-from truvar.acquisition import TopK, policy_classes
-from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
-from truvar.domain.costs import Cost, NoiseLevels, Tasks
+from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain, mesh
-from truvar.domain.goals import LevelSet, Maximize, Minimize
-from truvar.exceptions import TruvarError
-from truvar.models.fit import Learned, Model
+from truvar.exceptions import DamagedStudyError, SerializationError
+from truvar.messages import for_interface
+from truvar.storage.base import Event
 
-_CLASSES: tuple[Any, ...] = (
-    *(Maximize, Minimize, LevelSet, NoiseLevels, Cost, Tasks, Learned, Model, TopK),
-    *(LogBeta, ConstantBeta, TheoremBeta, RKHSBeta),
-    *policy_classes().values(),
-)
-CLASSES = {each.__name__: each for each in _CLASSES}
-RENAMED_CLASSES = {"Top": "TopK"}  # stored by release 0.1.0 -> name since
+STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
+KERNEL_MODULE = "sklearn.gaussian_process.kernels"
+SHORT_TEXT = 60  # characters of an invalid text that a message repeats
+
+# Classes that can be stored, with their modules. They are imported when they are needed.
+CLASS_MODULES: dict[str, str] = {
+    "Maximize": "truvar.domain.goals",
+    "Minimize": "truvar.domain.goals",
+    "LevelSet": "truvar.domain.goals",
+    "NoiseLevels": "truvar.domain.costs",
+    "Cost": "truvar.domain.costs",
+    "Tasks": "truvar.domain.costs",
+    "Learned": "truvar.models.fit",
+    "Model": "truvar.models.fit",
+    "TopK": "truvar.acquisition.base",
+    "LogBeta": "truvar.acquisition.confidence",
+    "ConstantBeta": "truvar.acquisition.confidence",
+    "TheoremBeta": "truvar.acquisition.confidence",
+    "RKHSBeta": "truvar.acquisition.confidence",
+    **POLICY_MODULES,
+}
+# Stored studies contain class names. A class that is renamed is listed here as old name -> new name.
+RENAMED_CLASSES = {"Top": "TopK"}
 
 
-def serialize(value: Any, what: str = "this") -> Any:
-    """The value as JSON values; `what` names it in the message if that cannot be done."""
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def serialize(value: Any, what: str = "this value") -> Any:
+    """Return a value as JSON values.
+
+    Args:
+        value: Numbers, text, containers, arrays, domains, and objects of the classes in `CLASS_MODULES` or of
+            scikit-learn's kernel classes.
+        what: Name of the value in the message of the exception.
+
+    Raises:
+        SerializationError: If the value, or a part of it, is of another type.
+    """
     match value:
         case None | bool() | int() | str():
             return value
@@ -43,7 +70,7 @@ def serialize(value: Any, what: str = "this") -> Any:
         case float() | np.floating():
             return float(value) if np.isfinite(value) else {"kind": "float", "value": str(float(value))}
         case np.ndarray():
-            return {"kind": "array", "values": _numbers(value, what)}
+            return {"kind": "array", "values": _serialize_array(value, what)}
         case list():
             return [serialize(item, what) for item in value]
         case tuple():
@@ -51,32 +78,36 @@ def serialize(value: Any, what: str = "this") -> Any:
         case Mapping() if "kind" not in value and all(isinstance(key, str) for key in value):
             return {key: serialize(item, f"{what} ({key})") for key, item in value.items()}
         case Mapping():
-            return {
-                "kind": "dict",
-                "items": [[serialize(key, what), serialize(item, what)] for key, item in value.items()],
-            }
+            items = [[serialize(key, what), serialize(item, what)] for key, item in value.items()]
+            return {"kind": "dict", "items": items}
         case pd.Series() | pd.Index():
             return serialize(value.to_numpy(), what)
         case Domain():
-            return {"kind": "Domain", **_domain_parts(value)}
-        case Kernel() if getattr(kernels, type(value).__name__, None) is type(value):
-            return _object(type(value).__name__, value.get_params(deep=False), what)
+            return {"kind": "Domain", **_serialize_domain(value)}
     name = type(value).__name__
-    if is_dataclass(value) and CLASSES.get(name) is type(value):
-        return _object(name, {field.name: getattr(value, field.name) for field in fields(value)}, what)
-    remedy = "give numbers, a column of the table, or the classes that truvar and scikit-learn have for it"
-    raise TruvarError(f"{what} cannot be written down, as it is {value!r}; {remedy}, or leave out store=...")
+    if type(value).__module__ == KERNEL_MODULE and _kernel_class(name) is type(value):
+        return _serialize_object(name, value.get_params(deep=False), what)
+    if is_dataclass(value) and _stored_class(name) is type(value):
+        return _serialize_object(name, {field.name: getattr(value, field.name) for field in fields(value)}, what)
+    raise SerializationError(
+        f"{what} cannot be stored, got {value!r}; give numbers, a column of the table, or an object of a class of "
+        "truvar or scikit-learn, or leave out store=..."
+    )
 
 
 def deserialize(serialized: Any) -> Any:
-    """The value that was written down."""
+    """Return the value that `serialize` converted.
+
+    Raises:
+        SerializationError: If it contains an object of an unknown class.
+    """
     if isinstance(serialized, list):
         return [deserialize(item) for item in serialized]
     if not isinstance(serialized, Mapping):
         return serialized
     if "kind" not in serialized:
         return {key: deserialize(item) for key, item in serialized.items()}
-    kind = serialized["kind"]
+    kind: str = serialized["kind"]
     parts = {key: item for key, item in serialized.items() if key != "kind"}
     if kind == "float":
         return float(parts["value"])
@@ -87,67 +118,152 @@ def deserialize(serialized: Any) -> Any:
     if kind == "dict":
         return {deserialize(key): deserialize(item) for key, item in parts["items"]}
     if kind == "Domain":
-        return _domain(parts)
-    known = CLASSES.get(RENAMED_CLASSES.get(kind, kind)) or _kernel_class(kind)
-    if known is None:
-        raise TruvarError(f"this version of truvar does not know {kind!r}, which was written by another; update it")
-    return known(**{key: deserialize(item) for key, item in parts.items()})
+        return _deserialize_domain(parts)
+    cls = _stored_class(RENAMED_CLASSES.get(kind, kind)) or _kernel_class(kind)
+    if cls is None:
+        raise SerializationError(f"unknown class {kind!r}, stored by another version of truvar; update truvar")
+    return cls(**{key: deserialize(item) for key, item in parts.items()})
 
 
-def to_text(value: Any) -> str:
-    """JSON values as text: floats by their shortest form that reads back exactly."""
+def dump_json(value: Any) -> str:
+    """Return JSON values as compact text. A float is written in its shortest form that reads back exactly."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
 
 
-def _object(name: str, parts: Mapping[str, Any], what: str) -> dict[str, Any]:
+def _serialize_object(name: str, parts: Mapping[str, Any], what: str) -> dict[str, Any]:
     return {"kind": name, **{key: serialize(item, f"{key} of {what}") for key, item in parts.items()}}
 
 
-def _kernel_class(name: str) -> type[Kernel] | None:
+def _stored_class(name: str) -> Any:
+    """Return the class of that name from `CLASS_MODULES`, or None."""
+    module = CLASS_MODULES.get(name)
+    return None if module is None else getattr(import_module(module), name)
+
+
+def _kernel_class(name: str) -> Any:
+    """Return the kernel class of that name from scikit-learn, or None."""
+    kernels = import_module(KERNEL_MODULE)
     found = getattr(kernels, name, None)
-    return found if isinstance(found, type) and issubclass(found, Kernel) else None
+    return found if isinstance(found, type) and issubclass(found, kernels.Kernel) else None
 
 
-# -- domains ---------------------------------------------------------------------------------------------------------
+def _serialize_array(array: np.ndarray[Any, Any], what: str) -> Any:
+    if array.dtype.kind in "biu" or (array.dtype.kind == "f" and np.isfinite(array).all()):
+        return array.tolist()  # needs no marks for infinite values: much faster for a large table
+    return serialize(array.tolist(), what)
 
 
-def _domain_parts(domain: Domain) -> dict[str, Any]:
+# -- domains -----------------------------------------------------------------------------------------------------------
+
+
+def _serialize_domain(domain: Domain) -> dict[str, Any]:
     parts: dict[str, Any] = {"columns": list(domain.columns)}
     if domain.frame is not None:
-        return {**parts, "table": [_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
+        return {**parts, "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
     if domain.axes is not None:
         return {**parts, "axes": [axis.tolist() for axis in domain.axes]}
     return {**parts, "points": domain.points.tolist()}
 
 
-def _domain(parts: Mapping[str, Any]) -> Domain:
+def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
+    """Return a column of a table, given by position because names may occur twice."""
+    column = frame.iloc[:, position]
+    name = serialize(frame.columns[position], "the name of a column")
+    if column.dtype.kind in "biuf":
+        numbers = column.to_numpy()
+        return {"name": name, "type": str(numbers.dtype), "values": _serialize_array(numbers, str(name))}
+    texts: list[str | None] = [str(item) for item in column]  # dates and other types are stored as text
+    for row in np.flatnonzero(column.isna()):
+        texts[row] = None
+    return {"name": name, "type": "object", "values": texts}
+
+
+def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
     if "table" in parts:
         columns = [pd.Series(deserialize(column["values"]), dtype=column["type"]) for column in parts["table"]]
         frame = pd.concat(columns, axis=1, keys=range(len(columns))) if columns else pd.DataFrame()
         frame.columns = pd.Index([column["name"] for column in parts["table"]])
         return Domain.table(frame, parts["columns"])
-    bounds, axes = np.array(parts["bounds"]), None
+    bounds = np.array(parts["bounds"])
+    axes = None
     if "axes" in parts:
         axes = tuple(np.array(axis, dtype=float) for axis in parts["axes"])
     points = np.array(parts["points"], dtype=float) if axes is None else mesh(axes)
     return Domain(tuple(parts["columns"]), points, bounds, axes=axes, continuous=parts["continuous"])
 
 
-def _column(frame: pd.DataFrame, k: int) -> dict[str, Any]:
-    column, name = frame.iloc[:, k], frame.columns[k]
-    if column.dtype.kind not in "biuf":  # text, dates, ...: as text, which is all that one sees of them
-        values = [None if missing else str(item) for item, missing in zip(column, column.isna(), strict=True)]
-        return {"name": serialize(name, "a column's name"), "type": "object", "values": values}
-    numbers = column.to_numpy()
+# -- events and whole studies ------------------------------------------------------------------------------------------
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """Return an event as JSON values.
+
+    Raises:
+        SerializationError: If its details cannot be serialized.
+    """
     return {
-        "name": serialize(name, "a column's name"),
-        "type": str(numbers.dtype),
-        "values": _numbers(numbers, str(name)),
+        "number": event.number,
+        "time": event.time.isoformat(),
+        "who": event.who,
+        "kind": event.kind,
+        "details": serialize(event.details, f"event {event.number} ({event.kind})"),
     }
 
 
-def _numbers(array: np.ndarray[Any, Any], what: str) -> Any:
-    """Plainly if all are finite, as they nearly always are."""
-    plain = array.dtype.kind in "biu" or (array.dtype.kind == "f" and bool(np.isfinite(array).all()))
-    return array.tolist() if plain else serialize(array.tolist(), what)
+def event_from_dict(serialized: Mapping[str, Any]) -> Event:
+    """Return the event that `event_to_dict` converted."""
+    return Event(
+        int(serialized["number"]),
+        datetime.fromisoformat(serialized["time"]),
+        serialized["who"],
+        serialized["kind"],
+        deserialize(serialized["details"]),
+    )
+
+
+def study_to_json(name: str | None, events: Sequence[Event]) -> str:
+    """Return a study, given by its name and events, as JSON text."""
+    return dump_json({"format": STUDY_FORMAT, "name": name, "events": [event_to_dict(event) for event in events]})
+
+
+def study_from_json(text: str) -> tuple[str | None, list[Event]]:
+    """Return the name and the events of a study from JSON text.
+
+    Raises:
+        SerializationError: If the text is not a study, or was written by another version of truvar.
+        DamagedStudyError: If events are missing or damaged.
+    """
+    try:
+        study = json.loads(text)
+        study_format = study["format"]
+        name = study["name"]
+        serialized = study["events"]
+    except (ValueError, KeyError, TypeError):
+        writer = for_interface("Study.to_json", cli="truvar export --json", http="the export")
+        raise SerializationError(
+            f"a study as text must be what {writer} wrote, got {_shorten(text)}; check the file or text"
+        ) from None
+    if study_format != STUDY_FORMAT:
+        raise SerializationError(f"the study format must be {STUDY_FORMAT!r}, got {study_format!r}; update truvar")
+    try:
+        events = [event_from_dict(event) for event in serialized]
+        _check_numbers(events)
+    except SerializationError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedStudyError(
+            f"an event of the study {name!r} is damaged: {error!r}; use another copy of the study"
+        ) from None
+    return name, events
+
+
+def _check_numbers(events: Sequence[Event]) -> None:
+    """Check that the first event is "created" and that no number is missing."""
+    numbers = [event.number for event in events]
+    if not events or events[0].kind != "created" or numbers != list(range(1, len(events) + 1)):
+        raise ValueError(f"expected events 1, 2, ..., the first 'created', got {_shorten(str(numbers))}")
+
+
+def _shorten(text: str) -> str:
+    return repr(text if len(text) <= SHORT_TEXT else f"{text[:SHORT_TEXT]}...")

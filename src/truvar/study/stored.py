@@ -6,7 +6,7 @@ import pandas as pd
 
 from truvar.exceptions import StudyNotFoundError
 from truvar.messages import for_interface
-from truvar.storage import database
+from truvar.storage import open_storage
 from truvar.study.study import Study
 
 
@@ -32,17 +32,17 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
         >>> study = tv.load("sqlite:///lake.db", "lake")
         >>> study.tell(study.ask(), 7.3)
     """
-    store = database(url)
+    store = open_storage(url)
     if name is None:
-        names = list(store.overview()["name"])
+        names = list(store.list_studies()["name"])
         if len(names) != 1:
             remedy = for_interface("name=...", cli="--name NAME")
             found = ", ".join(map(repr, names)) or "none"
             raise StudyNotFoundError(
-                f"without a name the store {store.shown} must have exactly one study, got {found}; give {remedy}"
+                f"without a name the store {store.label} must have exactly one study, got {found}; give {remedy}"
             )
         name = str(names[0])
-    return Study.from_event_log(store.find(name), name, who)
+    return Study.from_event_log(store.get_event_log(name), name, who)
 
 
 def studies(url: str) -> pd.DataFrame:
@@ -58,4 +58,4 @@ def studies(url: str) -> pd.DataFrame:
         StoreNotFoundError: If there is no store at that URL.
         StorageError: If the database cannot be used.
     """
-    return database(url).overview()
+    return open_storage(url).list_studies()

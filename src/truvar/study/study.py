@@ -24,10 +24,12 @@ from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, as_table
 from truvar.domain.goals import Goal
 from truvar.engines import EngineLike
-from truvar.exceptions import Finished, TruvarError
+from truvar.exceptions import DamagedStudyError, Finished, TruvarError
 from truvar.messages import for_interface, format_point
 from truvar.models.fit import Learned, Model
-from truvar.storage.base import Event, EventLog, InMemoryEventLog, from_json, now, to_json, whoami
+from truvar.storage.base import Event, EventLog, now, whoami
+from truvar.storage.memory import InMemoryEventLog
+from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._resolve import action_at, checked, last_position, measured, resolve_action, with_measured
 from truvar.study._state import HISTORY, StudyConfig, StudyState
 from truvar.study._views import measurements, result, suggestion
@@ -113,7 +115,7 @@ class Study:
         except TruvarError:
             raise
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise TruvarError(
+            raise DamagedStudyError(
                 f"the events of the study {name!r} are damaged ({error!r}); go on with a copy of its store that is not"
             ) from error
         return study
@@ -394,19 +396,19 @@ class Study:
 
     def to_json(self) -> str:
         """The whole study, problem and events, as text; `Study.from_json` reads it."""
-        return to_json(self.name, self._event_log.since(0))
+        return study_to_json(self.name, self._event_log.since(0))
 
     @classmethod
     def from_json(
         cls, text: str, *, store: str | EventLog | None = None, name: str | None = None, who: str | None = None
     ) -> Study:
         """The study that `to_json` wrote, in memory or in a store, under its own name or another."""
-        own, events = from_json(text)
+        own, events = study_from_json(text)
         study = cls.from_event_log(InMemoryEventLog(events), name or own, who)
         if store is not None:
             study._event_log = _stored(store, study.name)
             with study._event_log.transaction(0) as transaction:
-                transaction.written, transaction.summary = events, study._state.summary
+                transaction.appended, transaction.summary = events, study._state.summary
         return study
 
     def plot(self, truth: Any = None) -> Any:
@@ -498,7 +500,7 @@ class Study:
             with self._event_log.transaction(study_state.number) as transaction:
                 study_state.fold(transaction.new_events)
                 mark = study_state.mark()
-                written = transaction.written
+                written = transaction.appended
 
                 def write(kind: str, **details: Any) -> None:
                     event = Event(study_state.number + 1, now(), self.who, kind, details)
@@ -520,9 +522,9 @@ class Study:
 def _stored(store: Any, name: str | None) -> EventLog:
     """A new journal: in the store of that URL, or the one given."""
     if not hasattr(store, "transaction"):
-        from truvar.storage import database
+        from truvar.storage import open_storage
 
-        return database(store).create(name)
+        return open_storage(store).create_study(name)
     if store.since(0):
         raise TruvarError(
             "a new study needs an empty journal, but the one given has events; go on with it by Study.resumed(journal, "

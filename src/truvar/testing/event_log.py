@@ -19,6 +19,7 @@ from truvar.domain.costs import Cost
 from truvar.domain.domain import Domain
 from truvar.domain.goals import LevelSet
 from truvar.storage.base import Event, EventLog, StudySummary
+from truvar.storage.serialization import event_to_dict
 from truvar.study.study import Study
 from truvar.study.suggestion import Suggestion
 
@@ -40,7 +41,7 @@ def check_turns(open_: Open) -> None:
     events = [_created(), _noted(2, {"text": "ümlauts", "third": 1 / 3, "never": float("inf"), "none": None})]
     with event_log.transaction(0) as transaction:
         _law(list(transaction.new_events) == [], "a new journal has no news")
-        transaction.written += events
+        transaction.appended += events
         transaction.summary = StudySummary(0, 0.0, 0)
     for each in (event_log, open_("turns")):
         _law(_same(each.since(0), events), "what was written is read as it was")
@@ -54,7 +55,7 @@ def check_failure(open_: Open) -> None:
     _write(event_log, 0, [_created()])
     try:
         with event_log.transaction(1) as transaction:
-            transaction.written.append(_noted(2))
+            transaction.appended.append(_noted(2))
             raise ZeroDivisionError
     except ZeroDivisionError:
         pass
@@ -73,7 +74,7 @@ def check_news(open_: Open) -> None:
     _write(one, 1, [_noted(2), _noted(3)])
     with other.transaction(1) as transaction:
         _law([event.number for event in transaction.new_events] == [2, 3], "a turn begins with what others wrote since")
-        transaction.written.append(_noted(4))
+        transaction.appended.append(_noted(4))
     _law([event.number for event in one.since(3)] == [4], "what others wrote is seen by all")
 
 
@@ -85,7 +86,7 @@ def check_writers(open_: Open) -> None:
         event_log = open_("writers")
         for _ in range(TURNS):
             with event_log.transaction(0) as transaction:
-                transaction.written.append(_noted(transaction.new_events[-1].number + 1))
+                transaction.appended.append(_noted(transaction.new_events[-1].number + 1))
 
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, range(WRITERS)))
@@ -136,12 +137,12 @@ def _noted(number: int, details: dict[str, Any] | None = None) -> Event:
 
 def _write(event_log: EventLog, number: int, events: Sequence[Event]) -> None:
     with event_log.transaction(number) as transaction:
-        transaction.written += events
+        transaction.appended += events
 
 
 def _same(found: Sequence[Event], wanted: Sequence[Event]) -> bool:
     """Whether both are written down alike."""
-    return [event.to_dict() for event in found] == [event.to_dict() for event in wanted]
+    return [event_to_dict(event) for event in found] == [event_to_dict(event) for event in wanted]
 
 
 def _law(kept: bool, law: str) -> None:

@@ -1,0 +1,59 @@
+"""Creation of the tables of a store, and migration from earlier versions.
+
+| version | change |
+|---|---|
+| 1 | tables of studies and of events |
+| 2 | goal, counters and times in the row of each study |
+
+Each migration is a module `version_N` with a function `upgrade(connection)`, which turns the tables of version N - 1
+into those of version N. It must give the same result for ever. For that reason it defines the tables that it reads
+and writes itself, parses stored JSON itself, and imports nothing from truvar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, insert, inspect, select, text, update
+
+from truvar.exceptions import StorageError
+from truvar.storage.migrations import version_2
+from truvar.storage.models import SCHEMA_VERSION, Base, SchemaRow
+
+ADVISORY_LOCK = 0x7472757661720001  # key of the lock in PostgreSQL while tables are created or migrated
+UPGRADES: dict[int, Callable[[Connection], None]] = {2: version_2.upgrade}  # by the version that they lead to
+
+
+def read_version(connection: Connection) -> int:
+    """Return the version of the tables, or 0 if there are none.
+
+    Raises:
+        StorageError: If the tables are newer than this version of truvar.
+    """
+    if not inspect(connection).has_table(SchemaRow.__tablename__):
+        return 0
+    version = connection.scalar(select(SchemaRow.version))
+    if version is None or version > SCHEMA_VERSION:
+        raise StorageError(
+            f"the store was written by a newer version of truvar: its tables have version {version}, and this truvar "
+            f"supports up to {SCHEMA_VERSION}; update truvar"
+        )
+    return int(version)
+
+
+def prepare_tables(connection: Connection) -> None:
+    """Create the tables if there are none, and migrate those of an earlier version.
+
+    Raises:
+        StorageError: If the tables are newer than this version of truvar.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+    version = read_version(connection)
+    if version == 0:
+        Base.metadata.create_all(connection)
+        connection.execute(insert(SchemaRow).values(version=SCHEMA_VERSION))
+        return
+    for target in range(version + 1, SCHEMA_VERSION + 1):
+        UPGRADES[target](connection)
+        connection.execute(update(SchemaRow).values(version=target))
