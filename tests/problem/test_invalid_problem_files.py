@@ -1,4 +1,4 @@
-"""Every mistake in a problem file is refused in one line that says what to do."""
+"""Every mistake in a problem file is reported in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from tests.helpers.invalid_input import DATA, refused
 
 import truvar as tv
 
-DOMAIN, GOAL, NOISE = "[domain]\ngrid = {x = [0, 1, 5]}\n", "[goal]\nmaximize = true\n", "[noise]\nvariance = 0.1\n"
+DOMAIN = "[domain]\ngrid = {x = [0, 1, 5]}\n"
+GOAL = "[goal]\nmaximize = true\n"
+NOISE = "[noise]\nvariance = 0.1\n"
 GOOD = DOMAIN + GOAL + NOISE
 FILES: dict[str, tuple[str, list[str]]] = {
-    "malformed": ("[domain\n", ["not valid TOML", "line 1", "mend"]),
-    "nothing": ("", ["[domain] needs exactly one of table, grid, box", "none of them"]),
+    "malformed": ("[domain\n", ["not valid TOML", "line 1", "correct"]),
+    "nothing": ("", ["[goal] needs exactly one of level_set", "none of them"]),
+    "no domain": (GOAL, ["[domain] needs exactly one of table, grid, box", "none of them"]),
     "no goal": (DOMAIN, ["[goal] needs exactly one of level_set", "none of them"]),
     "key": ("nmae = 'lake'\n" + GOOD, ["'nmae'", "did you mean 'name'?"]),
     "section": (GOOD + "[polcy]\nname = 'truvar'\n", ["'polcy'", "did you mean 'policy'?"]),
@@ -36,12 +39,15 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "noise given and learned": (GOOD + "[model]\nlearn_noise = true\n", ["to be learned", "0.1", "leave out one"]),
     "noise neither": (DOMAIN + GOAL + "[model]\nlearn_noise = false\n", ["learn_noise = false", "no [noise]"]),
     "noise of a known kernel": (DOMAIN + GOAL + "[model]\nlengthscales = 1\n", ["known noise", "[noise]"]),
-    "variance alone": (GOOD + "[model]\nvariance = 2.0\n", ["needs lengthscales", "2.0"]),
+    "variance alone": (GOOD + "[model]\nvariance = 2.0\n", ["needs lengthscales", "got variance = 2 alone"]),
     "value alone": (GOOD + "[model]\nvalue = 'v'\n", ["value = 'v'", "give training"]),
     "domain as a number": ("domain = 3\n" + GOAL, ["[domain] must be a table of keys", "3"]),
     "goal as text": ("goal = 'max'\n" + DOMAIN, ["[goal] must be a table of keys", "'max'"]),
     "axis of two": ("[domain]\ngrid = {x = [0, 1]}\n" + GOAL, ["[low, high, number of points]", "[0, 1]"]),
-    "axis in words": ("[domain]\ngrid = {x = ['a', 1, 4]}\n" + GOAL, ["low end of 'x'", "'a'"]),
+    "axis in words": (
+        "[domain]\ngrid = {x = ['a', 1, 4]}\n" + GOAL,
+        ["[domain] grid.x", "number of points", "'a'"],
+    ),
     "grid as text": ("[domain]\ngrid = 'fine'\n" + GOAL, ["[domain] grid", "{x = [0, 1, 50]}", "'fine'"]),
     "interval as a number": ("[domain]\nbox = {x = 1}\n" + GOAL, ["x must be [low, high]", "1"]),
     "representers in words": ("[domain]\nbox = {x = [0, 1]}\nrepresenters = 'many'\n" + GOAL, ["'many'"]),
@@ -49,23 +55,23 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "broken table": ("[domain]\ntable = 'broken.csv'\n" + GOAL, ["broken.csv", "not a readable CSV", "line 3"]),
     "table as a number": ("[domain]\ntable = 3\n" + GOAL, ["[domain] table", "3"]),
     "unknown column": ("[domain]\ntable = 'data.csv'\ncolumns = ['depth']\n" + GOAL, ["'depth'", "x, v, w"]),
-    "columns as text": ("[domain]\ntable = 'data.csv'\ncolumns = 'x'\n" + GOAL, ["list of names", "'x'"]),
-    "threshold that is true": (DOMAIN + "[goal]\nlevel_set = true\n", ["threshold", "True"]),
-    "threshold as text": (DOMAIN + "[goal]\nlevel_set = '7'\n", ["threshold", "'7'"]),
-    "NaN threshold": (DOMAIN + "[goal]\nlevel_set = nan\n", ["threshold", "nan"]),
+    "columns as text": ("[domain]\ntable = 'data.csv'\ncolumns = 'x'\n" + GOAL, ["list of column names", "'x'"]),
+    "threshold that is true": (DOMAIN + "[goal]\nlevel_set = true\n", ["level_set", "true"]),
+    "threshold as text": (DOMAIN + "[goal]\nlevel_set = '7'\n", ["level_set", "'7'"]),
+    "NaN threshold": (DOMAIN + "[goal]\nlevel_set = nan\n", ["level_set", "nan"]),
     "fraction above 1": (DOMAIN + "[goal]\nfraction_of_max = 2\n", ["fraction_of_max", "2"]),
     "maximum that is false": (DOMAIN + "[goal]\nmaximize = false\n", ["must be true", "false"]),
     "monotone in words": (DOMAIN + "[goal]\nmaximize = true\nmonotone = 'no'\n", ["true or false", "'no'"]),
     "unknown kernel": (GOOD + "[model]\nkernel = 'cubic'\n", ["'cubic'", "matern52"]),
-    "kernel as a list": (GOOD + "[model]\nkernel = ['rbf']\n", ["name of a kernel", "['rbf']"]),
-    "length-scales in words": (GOOD + "[model]\nlengthscales = ['long']\n", ["length-scale", "'long'"]),
-    "too many length-scales": (GOOD + "[model]\nlengthscales = [1, 2]\n", ["1 number", "there are 2"]),
-    "no length-scales": (GOOD + "[model]\nlengthscales = []\n", ["1 number", "there are 0"]),
-    "negative length-scale": (GOOD + "[model]\nlengthscales = [-1]\n", ["positive", "-1.0"]),
+    "kernel as a list": (GOOD + "[model]\nkernel = ['rbf']\n", ["[model] kernel", "['rbf']"]),
+    "length-scales in words": (GOOD + "[model]\nlengthscales = ['long']\n", ["[model] lengthscales", "'long'"]),
+    "too many length-scales": (GOOD + "[model]\nlengthscales = [1, 2]\n", ["1 number", "got 2"]),
+    "no length-scales": (GOOD + "[model]\nlengthscales = []\n", ["1 number", "got 0"]),
+    "negative length-scale": (GOOD + "[model]\nlengthscales = [-1]\n", ["> 0", "-1"]),
     "variance in words": (GOOD + "[model]\nlengthscales = 1\nvariance = 'v'\n", ["[model] variance", "'v'"]),
     "negative variance": (GOOD + "[model]\nlengthscales = 1\nvariance = -1\n", ["variance", "-1"]),
     "mean in words": (GOOD + "[model]\nlengthscales = 1\nmean = 'low'\n", ["mean", "'low'"]),
-    "refit never": (GOOD + "[model]\nrefit_every = 0\n", ["at least 1", "0"]),
+    "refit never": (GOOD + "[model]\nrefit_every = 0\n", [">= 1", "0"]),
     "learn noise in words": (DOMAIN + GOAL + "[model]\nlearn_noise = 'no'\n", ["true or false", "'no'"]),
     "missing training": (GOOD + "[model]\ntraining = 'nowhere.csv'\n", ["nowhere.csv", "check the path"]),
     "training as a number": (GOOD + "[model]\ntraining = 3\n", ["[model] training", "3"]),
@@ -92,18 +98,28 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "cost column as a number": (GOOD + "[cost]\ncolumn = 2\n", ["[cost] column", "2"]),
     "travel along no column": (GOOD + "[cost]\nbase = 1\ntravel = {z = 1}\n", ["'z'", "(x)"]),
     "travel as a number": (GOOD + "[cost]\nbase = 1\ntravel = 1\n", ["travel", "rates by column"]),
-    "unknown rule": (GOOD + "[policy]\nname = 'truver'\n", ["'truver'", "did you mean 'truvar'?"]),
-    "rule as a list": (GOOD + "[policy]\nname = ['truvar']\n", ["[policy] name", "['truvar']"]),
+    "unknown policy": (GOOD + "[policy]\nname = 'truver'\n", ["'truver'", "did you mean 'truvar'?"]),
+    "policy as a list": (GOOD + "[policy]\nname = ['truvar']\n", ["[policy] name", "['truvar']"]),
     "eta in words": (GOOD + "[policy]\neta = 'small'\n", ["eta", "'small'"]),
-    "negative beta": (GOOD + "[policy]\nbeta = -1\n", ["ConstantBeta", "-1"]),
-    "beta that is true": (GOOD + "[policy]\nbeta = true\n", ["[policy] beta", "True"]),
+    "negative beta": (GOOD + "[policy]\nbeta = -1\n", ["[policy] beta", "> 0", "-1"]),
+    "beta that is true": (GOOD + "[policy]\nbeta = true\n", ["[policy] beta", "true"]),
     "unknown beta": (GOOD + "[policy]\nbeta = {lag = 1}\n", ["{log = 1.0}", "{lag = 1}"]),
-    "top of nothing": (GOOD + "[policy]\namong = {by = 'ei'}\n", ["among.top", "None"]),
+    "top of nothing": (GOOD + "[policy]\namong = {by = 'ei'}\n", ["among.top", "missing"]),
     "top in words": (GOOD + "[policy]\namong = {top = 'few'}\n", ["among.top", "'few'"]),
-    "start outside": ("start = {x = 9}\n" + GOOD, ["{'x': 9}", "nearest", "{'x': 1.0}"]),
+    "start outside": ("start = {x = 9}\n" + GOOD, ["{'x': 9.0}", "nearest", "{'x': 1.0}"]),
     "start behind the last": ("start = 5\n" + GOOD, ["an index below 5", "5"]),
     "seed in words": ("seed = 'lucky'\n" + GOOD, ["seed", "'lucky'"]),
-    "name as a number": ("name = 3\n" + GOOD, ["name must be a text", "3"]),
+    "name as a number": ("name = 3\n" + GOOD, ["name must be text", "3"]),
+    "key of [tasks]": (GOOD + "[tasks]\nnaems = ['f', 'g']\n", ["'naems'", "did you mean 'names'?"]),
+    "tasks without covariance": (
+        GOOD + "[tasks]\nnames = ['f', 'g']\n",
+        ["names and covariance", "no covariance"],
+    ),
+    "one task": (GOOD + "[tasks]\nnames = ['f']\ncovariance = [[1]]\n", ["[tasks] names", "['f']"]),
+    "covariance of too many tasks": (
+        GOOD + "[tasks]\nnames = ['f', 'g']\ncovariance = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\n",
+        ["[tasks]", "2 x 2"],
+    ),
     "negative budget": (GOOD + "[run]\nbudget = -1\n", ["budget", "-1"]),
     "half steps": (GOOD + "[run]\nsteps = 2.5\n", ["steps", "2.5"]),
 }

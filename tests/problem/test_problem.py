@@ -1,4 +1,4 @@
-"""A problem file gives the study that one would make by hand: the same suggestions, step by step."""
+"""A problem file gives the same study, with the same suggestions, as one made in Python."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KERNEL = ConstantKernel(2.0) * RBF([0.3, 0.8])
 
 @pytest.fixture
 def load(tmp_path: Path) -> Any:
-    """Writes a problem file beside its tables, and loads it."""
+    """Write a problem file beside its tables, and load it."""
 
     def loaded(text: str) -> tv.Problem:
         TABLE.to_csv(tmp_path / "lake.csv", index=False)
@@ -45,7 +45,7 @@ def load(tmp_path: Path) -> Any:
     return loaded
 
 
-def by_hand(domain: tv.Domain = GRID, goal: Any = None, **settings: Any) -> tv.Study:
+def made_in_python(domain: tv.Domain = GRID, goal: Any = None, **settings: Any) -> tv.Study:
     known = {"kernel": KERNEL, "mean": 0.1, "noise": 0.01, **settings}
     return tv.Study(domain, goal or tv.LevelSet(0.4), **known)
 
@@ -55,14 +55,15 @@ def value(point: dict[str, float]) -> float:
 
 
 def assert_alike(one: tv.Study, other: tv.Study, steps: int = 5) -> None:
-    """Both suggest the same, and stand at the same place after it was measured."""
+    """Both suggest the same, and have the same result after it was measured."""
     assert type(one.goal) is type(other.goal)
     np.testing.assert_array_equal(one.domain.points, other.domain.points)
     taken = 0
     for _ in range(steps):
         if other.finished is not None:
             break
-        mine, theirs = one.ask(), other.ask()
+        mine = one.ask()
+        theirs = other.ask()
         assert (mine.index, mine.level) == (theirs.index, theirs.level)
         assert mine.point == pytest.approx(theirs.point)
         assert (mine.noise, mine.cost, mine.gain) == pytest.approx((theirs.noise, theirs.cost, theirs.gain))
@@ -70,14 +71,15 @@ def assert_alike(one: tv.Study, other: tv.Study, steps: int = 5) -> None:
         other.tell(theirs, value(theirs.point))
         taken += 1
     assert taken >= 2
-    a, b = one.result(), other.result()
+    a = one.result()
+    b = other.result()
     np.testing.assert_allclose(a.mean, b.mean)
     np.testing.assert_array_equal(a.potential, b.potential)
     assert a.epsilon == pytest.approx(b.epsilon)
     assert one.epoch == other.epoch
 
 
-# -- the whole ---------------------------------------------------------------------------------------------------------
+# -- whole problems ----------------------------------------------------------------------------------------------------
 
 
 def test_the_lake_of_the_documentation(load: Any) -> None:
@@ -106,9 +108,9 @@ def test_the_lake_of_the_documentation(load: Any) -> None:
     )
     assert problem.name == "lake"
     cost = tv.Cost(base=4, travel={"distance_m": 0.25}, magnitude={"depth_m": 4})
-    hand = tv.Study(LAKE, tv.LevelSet(4.0), kernel=FIELD, mean=2.4, noise=0.136, cost=cost, policy=tv.TruVaR())
+    expected = tv.Study(LAKE, tv.LevelSet(4.0), kernel=FIELD, mean=2.4, noise=0.136, cost=cost, policy=tv.TruVaR())
     assert problem.study().name == "lake"
-    assert_alike(problem.study(), hand)
+    assert_alike(problem.study(), expected)
 
 
 def test_a_problem_without_a_name_has_that_of_its_file(load: Any) -> None:
@@ -119,7 +121,7 @@ def test_a_problem_without_a_name_has_that_of_its_file(load: Any) -> None:
 
 
 def test_a_grid_is_low_high_and_number_of_points_per_column(load: Any) -> None:
-    assert_alike(load(DOMAIN + GOAL + MODEL + NOISE).study(), by_hand())
+    assert_alike(load(DOMAIN + GOAL + MODEL + NOISE).study(), made_in_python())
 
 
 def test_a_table_without_columns_has_all_of_them_as_coordinates(load: Any, tmp_path: Path) -> None:
@@ -133,8 +135,8 @@ def test_a_box_with_its_number_of_representers(load: Any) -> None:
     text = "[domain]\nbox = {x = [0, 1]}\nrepresenters = 12\n[goal]\nminimize = true\n[noise]\nvariance = 0.01\n"
     study = load(text + "[model]\nkernel = 'rbf'\nlengthscales = 0.3\nmean = 0.0\n").study()
     assert study.domain.continuous
-    hand = by_hand(tv.Domain.box(x=(0, 1), representers=12), tv.Minimize(), kernel=RBF(0.3), mean=0.0)
-    assert_alike(study, hand, steps=3)
+    expected = made_in_python(tv.Domain.box(x=(0, 1), representers=12), tv.Minimize(), kernel=RBF(0.3), mean=0.0)
+    assert_alike(study, expected, steps=3)
 
 
 def test_a_box_without_it_has_2500(load: Any) -> None:
@@ -159,7 +161,7 @@ GOALS = {
 def test_every_goal(text: str, load: Any) -> None:
     study = load(DOMAIN + f"[goal]\n{text}\n" + MODEL + NOISE).study()
     assert study.goal == GOALS[text]
-    assert_alike(study, by_hand(goal=GOALS[text]))
+    assert_alike(study, made_in_python(goal=GOALS[text]))
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
@@ -175,12 +177,12 @@ KERNELS = {
 @pytest.mark.parametrize("text", KERNELS)
 def test_every_known_kernel(text: str, load: Any) -> None:
     study = load(DOMAIN + GOAL + f"[model]\n{text}\nmean = 0.0\n" + NOISE).study()
-    assert_alike(study, by_hand(kernel=KERNELS[text], mean=0.0))
+    assert_alike(study, made_in_python(kernel=KERNELS[text], mean=0.0))
 
 
 def test_a_mean_that_is_left_out_is_learned(load: Any) -> None:
     problem = load(DOMAIN + GOAL + MODEL.replace("mean = 0.1\n", "") + NOISE)
-    assert_alike(problem.study(), by_hand(mean=None))
+    assert_alike(problem.study(), made_in_python(mean=None))
     study = problem.study()
     study.tell({"x": 0.0, "y": 0.0}, 50.0)
     np.testing.assert_allclose(study.result().mean, 50.0)
@@ -198,7 +200,7 @@ LEARNED = {
 @pytest.mark.parametrize("text", LEARNED)
 def test_every_model_that_is_learned_as_the_data_come(text: str, load: Any) -> None:
     kernel, noise = LEARNED[text]
-    assert_alike(load(DOMAIN + GOAL + text).study(), by_hand(kernel=kernel, mean=None, noise=noise), steps=4)
+    assert_alike(load(DOMAIN + GOAL + text).study(), made_in_python(kernel=kernel, mean=None, noise=noise), steps=4)
 
 
 def test_a_model_that_is_learned_from_a_training_file(load: Any) -> None:
@@ -206,11 +208,11 @@ def test_a_model_that_is_learned_from_a_training_file(load: Any) -> None:
         "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = 5.0\n"
         "[model]\nkernel = 'matern52'\ntraining = 'lake.csv'\nvalue = 'algae'\n[noise]\nvariance = 0.1\n"
     )
-    hand = tv.Study(LAKE, tv.LevelSet(5.0), kernel="matern52", noise=0.1)
-    hand.fit(TABLE, value="algae")
+    expected = tv.Study(LAKE, tv.LevelSet(5.0), kernel="matern52", noise=0.1)
+    expected.fit(TABLE, value="algae")
     study = load(text).study()
-    np.testing.assert_allclose(study.kernel.theta, hand.kernel.theta, rtol=1e-4)
-    assert study.ask().index == hand.ask().index
+    np.testing.assert_allclose(study.kernel.theta, expected.kernel.theta, rtol=1e-4)
+    assert study.ask().index == expected.ask().index
 
 
 # -- noise and cost ----------------------------------------------------------------------------------------------------
@@ -233,7 +235,7 @@ NOISES = {
 
 @pytest.mark.parametrize("text", NOISES)
 def test_every_noise(text: str, load: Any) -> None:
-    assert_alike(load(lake_text(f"[noise]\n{text}\n")).study(), by_hand(LAKE, kernel=FIELD, noise=NOISES[text]))
+    assert_alike(load(lake_text(f"[noise]\n{text}\n")).study(), made_in_python(LAKE, kernel=FIELD, noise=NOISES[text]))
 
 
 COSTS = {
@@ -250,14 +252,14 @@ COSTS = {
 @pytest.mark.parametrize("text", COSTS)
 def test_every_cost(text: str, load: Any) -> None:
     study = load(lake_text(f"[noise]\nvariance = 0.1\n[cost]\n{text}\n")).study()
-    assert_alike(study, by_hand(LAKE, kernel=FIELD, noise=0.1, cost=COSTS[text]))
+    assert_alike(study, made_in_python(LAKE, kernel=FIELD, noise=0.1, cost=COSTS[text]))
 
 
 def test_without_a_cost_every_measurement_costs_one(load: Any) -> None:
     assert (load(DOMAIN + GOAL + MODEL + NOISE).study().candidates().cost == 1.0).all()
 
 
-# -- rules -------------------------------------------------------------------------------------------------------------
+# -- policies ----------------------------------------------------------------------------------------------------------
 
 POLICIES = {
     "": tv.TruVaR(),
@@ -276,10 +278,29 @@ POLICIES = {
 
 
 @pytest.mark.parametrize("text", POLICIES)
-def test_every_option_of_the_rule(text: str, load: Any) -> None:
+def test_every_option_of_truvar(text: str, load: Any) -> None:
     study = load(DOMAIN + GOAL + MODEL + NOISE + f"[policy]\n{text}\n").study()
     assert study.policy == POLICIES[text]
-    assert_alike(study, by_hand(policy=POLICIES[text]), steps=3)
+    assert_alike(study, made_in_python(policy=POLICIES[text]), steps=3)
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+
+def test_tasks(load: Any) -> None:
+    text = (
+        "[tasks]\nnames = ['target', 'proxy']\ncovariance = [[1, 0.5], [0.5, 1]]\n"
+        "noise = [0.01, 0.1]\ncost = [5, 1]\nmean = [0.1, 0.0]\n"
+    )
+    tasks = tv.Tasks([[1, 0.5], [0.5, 1]], ["target", "proxy"], noise=[0.01, 0.1], cost=[5, 1], mean=[0.1, 0.0])
+    study = load(DOMAIN + GOAL + MODEL + NOISE + text).study()
+    expected = made_in_python(tasks=tasks)
+    assert study.tasks == tasks
+    for _ in range(3):
+        suggestion = study.ask()
+        assert (suggestion.index, suggestion.task) == (expected.ask().index, expected.pending[-1].task)
+        study.tell(suggestion, 0.3)
+        expected.tell(expected.pending[-1], 0.3)
 
 
 # -- start, seed, limits -----------------------------------------------------------------------------------------------
@@ -288,14 +309,14 @@ def test_every_option_of_the_rule(text: str, load: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "start"), [("start = 7", 7), ("start = {x = 0.2, y = 1.0}", {"x": 0.2, "y": 1.0}), ("", None)]
 )
-def test_where_to_start(text: str, start: Any, load: Any) -> None:
-    assert_alike(load(text + "\n" + DOMAIN + GOAL + MODEL + NOISE).study(), by_hand(start=start))
+def test_the_first_suggestion(text: str, start: Any, load: Any) -> None:
+    assert_alike(load(text + "\n" + DOMAIN + GOAL + MODEL + NOISE).study(), made_in_python(start=start))
 
 
 def test_a_random_start_follows_the_seed(load: Any) -> None:
     for seed in (0, 3, 11):
         text = f"start = 'random'\nseed = {seed}\n" + DOMAIN + GOAL + MODEL + NOISE
-        assert load(text).study().ask().index == by_hand(start="random", seed=seed).ask().index
+        assert load(text).study().ask().index == made_in_python(start="random", seed=seed).ask().index
 
 
 def test_the_limits_of_a_run(load: Any) -> None:
@@ -309,19 +330,20 @@ def test_the_limits_of_a_run(load: Any) -> None:
 # -- one problem, several studies --------------------------------------------------------------------------------------
 
 
-def test_what_the_file_says_can_be_replaced(load: Any) -> None:
+def test_arguments_replace_what_the_file_says(load: Any) -> None:
     problem = load(DOMAIN + GOAL + MODEL + NOISE)
     other = problem.study(goal=tv.Maximize(), noise=0.2, policy=tv.TruVaR(eta=0.5), seed=4, name="other")
     assert (other.goal, other.seed, other.name) == (tv.Maximize(), 4, "other")
-    assert_alike(other, by_hand(goal=tv.Maximize(), noise=0.2, policy=tv.TruVaR(eta=0.5)))
+    assert_alike(other, made_in_python(goal=tv.Maximize(), noise=0.2, policy=tv.TruVaR(eta=0.5)))
 
 
-def test_studies_of_one_problem_do_not_know_of_each_other(load: Any) -> None:
+def test_studies_of_one_problem_are_independent(load: Any) -> None:
     problem = load(DOMAIN + GOAL + MODEL + NOISE)
-    first, second = problem.study(), problem.study()
+    first = problem.study()
+    second = problem.study()
     first.run(value, steps=3)
     assert second.steps == 0
-    assert_alike(second, by_hand())
+    assert_alike(second, made_in_python())
 
 
 def test_a_problem_can_be_given_as_a_dict_and_gives_it_back(tmp_path: Path) -> None:
@@ -339,7 +361,7 @@ def test_a_problem_can_be_given_as_a_dict_and_gives_it_back(tmp_path: Path) -> N
     again = problem_from_dict(problem.to_dict(), folder=tmp_path)
     assert_alike(problem.study(), again.study())
     policy = tv.TruVaR(among=tv.TopK(5))
-    assert_alike(problem.study(), by_hand(LAKE, tv.Maximize(), kernel=FIELD, noise="variance", policy=policy))
+    assert_alike(problem.study(), made_in_python(LAKE, tv.Maximize(), kernel=FIELD, noise="variance", policy=policy))
 
 
 def test_paths_are_relative_to_the_problem_file(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,16 +371,16 @@ def test_paths_are_relative_to_the_problem_file(load: Any, tmp_path: Path, monke
     assert len(load(lake_text("[noise]\nvariance = 0.1\n")).domain) == 32
 
 
-def test_the_columns_of_a_table_that_are_no_coordinates_are_kept(load: Any) -> None:
+def test_other_columns_of_a_table_are_kept(load: Any) -> None:
     problem = load(lake_text("[noise]\nvariance = 0.1\n"))
     np.testing.assert_allclose(problem.domain.column("algae"), TABLE["algae"])
 
 
-def test_tables_that_come_with_a_problem_are_used_and_no_file_is_read(tmp_path) -> None:
+def test_given_tables_are_used_instead_of_files(tmp_path) -> None:
     (tmp_path / "t.csv").write_text("x\n1\n2\n")
     spec = {"domain": {"table": "t.csv"}, "goal": {"maximize": True}}
     assert len(problem_from_dict(spec, tmp_path).domain) == 2
     given = {"t.csv": pd.DataFrame({"x": [1.0, 2.0, 3.0]})}
     assert len(problem_from_dict(spec, tmp_path, tables=given).domain) == 3
-    with pytest.raises(tv.TruvarError, match=r"'t.csv', but that did not come"):
+    with pytest.raises(tv.TruvarError, match=r"'t.csv', which was not sent"):
         problem_from_dict(spec, tmp_path, tables={})

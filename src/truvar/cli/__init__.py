@@ -22,6 +22,7 @@ from truvar.cli.export_import import EXPORT, IMPORT
 from truvar.cli.new import NEW
 from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
+from truvar.cli.schema import SCHEMA
 from truvar.cli.serve import SERVE
 from truvar.cli.status import REPORT, STATUS
 from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
@@ -32,7 +33,7 @@ NEGATIVE = re.compile(r"-\.?\d")
 
 COMMANDS: tuple[Command, ...] = (
     *(NEW, ASK, TELL, STATUS, CORRECT, WITHDRAW, NOTE, REPORT, EXPORT, IMPORT),
-    *(RUN, BACKTEST, REPRODUCE, BOUNDS, SERVE, COMPLETION),
+    *(RUN, BACKTEST, REPRODUCE, BOUNDS, SERVE, SCHEMA, COMPLETION),
 )
 
 

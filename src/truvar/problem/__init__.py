@@ -1,5 +1,22 @@
-"""Problem files: what to look for, where, with which model, noise, cost and policy, as a TOML file or a dict."""
+"""Problem files: what to find, where, with which model, noise, cost and policy, as a TOML file or a dict.
 
-from truvar.problem.build import KEYS, Problem, _schedule, load_problem, problem_from_dict
+`load_problem(path).study()` makes the study. Names are imported on first use: `truvar.problem.schema` imports no
+numerical library.
+"""
 
-__all__ = ["KEYS", "Problem", "_schedule", "load_problem", "problem_from_dict"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from truvar.problem.build import Problem, load_problem, problem_from_dict
+
+__all__ = ["Problem", "load_problem", "problem_from_dict"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from truvar.problem import build
+
+    return getattr(build, name)

@@ -1,355 +1,329 @@
-"""A problem as a TOML file or a dict: domain, goal, model, noise, cost and policy, checked key by key.
-
-`load_problem(path)` reads a file; paths inside it are relative to it. `Problem.study()` makes the study.
-"""
+"""Problems: a validated problem file or dict, and the study built from it."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from truvar.acquisition import Policy, TopK
-from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, Schedule, TheoremBeta
-from truvar.acquisition.registry import POLICY_NAMES, has_cost_option, policy_class
-from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike
+from truvar.acquisition.base import TopK
+from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
+from truvar.acquisition.registry import has_cost_option, policy_class
+from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, read_csv
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.models.fit import Learned, training_data
 from truvar.models.kernels import named_kernel
-from truvar.study.runner import check_limits
+from truvar.problem.messages import did_you_mean
+from truvar.problem.schema import (
+    REPRESENTERS,
+    CostSpec,
+    DomainSpec,
+    GoalSpec,
+    LogBetaSpec,
+    ModelSpec,
+    NoiseSpec,
+    PolicySpec,
+    ProblemSpec,
+    RKHSBetaSpec,
+    StudySpec,
+    TasksSpec,
+    TheoremBetaSpec,
+    TopSpec,
+    parse_spec,
+    policy_options,
+)
 from truvar.study.study import Study
-from truvar.validation import check_finite, check_integer
 
-KEYS = {
-    "": ["name", "seed", "start", "domain", "goal", "model", "noise", "cost", "policy", "run"],
-    "domain": ["table", "columns", "grid", "box", "representers"],
-    "goal": ["level_set", "fraction_of_max", "maximize", "minimize", "monotone"],
-    "model": ["kernel", "lengthscales", "variance", "mean", "refit_every", "learn_noise", "training", "value"],
-    "noise": ["variance", "column", "levels"],
-    "cost": ["base", "column", "travel", "magnitude"],
-    "run": ["budget", "steps", "epsilon"],
-}
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from truvar.acquisition import Policy
+    from truvar.acquisition.confidence import Schedule
+
+Tables = Mapping[str, "pd.DataFrame"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a problem file says, understood and checked; `study()` begins work on it."""
+    """A problem: its domain, and the goal, model, noise, cost and policy of its studies.
+
+    Attributes:
+        name: Name of its studies.
+        spec: Keys and values as the problem file has them; [domain] is not read again.
+        folder: Folder that paths in `spec` are relative to.
+        domain: Where measurements can be made.
+        tables: Tables that `spec` names; None: they are files in `folder`.
+    """
 
     name: str
     spec: Mapping[str, Any]
     folder: Path
     domain: Domain
-    tables: Mapping[str, pd.DataFrame] | None = None  # those that the problem names; None: files in the folder
+    tables: Tables | None = None
 
     @property
     def run(self) -> dict[str, Any]:
         """The limits of [run]: budget, steps, epsilon."""
         return dict(self.spec.get("run", {}))
 
+    @cached_property
+    def _settings(self) -> StudySpec:
+        """The validated spec, without the domain."""
+        return parse_spec(StudySpec, {key: value for key, value in self.spec.items() if key != "domain"})
+
     def study(self, **overrides: Any) -> Study:
-        """A new study of the problem; keyword arguments replace what the file says."""
-        model = self.spec.get("model", {})
-        if "training" not in model:
-            return self._unfitted(**overrides)
+        """Build a new study of the problem.
+
+        Args:
+            **overrides: Arguments of `Study` that replace those of the problem.
+
+        Raises:
+            TruvarError: If the problem or an override has a mistake.
+        """
+        model = self._settings.model
+        if model.training is None:
+            return self._unfitted_study(**overrides)
         store = overrides.pop("store", None)
-        study = self._unfitted(**overrides)
-        study.fit(_table(model["training"], self.folder, self.tables), model.get("value"))
+        study = self._unfitted_study(**overrides)
+        study.fit(_table(model.training, self.folder, self.tables), model.value)
         if store is None:
             return study
-        return Study.from_json(study.to_json(), store=store, who=study.who)  # begun with its model, or not at all
+        # A study is stored together with its fitted model, or not at all.
+        return Study.from_json(study.to_json(), store=store, who=study.who)
 
-    def _unfitted(self, **overrides: Any) -> Study:
-        """The study before the model is learned from its training file."""
-        spec = self.spec
-        settings: dict[str, Any] = {
-            "goal": _goal(spec.get("goal", {})),
-            "kernel": _kernel(spec.get("model", {}), len(self.domain.columns)),
-            "mean": spec.get("model", {}).get("mean"),
-            "noise": _noise(spec.get("noise", {})),
-            "cost": _cost(spec.get("cost", {})),
-            "policy": _policy(spec.get("policy", {})),
-            "start": spec.get("start"),
-            "seed": spec.get("seed", 0),
+    def _unfitted_study(self, **overrides: Any) -> Study:
+        """Build a study before its model is learned from the training file."""
+        settings = self._settings
+        arguments: dict[str, Any] = {
+            "goal": build_goal(settings.goal),
+            "kernel": build_kernel(settings.model, len(self.domain.columns)),
+            "mean": settings.model.mean,
+            "noise": build_noise(settings.noise),
+            "cost": build_cost(settings.cost),
+            "tasks": build_tasks(settings.tasks),
+            "policy": build_policy(settings.policy),
+            "start": settings.start,
+            "seed": settings.seed,
             "limits": self.run,
             "name": self.name,
         }
-        settings.update(overrides)
-        return Study(self.domain, settings.pop("goal"), **settings)
+        arguments.update(overrides)
+        return Study(self.domain, arguments.pop("goal"), **arguments)
 
     def to_dict(self) -> dict[str, Any]:
-        """The problem as it was given."""
+        """Return the keys and values of the problem as they were given."""
         return dict(self.spec)
 
 
-def load_problem(path: str | Path) -> Problem:
-    """The problem in a TOML file."""
+def load_problem(path: str | Path, *, check: bool = True) -> Problem:
+    """Load a problem from a TOML file.
+
+    Args:
+        path: The problem file; paths in it are relative to its folder.
+        check: Also check what only shows when a study is built. False saves that time for a caller who builds one
+            anyway.
+
+    Raises:
+        TruvarError: If the file cannot be read or the problem has a mistake.
+    """
     path = Path(path)
+    return problem_from_dict(read_toml(path), folder=path.parent, name=path.stem, check=check)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read the keys and values of a problem file.
+
+    Raises:
+        InvalidProblemError: If there is no such file, or it is not TOML.
+    """
     try:
         with path.open("rb") as file:
-            spec = tomllib.load(file)
+            return tomllib.load(file)
     except FileNotFoundError:
-        raise TruvarError(f"there is no problem file {path}; check the path") from None
+        raise InvalidProblemError(f"there is no problem file {path}; check the path") from None
     except IsADirectoryError:
-        raise TruvarError(f"{path} is a folder; give the path of a problem file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TruvarError(f"{path} is not valid TOML: {error}; mend that place") from None
-    return problem_from_dict(spec, folder=path.parent, name=path.stem)
+        raise InvalidProblemError(f"{path} is a folder; give the path of a problem file") from None
+    except ValueError as error:  # no TOML, or no text at all
+        raise InvalidProblemError(f"{path} is not valid TOML: {error}; correct the file there") from None
 
 
 def problem_from_dict(
     spec: Mapping[str, Any],
     folder: str | Path = ".",
     name: str = "study",
-    tables: Mapping[str, pd.DataFrame] | None = None,
+    tables: Tables | None = None,
+    *,
+    check: bool = True,
 ) -> Problem:
-    """The problem in a dict of the same form as the file. Everything is checked here, before any study is made.
+    """Make a problem from a dict with the keys of a problem file.
 
-    The tables that it names are files in `folder`, or else `tables`: no file is read then."""
-    for section, keys in KEYS.items():
-        table = spec if section == "" else spec.get(section, {})
-        if not isinstance(table, Mapping):
-            raise TruvarError(f"[{section}] must be a table of keys, got {_said(table)}; write them under [{section}]")
-        _check_keys(table, keys, section)
+    Args:
+        spec: Keys and values, as in the file.
+        folder: Folder of the tables that the problem names.
+        name: Name of a problem that has no key `name`.
+        tables: The tables that the problem names, instead of files in `folder`; no file is read then.
+        check: Also check what only shows when a study is built.
+
+    Raises:
+        TruvarError: If the problem has a mistake.
+    """
+    parsed = parse_spec(ProblemSpec, spec)
     folder = Path(folder)
-    name = _kind(spec.get("name", name), str, "name", "a text")
-    problem = Problem(name, spec, folder, _domain(spec.get("domain", {}), folder, tables), tables)
-    check_limits(**problem.run)
-    model = spec.get("model", {})
-    if "lengthscales" in model and not spec.get("noise"):
-        raise TruvarError(
-            "a model with known lengthscales needs a known noise, but there is no [noise]; give its variance (0 if "
-            "there is none), or leave out the lengthscales to learn both"
-        )
-    problem._unfitted()  # a mistake anywhere shows now
-    if "training" in model:
-        if "value" in model:
-            _kind(model["value"], str, "[model] value", "the name of a column")
-        training_data(_table(model["training"], folder, tables), problem.domain.columns, model.get("value"))
-    if model.get("learn_noise") is False and not spec.get("noise"):
-        raise TruvarError("[model] learn_noise = false needs a known noise, but there is no [noise]; give its variance")
+    problem = Problem(parsed.name or name, spec, folder, build_domain(parsed.domain, folder, tables), tables)
+    if check:
+        problem._unfitted_study()
+        model = parsed.model
+        if model.training is not None:
+            training = _table(model.training, folder, tables)
+            with _section("model"):
+                training_data(training, problem.domain.columns, model.value)
     return problem
 
 
-def _table(path: str, folder: Path, tables: Mapping[str, pd.DataFrame] | None) -> pd.DataFrame:
+# -- from the schema to the objects of a study -------------------------------------------------------------------------
+
+
+@contextmanager
+def _section(name: str) -> Iterator[None]:
+    """Name the section of the problem in errors of the objects that are built from it."""
+    try:
+        yield
+    except TruvarError as error:
+        message = str(error)
+        if not message.startswith(f"[{name}]"):
+            message = f"[{name}] {message}"
+        raise InvalidProblemError(message) from None
+
+
+def _table(path: str, folder: Path, tables: Tables | None) -> pd.DataFrame:
+    """Return a table that the problem names."""
     if tables is None:
         return read_csv(folder / path)
     if path not in tables:
-        came = ", ".join(map(repr, tables)) or "none"
-        raise TruvarError(
-            f"the problem names the table {path!r}, but that did not come with it (came: {came}); send it"
+        given = ", ".join(map(repr, tables)) or "none"
+        raise InvalidProblemError(
+            f"the problem names the table {path!r}, which was not sent with it (got {given}); send it too"
         )
     return tables[path]
 
 
-def _domain(spec: Mapping[str, Any], folder: Path, tables: Mapping[str, pd.DataFrame] | None) -> Domain:
-    kind = _one_of(spec, ["table", "grid", "box"], "domain")
-    for key, only in (("columns", "table"), ("representers", "box")):
-        if key in spec and kind != only:
-            raise TruvarError(f"[domain] {key} belongs to a {only}, but this domain is a {kind}; leave out {key}")
-    if kind == "table":
-        columns = spec.get("columns")
-        if columns is not None and not (isinstance(columns, list) and all(isinstance(name, str) for name in columns)):
-            raise TruvarError(f"[domain] columns must be a list of names, got {_said(columns)}; give one")
-        path = _kind(spec["table"], str, "[domain] table", "the path of a CSV file")
-        return Domain.table(_table(path, folder, tables), columns)
-    example = "{x = [0, 1]}" if kind == "box" else "{x = [0, 1, 50]}"
-    axes = _kind(spec[kind], Mapping, f"[domain] {kind}", f"a table of columns such as {example}")
-    if kind == "box":
-        for name, interval in axes.items():
-            if name in ("representers", "seed"):
-                raise TruvarError(f"a column of a box cannot be called {name!r}, which is an option; rename it")
-            if not (isinstance(interval, list) and len(interval) == 2):
-                raise TruvarError(
-                    f"[domain] box: {name} must be [low, high] such as [0, 1], got {_said(interval)}; mend it"
-                )
-        return Domain.box(**{key: spec[key] for key in ("representers",) if key in spec}, **axes)
-    return Domain.grid(**{name: _axis(name, axis) for name, axis in axes.items()})
+def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domain:
+    """Build the domain of a problem.
+
+    Args:
+        spec: The section [domain].
+        folder: Folder of the table's file.
+        tables: Tables by path, instead of files.
+    """
+    if spec.table is not None:
+        table = _table(spec.table, folder, tables)
+        with _section("domain"):
+            return Domain.table(table, spec.columns)
+    with _section("domain"):
+        if spec.box is not None:
+            intervals: dict[str, Any] = dict(spec.box)
+            return Domain.box(representers=spec.representers or REPRESENTERS, **intervals)
+        axes = {name: np.linspace(low, high, count) for name, (low, high, count) in (spec.grid or {}).items()}
+        return Domain.grid(**axes)
 
 
-def _axis(name: str, axis: Any) -> Any:
-    """[low, high, count] as in the file."""
-    if not (isinstance(axis, list) and len(axis) == 3 and type(axis[2]) is int and axis[2] > 0):
-        raise TruvarError(
-            f"grid axis {name!r} must be [low, high, number of points] such as [0, 1, 50], got {_said(axis)}; mend it"
+def build_goal(spec: GoalSpec) -> Goal:
+    """Build the goal from the section [goal]."""
+    if spec.maximize:
+        return Maximize(spec.monotone)
+    if spec.minimize:
+        return Minimize(spec.monotone)
+    with _section("goal"):
+        return LevelSet(spec.level_set, spec.fraction_of_max, spec.monotone)
+
+
+def build_kernel(spec: ModelSpec, columns: int) -> Kernel | Learned:
+    """Build the kernel, or the family to be learned.
+
+    Args:
+        spec: The section [model].
+        columns: Number of coordinates of the domain.
+    """
+    if spec.lengthscales is None:
+        every = Learned.every if spec.refit_every is None else spec.refit_every
+        return Learned(spec.kernel, every=every, noise=spec.learn_noise)
+    scales = spec.lengthscales if isinstance(spec.lengthscales, list) else [spec.lengthscales]
+    if len(scales) not in (1, columns):
+        expected = f"1 or {columns} numbers" if columns > 1 else "1 number"
+        raise InvalidProblemError(
+            f"[model] lengthscales must be {expected}, got {len(scales)}; give one for all columns or one per column"
         )
-    return np.linspace(
-        check_finite(axis[0], f"the low end of {name!r}"), check_finite(axis[1], f"the high end of {name!r}"), axis[2]
-    )
+    variance = 1.0 if spec.variance is None else spec.variance
+    with _section("model"):
+        return named_kernel(spec.kernel, scales, variance)
 
 
-def _goal(spec: Mapping[str, Any]) -> Goal:
-    kind = _one_of(spec, ["level_set", "fraction_of_max", "maximize", "minimize"], "goal")
-    monotone = _kind(spec.get("monotone", True), bool, "[goal] monotone", "true or false")
-    if kind == "level_set":
-        return LevelSet(spec[kind], monotone=monotone)
-    if kind == "fraction_of_max":
-        return LevelSet(fraction_of_max=spec[kind], monotone=monotone)
-    if spec[kind] is not True:
-        raise TruvarError(f"[goal] {kind} must be true, got {_said(spec[kind])}; write {kind} = true")
-    return Maximize(monotone) if kind == "maximize" else Minimize(monotone)
+def build_noise(spec: NoiseSpec) -> NoiseLike | None:
+    """Build the noise from the section [noise]; None: to be learned."""
+    if spec.levels is not None:
+        return NoiseLevels([level.variance for level in spec.levels], [level.cost for level in spec.levels])
+    return spec.column if spec.variance is None else spec.variance
 
 
-def _kernel(spec: Mapping[str, Any], d: int) -> Any:
-    name = _kind(spec.get("kernel", "matern52"), str, "[model] kernel", "the name of a kernel")
-    learn_noise = _kind(spec.get("learn_noise", False), bool, "[model] learn_noise", "true or false")
-    _kind(spec.get("training", ""), str, "[model] training", "the path of a CSV file")
-    if "value" in spec and "training" not in spec:
-        raise TruvarError(
-            f"[model] value = {spec['value']!r} is the column of a training file, but none came; give training"
-        )
-    if "lengthscales" not in spec:
-        if "variance" in spec:
-            raise TruvarError(
-                f"[model] variance needs lengthscales beside it, but it came alone ({spec['variance']!r}); give both, "
-                "or neither to learn them"
-            )
-        every = check_integer(spec.get("refit_every", Learned.every), "[model] refit_every", minimum=1)
-        return Learned(name, every=every, noise=learn_noise)
-    for key in ("refit_every", "learn_noise", "training"):
-        if key in spec:
-            raise TruvarError(f"[model] {key} is for a model to be learned, but lengthscales came too; leave out one")
-    scales = spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]
-    if len(scales) not in (1, d):
-        raise TruvarError(
-            f"[model] lengthscales must be {f'1 or {d} numbers' if d > 1 else '1 number'}, but there are "
-            f"{len(scales)}; give one per column"
-        )
-    scales = [check_finite(scale, "[model] every length-scale") for scale in scales]
-    return named_kernel(name, scales, check_finite(spec.get("variance", 1.0), "[model] variance"))
-
-
-def _noise(spec: Mapping[str, Any]) -> NoiseLike | None:
-    if not spec:
+def build_cost(spec: CostSpec) -> CostLike | None:
+    """Build the cost from the section [cost]; None: 1 for every measurement."""
+    if not spec.known:
         return None
-    kind = _one_of(spec, ["variance", "column", "levels"], "noise")
-    if kind == "variance":
-        return check_finite(spec[kind], "[noise] variance")
-    if kind == "column":
-        return str(_kind(spec[kind], str, "[noise] column", "the name of a column"))
-    levels = spec[kind]
-    if not (isinstance(levels, list) and levels) or not all(
-        isinstance(v, Mapping) and set(v) == {"variance", "cost"} for v in levels
-    ):
-        raise TruvarError(
-            f"[noise] levels must be a list such as [{{variance = 1e-3, cost = 10}}], got {_said(levels)}; "
-            "give every level its variance and cost"
-        )
-    return NoiseLevels([level["variance"] for level in levels], [level["cost"] for level in levels])
+    base: float | str = spec.base or 0.0
+    if spec.column is not None:
+        base = spec.column
+    return Cost(base, spec.travel or {}, spec.magnitude or {})
 
 
-def _cost(spec: Mapping[str, Any]) -> CostLike | None:
-    if not spec:
+def build_tasks(spec: TasksSpec) -> Tasks | None:
+    """Build the tasks from the section [tasks]; None: the target alone."""
+    if spec.names is None or spec.covariance is None:
         return None
-    if "column" in spec and "base" in spec:
-        raise TruvarError(
-            f"[cost] needs either base or column, but there was base = {spec['base']!r} and column = "
-            f"{spec['column']!r}; leave out one"
-        )
-    for kind in ("travel", "magnitude"):
-        _kind(spec.get(kind, {}), Mapping, f"[cost] {kind}", "rates by column such as {x = 0.25}")
-    base: float | str = check_finite(spec.get("base", 0.0), "[cost] base")
-    if "column" in spec:
-        base = _kind(spec["column"], str, "[cost] column", "the name of a column")
-    return Cost(base, spec.get("travel", {}), spec.get("magnitude", {}))
+    with _section("tasks"):
+        return Tasks(spec.covariance, spec.names, spec.noise, spec.cost, spec.mean)
 
 
-def _policy(spec: Mapping[str, Any]) -> Policy:
-    given = _kind(spec.get("name", "truvar"), str, "[policy] name", "the name of a rule")
-    name, _, divided = given.partition("/")
-    if name not in POLICY_NAMES or divided not in ("", "cost"):
-        hint = _close(name, list(POLICY_NAMES)) or "take one of them"
-        raise TruvarError(
-            f'[policy] name must be one of {", ".join(POLICY_NAMES)}, with "/cost" behind it or not, got '
-            f"{_said(given)}; {hint}"
-        )
-    rule = policy_class(name)
-    options = {key: value for key, value in spec.items() if key != "name"}
-    _check_keys(options, [option.name for option in fields(rule)], "policy")  # type: ignore[arg-type]
-    if divided:
-        if not has_cost_option(rule):
-            raise TruvarError(f'[policy] name = "{given}": {name} divides by the cost as it is; leave out /cost')
-        options["per_cost"] = True
-    _among(options, {"among": ["potential"], "anticipate": ["mean", "average"]})
-    if "beta" in options:
-        options["beta"] = _schedule(options["beta"])
-    if isinstance(options.get("among"), Mapping):
-        among = options["among"]
-        _check_keys(among, ["top", "by"], "policy.among")
-        options["among"] = TopK(check_integer(among.get("top"), "[policy] among.top", minimum=1), among.get("by", "ucb"))
-    return rule(**options)
-
-
-def _among(options: Mapping[str, Any], known: Mapping[str, list[str]]) -> None:
-    """Options of a rule that are one of a few words, or a table that is read elsewhere."""
-    for key, words in known.items():
-        if key in options and options[key] not in words and not isinstance(options[key], Mapping):
-            listed = " or ".join(f'"{word}"' for word in words)
-            more = ", or a table such as {top = 50}" if key == "among" else ""
-            raise TruvarError(
-                f"[policy] {key} must be {listed}{more}, got {_said(options[key])}; mend it or leave it out"
-            )
-
-
-def _schedule(spec: Any) -> Schedule:
-    """beta = 9.0, or {log = 1.0}, {theorem = 0.1}, {rkhs = 5.0, delta = 0.1}, the last with a horizon if need be."""
-    if isinstance(spec, (int, float)):
-        return ConstantBeta(check_finite(spec, "[policy] beta"))
-    if isinstance(spec, Mapping):
-        if set(spec) == {"log"}:
-            return LogBeta(spec["log"])
-        if set(spec) == {"theorem"}:
-            return TheoremBeta(spec["theorem"])
-        if {"rkhs", "delta"} <= set(spec) <= {"rkhs", "delta", "horizon"}:
-            return RKHSBeta(spec["rkhs"], spec["delta"], spec.get("horizon", 1000))
-    raise TruvarError(
-        "[policy] beta must be a number, {log = 1.0}, {theorem = 0.1} or {rkhs = 5.0, delta = 0.1}, "
-        f"but it was {_said(spec)}; give one of them"
-    )
-
-
-def _said(value: Any) -> str:
-    """A value as the file has it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f"'{value}'"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_said, value))}]"
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key} = {_said(part)}' for key, part in value.items())}}}"
-    return str(value)
-
-
-def _one_of(spec: Mapping[str, Any], kinds: list[str], section: str) -> str:
-    given = [kind for kind in kinds if kind in spec]
-    if len(given) != 1:
-        came, remedy = (" and ".join(given), "leave out the others") if given else ("none of them", "give one")
-        raise TruvarError(f"[{section}] needs exactly one of {', '.join(kinds)}, but there was {came}; {remedy}")
-    return given[0]
-
-
-def _kind(value: Any, kind: type, what: str, expected: str) -> Any:
-    """The value, if it is of that kind."""
-    if not isinstance(value, kind):
-        raise TruvarError(f"{what} must be {expected}, got {_said(value)}; correct it")
-    return value
-
-
-def _check_keys(table: Mapping[str, Any], known: list[str], section: str) -> None:
-    for key in table:
+def build_policy(spec: PolicySpec) -> Policy:
+    """Build the policy from the section [policy]."""
+    name, _, suffix = spec.name.partition("/")
+    policy = policy_class(name)
+    known = [option.name for option in policy_options(policy)]
+    options = spec.options
+    for key in spec.given("beta", "among", "anticipate"):
+        options[key] = getattr(spec, key)
+    for key in options:
         if key not in known:
-            hint = _close(key, known) or f"it may have {', '.join(known)}"
-            raise TruvarError(f"unknown key {key!r} in {f'[{section}]' if section else 'the problem'}; {hint}")
+            hint = did_you_mean(key, known) or f"{name} has {', '.join(known)}"
+            raise InvalidProblemError(f"unknown key {key!r} in [policy]; {hint}")
+    if suffix:
+        if not has_cost_option(policy):
+            raise InvalidProblemError(
+                f'[policy] name: {name} always divides by the cost, got "{spec.name}"; leave out "/cost"'
+            )
+        options["per_cost"] = True
+    with _section("policy"):
+        if spec.beta is not None:
+            options["beta"] = build_beta(spec.beta)
+        if isinstance(spec.among, TopSpec):
+            options["among"] = TopK(spec.among.top, spec.among.by)
+        return policy(**options)
 
 
-def _close(name: str, known: list[str]) -> str | None:
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else None
+def build_beta(spec: float | LogBetaSpec | TheoremBetaSpec | RKHSBetaSpec) -> Schedule:
+    """Build the schedule of beta from the key `beta` of a policy."""
+    if isinstance(spec, LogBetaSpec):
+        return LogBeta(spec.log)
+    if isinstance(spec, TheoremBetaSpec):
+        return TheoremBeta(spec.theorem)
+    if isinstance(spec, RKHSBetaSpec):
+        return RKHSBeta(spec.rkhs, spec.delta, spec.horizon or RKHSBeta.horizon)
+    return ConstantBeta(spec)

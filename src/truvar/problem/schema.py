@@ -1,0 +1,558 @@
+"""Schema of problem files: one set of pydantic models for TOML files, Python dicts and HTTP bodies.
+
+`ProblemSpec` is a whole problem, each of its sections a model of its own. Rules between keys are checked here too; what
+needs the data (columns of a table, options of a policy class) is checked when the study is built
+(`truvar.problem.build`). This module imports no numerical library, so that `truvar schema` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field as DataclassField
+from dataclasses import fields as dataclass_fields
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from truvar.acquisition.registry import POLICY_NAMES, policy_classes
+from truvar.exceptions import InvalidProblemError
+from truvar.problem.messages import TABLE, TEXT, did_you_mean, expects, problem_message, rule_error, unknown_key
+
+REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
+DEFAULT_POLICY = "truvar"
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+NonNegative = Annotated[Number, Field(ge=0)]
+Positive = Annotated[Number, Field(gt=0)]
+Probability = Annotated[Number, Field(gt=0, lt=1)]
+Flag = Annotated[bool, Field(strict=True)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+NonNegativeCount = Annotated[int, Field(strict=True, ge=0)]
+Text = Annotated[str, Field(strict=True)]
+
+Axis = Annotated[
+    tuple[Number, Number, Count], expects("[low, high, number of points] such as [0, 1, 50]", "give three numbers")
+]
+Interval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
+Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
+LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
+Start = Annotated[
+    Literal["random"] | NonNegativeCount | dict[str, Number],
+    expects('"random", the index of a point or a point such as {x = 0.5}'),
+]
+PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
+
+
+class StrictModel(BaseModel):
+    """Base class of problem sections and request bodies: immutable, and unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        if cls.model_config.get("extra") == "forbid":
+            for key in data:
+                if key not in cls.model_fields:
+                    raise unknown_key(key, cls.model_fields)
+        return dict(data)
+
+    def given(self, *keys: str) -> list[str]:
+        """Return those of the keys that were given a value."""
+        return [key for key in keys if key in self.model_fields_set and getattr(self, key) is not None]
+
+
+def _one_required(*keys: str) -> ConfigDict:
+    """Return the configuration of a section whose JSON Schema requires exactly one of the keys."""
+    return ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in keys]})
+
+
+def _check_one_given(spec: StrictModel, *keys: str) -> None:
+    """Check that exactly one of several keys is given."""
+    given = spec.given(*keys)
+    if len(given) == 1:
+        return
+    found = " and ".join(given) or "none of them"
+    remedy = "leave out the others" if given else "give one"
+    raise rule_error(f"needs exactly one of {', '.join(keys)}, got {found}; {remedy}")
+
+
+# -- sections ----------------------------------------------------------------------------------------------------------
+
+
+class DomainSpec(StrictModel):
+    """The candidates: exactly one of a table, a grid and a box."""
+
+    model_config = _one_required("table", "grid", "box")
+
+    table: Text | None = Field(
+        default=None, description="Path of a CSV file, relative to the problem file.", examples=["lake.csv"]
+    )
+    columns: Annotated[list[Text], expects("a list of column names such as ['x', 'y']")] | None = Field(
+        default=None,
+        description="Columns of the table that are coordinates; all of them by default.",
+        examples=[["distance_m", "depth_m"]],
+    )
+    grid: Annotated[dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)] | None = Field(
+        default=None,
+        description="Every combination of evenly spaced values: [low, high, number of points] by column.",
+        examples=[{"x": [0, 1478, 50], "y": [-18, 0, 50]}],
+    )
+    box: Annotated[dict[str, Interval], expects("a table of columns such as {x = [0, 1]}", parts=True)] | None = Field(
+        default=None, description="Continuous domain: [low, high] by column.", examples=[{"x": [0, 1], "y": [0, 1]}]
+    )
+    representers: Annotated[int, Field(strict=True, ge=2)] | None = Field(
+        default=None, description=f"Number of points that stand for a box ({REPRESENTERS} by default).", examples=[2500]
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_one_given(self, "table", "grid", "box")
+        (kind,) = self.given("table", "grid", "box")
+        for key, owner in (("columns", "table"), ("representers", "box")):
+            if self.given(key) and kind != owner:
+                raise rule_error(f"{key} belongs to a {owner}, got a {kind}; leave out {key}")
+        for name in ("representers", "seed"):
+            if name in (self.box or {}):
+                raise rule_error(f"box cannot have a column {name!r}, which is the name of an option; rename it")
+        return self
+
+
+class GoalSpec(StrictModel):
+    """The goal: exactly one of level_set, fraction_of_max, maximize and minimize."""
+
+    model_config = _one_required("level_set", "fraction_of_max", "maximize", "minimize")
+
+    level_set: Number | None = Field(
+        default=None, description="Threshold: find the points whose value is above it.", examples=[7.0]
+    )
+    fraction_of_max: Probability | None = Field(
+        default=None, description="Threshold relative to the unknown maximum, between 0 and 1.", examples=[0.8]
+    )
+    maximize: Annotated[Literal[True], expects("true", "write true or leave out the key")] | None = Field(
+        default=None, description="Find the point with the largest value."
+    )
+    minimize: Annotated[Literal[True], expects("true", "write true or leave out the key")] | None = Field(
+        default=None, description="Find the point with the smallest value."
+    )
+    monotone: Flag = Field(
+        default=True, description="Whether points that are classified stay so; false allows them to become undecided."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_one_given(self, "level_set", "fraction_of_max", "maximize", "minimize")
+        return self
+
+
+class ModelSpec(StrictModel):
+    """The Gaussian-process prior. Without lengthscales it is learned from the measurements."""
+
+    kernel: Literal["rbf", "matern12", "matern32", "matern52"] = Field(
+        default="matern52", description="Family of the kernel.", examples=["matern52"]
+    )
+    lengthscales: LengthScales | None = Field(
+        default=None,
+        description="Length scales, one or one per column, in the units of the columns. Leave out to learn the model.",
+        examples=[[244.7, 2.72]],
+    )
+    variance: Positive | None = Field(
+        default=None, description="Prior variance k(x, x); needs lengthscales beside it (1 by default).", examples=[4.5]
+    )
+    mean: Number | None = Field(default=None, description="Prior mean. Leave out to learn it.", examples=[2.4])
+    refit_every: Count | None = Field(
+        default=None, description="Number of measurements between two fits of a learned model.", examples=[3]
+    )
+    learn_noise: Flag = Field(
+        default=False, description="Learn the noise variance too, as is always done without [noise]."
+    )
+    training: Text | None = Field(
+        default=None,
+        description="Path of a CSV file to learn the model from before the first measurement.",
+        examples=["last_year.csv"],
+    )
+    value: Text | None = Field(
+        default=None, description="Column of measured values in the training file.", examples=["algae"]
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.value is not None and self.training is None:
+            raise rule_error(f"value = {self.value!r} is a column of the training file, got no training; give training")
+        if self.lengthscales is None:
+            if self.variance is not None:
+                raise rule_error(
+                    f"variance needs lengthscales beside it, got variance = {self.variance:g} alone; give both, or "
+                    "neither to learn them"
+                )
+            return self
+        for key in self.given("refit_every", "learn_noise", "training"):
+            raise rule_error(f"{key} is for a learned model, got lengthscales too; leave out one")
+        return self
+
+
+class LevelSpec(StrictModel):
+    """One noise level: its variance and what it adds to the cost."""
+
+    variance: NonNegative = Field(description="Noise variance of a measurement at this level.")
+    cost: NonNegative = Field(description="Cost added to that of the point.")
+
+
+class NoiseSpec(StrictModel):
+    """The measurement noise: one of variance, column and levels. Without it the noise is learned."""
+
+    variance: NonNegative | None = Field(
+        default=None, description="Noise variance of one measurement.", examples=[0.136]
+    )
+    column: Text | None = Field(
+        default=None, description="Column of the table with the noise variance of each point.", examples=["variance"]
+    )
+    levels: (
+        Annotated[
+            list[LevelSpec],
+            Field(min_length=1),
+            expects("a list such as [{variance = 1e-3, cost = 10}]", "give every level its variance and cost"),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Precisions to choose from at every point.",
+        examples=[[{"variance": 1e-6, "cost": 15}, {"variance": 0.05, "cost": 2}]],
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.known:
+            _check_one_given(self, "variance", "column", "levels")
+        return self
+
+    @property
+    def known(self) -> bool:
+        """Whether the noise is given, not learned."""
+        return bool(self.given("variance", "column", "levels"))
+
+
+class CostSpec(StrictModel):
+    """The cost of a measurement: base or column, plus travel, plus magnitude."""
+
+    base: Number | None = Field(
+        default=None,
+        description="Cost of every measurement; 0 by default if [cost] has other keys, 1 without [cost].",
+        examples=[4.0],
+    )
+    column: Text | None = Field(
+        default=None, description="Column of the table with the cost of each point.", examples=["duration_s"]
+    )
+    travel: Rates | None = Field(
+        default=None,
+        description="Rate by column, times the distance from the point measured last.",
+        examples=[{"distance_m": 0.25}],
+    )
+    magnitude: Rates | None = Field(
+        default=None, description="Rate by column, times the size of the coordinate.", examples=[{"depth_m": 4.0}]
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.base is not None and self.column is not None:
+            raise rule_error(
+                f"needs either base or column, got base = {self.base:g} and column = {self.column!r}; leave out one"
+            )
+        return self
+
+    @property
+    def known(self) -> bool:
+        """Whether a cost is given."""
+        return bool(self.given("base", "column", "travel", "magnitude"))
+
+
+class TasksSpec(StrictModel):
+    """Correlated quantities that can be measured instead of the target, which is the first task."""
+
+    names: Annotated[list[Text], Field(min_length=2), expects("a list of at least two different names")] | None = Field(
+        default=None, description="Names of the tasks, the target first.", examples=[["algae", "turbidity"]]
+    )
+    covariance: Annotated[list[list[Number]], expects("a matrix of numbers such as [[1, 0.5], [0.5, 1]]")] | None = (
+        Field(
+            default=None,
+            description="Covariance between the tasks, a row per task; it multiplies the kernel.",
+            examples=[[[1.0, 0.5], [0.5, 1.0]]],
+        )
+    )
+    noise: PerTask | None = Field(
+        default=None, description="Noise variance of each task; that of [noise] by default.", examples=[[0.1, 0.2]]
+    )
+    cost: PerTask | None = Field(
+        default=None, description="Cost of each task; that of [cost] by default.", examples=[[10, 1]]
+    )
+    mean: PerTask | None = Field(
+        default=None, description="Prior mean of each task; that of [model] by default.", examples=[[2.4, 0.0]]
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        missing = [key for key in ("names", "covariance") if not self.given(key)]
+        if self.model_fields_set and missing:
+            raise rule_error(f"needs names and covariance, got no {missing[0]}; give both")
+        return self
+
+    @property
+    def known(self) -> bool:
+        """Whether there are tasks."""
+        return self.names is not None
+
+
+class LogBetaSpec(StrictModel):
+    """beta = log * log(|D| t^2)."""
+
+    log: Positive
+
+
+class TheoremBetaSpec(StrictModel):
+    """The beta of Theorem 3.1 with failure probability `theorem`."""
+
+    theorem: Probability
+
+
+class RKHSBetaSpec(StrictModel):
+    """The beta for a function with RKHS norm at most `rkhs`."""
+
+    rkhs: Positive
+    delta: Probability
+    horizon: Count | None = None
+
+
+class TopSpec(StrictModel):
+    """The `top` points with the highest upper confidence bound or expected improvement."""
+
+    top: Count = Field(description="Number of points.")
+    by: Literal["ucb", "ei"] = Field(
+        default="ucb", description="Upper confidence bound (ucb) or expected improvement (ei)."
+    )
+
+
+def text_or_table(value: Any) -> str:
+    """Return the tag of a union between text and a table of keys."""
+    return TABLE if isinstance(value, (Mapping, BaseModel)) else TEXT
+
+
+Beta = Annotated[
+    Positive | LogBetaSpec | TheoremBetaSpec | RKHSBetaSpec,
+    expects("a number > 0, {log = 1.0}, {theorem = 0.1} or {rkhs = 5.0, delta = 0.1}", "give one of them"),
+]
+Among = Annotated[
+    Annotated[
+        Literal["potential"],
+        expects('"potential" or a table such as {top = 50}', "correct it or leave it out"),
+        Tag(TEXT),
+    ]
+    | Annotated[TopSpec, Tag(TABLE)],
+    Discriminator(text_or_table),
+]
+
+
+def _check_policy_name(given: str) -> str:
+    name, _, suffix = given.partition("/")
+    if name in POLICY_NAMES and suffix in ("", "cost"):
+        return given
+    hint = did_you_mean(name, POLICY_NAMES) or "use one of them"
+    raise rule_error(
+        f"= {given[:50]!r} is not a policy; expected one of {', '.join(POLICY_NAMES)}, optionally followed by "
+        f'"/cost"; {hint}'
+    )
+
+
+PolicyName = Annotated[
+    Text,
+    AfterValidator(_check_policy_name),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "anyOf": [{"enum": list(POLICY_NAMES)}, {"pattern": f"^({'|'.join(POLICY_NAMES)})/cost$"}],
+        }
+    ),
+]
+
+
+class PolicySpec(StrictModel):
+    """The policy and its options, which are the fields of its class."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: PolicyName = Field(
+        default=DEFAULT_POLICY,
+        description='Name of the policy; "/cost" after it divides its score by the cost.',
+        examples=["truvar", "ei/cost"],
+    )
+    beta: Beta | None = Field(
+        default=None,
+        description="Confidence parameter: a constant, {log = a}, {theorem = delta} or {rkhs = norm, delta = delta}.",
+        examples=[9.0, {"log": 1.0}, {"theorem": 0.1}, {"rkhs": 5.0, "delta": 0.1}],
+    )
+    among: Among | None = Field(
+        default=None,
+        description='Choose only among undecided points ("potential") or the best few: {top = 20, by = "ei"}.',
+        examples=["potential", {"top": 20, "by": "ei"}],
+    )
+    anticipate: Literal["mean", "average"] | None = Field(
+        default=None, description="Score the undecided points as they would be after the measurement."
+    )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options other than name, beta, among and anticipate."""
+        return dict(self.model_extra or {})
+
+
+class LimitsSpec(StrictModel):
+    """Limits of a run, which stops at the first one reached."""
+
+    budget: NonNegative | None = Field(default=None, description="Total cost.", examples=[500])
+    steps: NonNegativeCount | None = Field(default=None, description="Number of measurements.", examples=[200])
+    epsilon: NonNegative | None = Field(
+        default=None, description="Accuracy of the answer, in the units of the values.", examples=[0.5]
+    )
+
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+
+
+class StudySpec(StrictModel):
+    """A problem without its domain."""
+
+    name: Text | None = Field(
+        default=None, description="Name of the study; the name of the file by default.", examples=["lake"]
+    )
+    seed: NonNegativeCount = Field(default=0, description="Seed of the random choices.")
+    start: Start | None = Field(
+        default=None,
+        description='First suggestion: "random", the index of a point or a point; the policy\'s choice by default.',
+        examples=["random", 0, {"x": 0.5}],
+    )
+    goal: GoalSpec = Field(description="What to find.")
+    model: ModelSpec = Field(default=ModelSpec(), description="Prior of the unknown function.")
+    noise: NoiseSpec = Field(default=NoiseSpec(), description="Noise of a measurement.")
+    cost: CostSpec = Field(default=CostSpec(), description="Cost of a measurement.")
+    tasks: TasksSpec = Field(default=TasksSpec(), description="Other quantities that can be measured instead.")
+    policy: PolicySpec = Field(default=PolicySpec(), description="How the next measurement is chosen.")
+    run: LimitsSpec = Field(default=LimitsSpec(), description="Limits at which `truvar run` stops.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_missing_sections(cls, data: Any) -> Any:
+        """Add required sections that are missing as empty ones, whose own message says what they need."""
+        if not isinstance(data, Mapping):
+            return data
+        required = [name for name, field in cls.model_fields.items() if field.is_required()]
+        return {**{name: {} for name in required}, **data}
+
+
+class ProblemSpec(StudySpec):
+    """A problem for truvar: what to find, where, and what a measurement costs."""
+
+    domain: DomainSpec = Field(description="Where measurements can be made.")
+
+    @model_validator(mode="after")
+    def _check_noise(self) -> Self:
+        if self.noise.known:
+            return self
+        if self.model.lengthscales is not None:
+            raise rule_error(
+                "a model with known lengthscales needs a known noise, got no [noise]; give its variance (0 if there is "
+                "none), or leave out the lengthscales to learn both"
+            )
+        if "learn_noise" in self.model.model_fields_set and not self.model.learn_noise:
+            raise rule_error("[model] learn_noise = false needs a known noise, got no [noise]; give its variance")
+        return self
+
+
+SECTIONS = tuple(
+    name
+    for name, field in ProblemSpec.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, StrictModel)
+)
+"""Keys of a problem that are tables."""
+
+SpecT = TypeVar("SpecT", bound=StrictModel)
+
+
+def parse_spec(model: type[SpecT], data: Any) -> SpecT:
+    """Validate a problem, or one without its domain.
+
+    Args:
+        model: `ProblemSpec` or `StudySpec`.
+        data: Its keys and values, as a TOML file or a JSON object has them.
+
+    Raises:
+        InvalidProblemError: If something is wrong; reports the first mistake.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InvalidProblemError(problem_message(first, SECTIONS)) from None
+
+
+# -- JSON Schema -------------------------------------------------------------------------------------------------------
+
+
+class _TomlJsonSchema(GenerateJsonSchema):
+    """JSON Schema of a TOML file, which has no null: an optional key is left out."""
+
+    def nullable_schema(self, schema: Any) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> JsonSchemaValue:
+        generated = super().default_schema(schema)
+        if generated.get("default") is None or isinstance(generated["default"], dict):
+            generated.pop("default", None)
+        return generated
+
+
+# JSON types of policy options, by the annotation of the dataclass field.
+_OPTION_TYPES = {
+    "bool": "boolean",
+    "float": "number",
+    "float | None": "number",
+    "int": "integer",
+    "int | None": "integer",
+}
+
+
+def problem_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of problem files, with the options of all policies."""
+    schema = ProblemSpec.model_json_schema(schema_generator=_TomlJsonSchema)
+    properties = schema["$defs"]["PolicySpec"]["properties"]
+    owners: dict[str, list[str]] = {}
+    types: dict[str, Any] = {}
+    for name, policy in policy_classes().items():
+        for option in policy_options(policy):
+            owners.setdefault(option.name, []).append(name)
+            types[option.name] = option.type
+    for option_name, names in sorted(owners.items()):
+        if option_name in properties:
+            continue
+        properties[option_name] = {"title": option_name, "description": f"Option of {', '.join(names)}."}
+        if types[option_name] in _OPTION_TYPES:
+            properties[option_name]["type"] = _OPTION_TYPES[types[option_name]]
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "truvar problem file"}
+
+
+def policy_options(policy: Any) -> tuple[DataclassField[Any], ...]:
+    """Return the options of a policy class: its dataclass fields."""
+    return dataclass_fields(policy)
