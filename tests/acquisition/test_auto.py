@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from tests.reference import compiled
 from tests.study.test_properties import EXAMPLES, Problem, problems, tell_all, told
 
 import truvar as tv
@@ -121,20 +122,20 @@ def length(path, legs, first):
 def test_the_fall_of_doubt_is_that_of_its_definition(u, rho):
     square = np.array([u * u])
     out = np.zeros((1, 1))
-    curves = ambiguity.doubt_curves(square, np.ones(1))
-    ambiguity.doubt_falls(np.array([[sqrt(rho)]]), np.ones((1, 1)), np.ones(1), curves, out)
+    curves = ambiguity.ambiguity_curves(square, np.ones(1))
+    ambiguity.ambiguity_reductions(np.array([[sqrt(rho)]]), np.ones((1, 1)), np.ones(1), curves, out)
     assert out[0, 0] == pytest.approx(fall_of_doubt(u, rho), abs=1e-7)
     assert out[0, 0] >= 0
 
 
-def test_the_compiled_sum_is_that_of_its_twin():
+def test_the_compiled_sum_is_that_of_its_reference():
     rng = np.random.default_rng(0)
     covariance, variance = rng.uniform(-1, 1, (30, 8)) ** 5, rng.uniform(1, 2, 30)
     inverse, square = rng.uniform(0.1, 1, (2, 8)), rng.uniform(0, 9, 30)
-    curves = ambiguity.doubt_curves(square, rng.uniform(0.5, 2, 30))
+    curves = ambiguity.ambiguity_curves(square, rng.uniform(0.5, 2, 30))
     sums = np.zeros((2, 8)), np.zeros((2, 8))
-    ambiguity.doubt_falls(covariance, inverse, variance, curves, sums[0])
-    ambiguity.doubt_falls_twin(covariance, inverse, variance, curves, sums[1])
+    ambiguity.ambiguity_reductions(covariance, inverse, variance, curves, sums[0])
+    compiled.ambiguity_reductions_reference(covariance, inverse, variance, curves, sums[1])
     np.testing.assert_allclose(sums[0], sums[1], rtol=1e-10)
 
 

@@ -12,9 +12,11 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm, spearmanr
 from sklearn.gaussian_process.kernels import RBF, Matern
+from tests.reference import compiled as references
 
 import truvar as tv
-from truvar._numba import lookahead
+from truvar._numba.ambiguity import ambiguity_reductions_by_quadrature
+from truvar._numba.entropy import cell_information, log_variance
 from truvar.acquisition import entropy as entropy_policies
 from truvar.testing.policies import f
 
@@ -322,31 +324,31 @@ def sample():
     }
 
 
-def test_cell_information_agrees_with_its_twin(sample):
-    compiled, twin = np.empty(40), np.empty(40)
+def test_cell_information_agrees_with_its_reference(sample):
+    compiled, reference = np.empty(40), np.empty(40)
     given = [sample[name] for name in ("weights", "rest", "normal", "spare", "labels")]
     given[1] = given[1].astype(np.float32)
-    lookahead.cell_information(*given, entropy_policies.EDGES, compiled)
-    lookahead.cell_information_twin(*given, entropy_policies.EDGES, twin)
-    assert compiled == pytest.approx(twin, abs=2e-2)  # a draw at the edge of a cell may fall to either side
-    assert np.median(np.abs(compiled - twin)) < 1e-9
+    cell_information(*given, entropy_policies.EDGES, compiled)
+    references.cell_information_reference(*given, entropy_policies.EDGES, reference)
+    assert compiled == pytest.approx(reference, abs=2e-2)  # a draw at the edge of a cell may fall to either side
+    assert np.median(np.abs(compiled - reference)) < 1e-9
 
 
-def test_log_variance_agrees_with_its_twin(sample):
-    compiled, twin = np.empty(40), np.empty(40)
+def test_log_variance_agrees_with_its_reference(sample):
+    compiled, reference = np.empty(40), np.empty(40)
     starts = np.flatnonzero(np.diff(sample["labels"], prepend=-1))
     rest = sample["rest"]
     given = (sample["weights"], rest, rest * sample["seen"], sample["mean"], sample["scale"], sample["normal"])
-    lookahead.log_variance(*given, sample["best"], starts, compiled)
-    lookahead.log_variance_twin(*given, sample["best"], starts, twin)
-    assert compiled == pytest.approx(twin, abs=1e-4)
+    log_variance(*given, sample["best"], starts, compiled)
+    references.log_variance_reference(*given, sample["best"], starts, reference)
+    assert compiled == pytest.approx(reference, abs=1e-4)
 
 
-def test_doubt_removed_agrees_with_its_twin():
+def test_reductions_of_ambiguity_agree_with_their_reference():
     rng = np.random.default_rng(4)
     step, square, worth = 0.6 * rng.standard_normal((30, 40)), 4 * rng.random(30), rng.random(30)
-    compiled, twin = np.empty(40), np.empty(40)
+    compiled, reference = np.empty(40), np.empty(40)
     given = (step, square, np.full(30, 2.0), worth, entropy_policies.NODES, entropy_policies.WEIGHTS)
-    lookahead.doubt_removed(*given, compiled)
-    lookahead.doubt_removed_twin(*given, twin)
-    assert compiled == pytest.approx(twin, rel=1e-4)
+    ambiguity_reductions_by_quadrature(*given, compiled)
+    references.ambiguity_reductions_by_quadrature_reference(*given, reference)
+    assert compiled == pytest.approx(reference, rel=1e-4)

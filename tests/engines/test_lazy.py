@@ -15,7 +15,6 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, RationalQuadratic
 
 import truvar as tv
-from truvar._numba import reference, truncated
 from truvar.engines import Lazy, engine_for
 from truvar.engines.norms import Cells, Norms
 from truvar.engines.products import Grid, Interpolated, LowRank, product_for
@@ -301,46 +300,3 @@ def test_few_sites_and_all_sites_are_scored_alike() -> None:
         np.testing.assert_allclose(
             engine.sums_at(rows, excess[rows], where, predictive[where]), exact[where], rtol=1e-10
         )
-
-
-# -- compiled loops ----------------------------------------------------------------------------------------------------
-
-
-def test_exponentials_are_numpys_to_two_ulps() -> None:
-    z = -np.concatenate([np.random.default_rng(0).uniform(0, 700, 5000), np.geomspace(1e-300, 1, 500), [0.0, 1e4]])
-    fast, plain, work = z.copy(), z.copy(), np.empty_like(z)
-    truncated.exponentials(fast, work)
-    reference.exponentials(plain, work)
-    np.testing.assert_array_max_ulp(fast, plain, maxulp=2)
-
-
-def test_loops_over_candidates_are_their_twins() -> None:
-    rng = np.random.default_rng(0)
-    prior, explained = rng.normal(size=(5, 33)), rng.normal(size=(5, 33))
-    excess, sign, d = rng.random(33), rng.choice([-1.0, 1.0], 33), rng.random((5, 3))
-    sums = list(np.repeat(rng.normal(size=(1, 5, 3)), 2, axis=0))
-    losses, squares = [np.empty((5, 3)), np.empty((5, 3))], [np.empty(5), np.empty(5)]
-    for k, module in enumerate((truncated, reference)):
-        module.candidate_sums(prior, explained, excess, d, sums[k])
-        module.candidate_losses(prior, explained, excess, sign, d, losses[k], squares[k])
-    for fast, plain in (sums, losses, squares):
-        np.testing.assert_allclose(fast, plain, rtol=1e-13, atol=1e-13)
-    for x in range(5):
-        for k in range(3):
-            c = prior[x] - explained[x]
-            lost = sum(max(sign[j] * (c[j] ** 2 - excess[j] * d[x, k]), 0.0) for j in range(33))
-            assert losses[0][x, k] == pytest.approx(lost, rel=1e-12)
-
-
-def test_spreading_and_gathering_are_their_twins_and_each_others_transpose() -> None:
-    rng = np.random.default_rng(0)
-    corner = np.column_stack([rng.integers(0, 2, 10), rng.integers(0, 3, 10), rng.integers(0, 4, 10)])
-    taps = [rng.normal(size=(10, count)) for count in (2, 6, 6)]
-    values, grid = rng.normal(size=10), rng.normal(size=(3, 8, 9))
-    spread, gathered = [np.zeros_like(grid), np.zeros_like(grid)], [np.empty(10), np.empty(10)]
-    for k, module in enumerate((truncated, reference)):
-        module.spread(values, corner, *taps, spread[k])
-        module.gather(grid, corner, *taps, gathered[k])
-    np.testing.assert_allclose(spread[0], spread[1], atol=1e-12)
-    np.testing.assert_allclose(gathered[0], gathered[1], atol=1e-12)
-    assert np.sum(spread[0] * grid) == pytest.approx(values @ gathered[0])

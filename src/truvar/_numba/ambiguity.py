@@ -1,131 +1,190 @@
-"""The inner loops of a level set's expected loss, compiled, each with its NumPy twin (`..._twin`) beside it.
+"""Expected reduction of a level set's ambiguity, compiled; and the tours that are planned with it.
 
-A row of mean mu and standard deviation sigma lies above h with probability p = Phi(u), u = (mu - h) / sigma. Taking the
-likelier side is wrong with probability min(p, 1 - p), two guesses at random from what is believed differ with
-2 p (1 - p). Measurements that explain the share rho of sigma^2 lower p (1 - p), on average over their values, by
+| symbol | argument | shape |
+|---|---|---|
+| p = Phi(u), probability that a row lies above h; u = (mu - h) / sigma | `square` holds u^2 | (rows,) |
+| p (1 - p), the ambiguity of a row, weighted | `weight` | (rows,) |
+| sigma_j^2 | `variance` | (rows,) |
+| C_jx, posterior covariance of row j and candidate x | `covariance`, `step` | (rows, c) |
+| rho, share of sigma_j^2 that a measurement explains | C_jx^2 / (sigma_j^2 d_x) | |
+
+Choosing the likelier side of h is wrong with probability min(p, 1 - p); two independent draws of the side differ with
+probability 2 p (1 - p). Measurements that explain the share rho of sigma^2 reduce p (1 - p), on average over their
+values, by
 
     G(rho, u^2) = 1 / (2 pi) times the integral of exp(-u^2 / (1 + sin t)) over 0 < t < arcsin(rho),
 
 whatever the measurements are. With 1 - rho = (1 - v)^2 the integrand is smooth in v up to rho = 1,
-exp(-u^2 / (1 + rho)) / (pi (1 + rho)^(1/2)), so that a polynomial of degree 10 in v is G to 1e-7: no table and no
-branch, and the sum over rows is made of vector instructions.
+exp(-u^2 / (1 + rho)) / (pi (1 + rho)^(1/2)), so that a polynomial of degree 10 in v approximates G to 1e-7. It needs no
+table and no branch, and the sum over rows vectorises.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from truvar._typing import Array
 
 DEGREE = 10
-NODES = (1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))) / 2  # where the slope is exact, among them v = 0 and v = 1
+NODES = (1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))) / 2  # v at which the slope is exact, among them 0 and 1
 FIT = np.linalg.inv(NODES[:, None] ** np.arange(DEGREE)).T / np.arange(1, DEGREE + 1)
-EQUAL = 1e-9  # stops and places in a tour this close, relatively, are equal: the first of them is taken
+TIE_TOLERANCE = 1e-9  # relative: stops, and positions in a tour, this close are tied, and the first is taken
+SMALL_SHARE = 1e-3  # shares of variance below this reduce the ambiguity in proportion
 
 
-def doubt_curves(square: Array, worth: Array) -> Array:
-    """worth_j G(., square_j) as a polynomial in v: the coefficients of v, v^2, ... (rows, DEGREE)."""
-    return np.asarray(_slope(NODES, square) @ FIT * worth[:, None])
+def ambiguity_curves(square: Array, weight: Array) -> Array:
+    """Return weight_j G(., square_j) as polynomials in v: the coefficients of v, v^2, ... (rows, DEGREE)."""
+    return np.asarray(_slope(NODES, square) @ FIT * weight[:, None])
 
 
 def _slope(v: Array, square: Array) -> Array:
-    """dG / dv at the shares 1 - (1 - v)^2, for every row. (rows, len(v))"""
-    whole = 2.0 - (1.0 - v) ** 2  # 1 + rho
-    return np.exp(-square[:, None] / whole) / (np.pi * np.sqrt(whole))
+    """Return dG / dv at the shares 1 - (1 - v)^2, for every row: (rows, len(v))."""
+    one_plus_rho = 2.0 - (1.0 - v) ** 2
+    return np.exp(-square[:, None] / one_plus_rho) / (np.pi * np.sqrt(one_plus_rho))
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _fall(left, c):  # type: ignore[no-untyped-def]
-    """The polynomial where the share `left` of the variance is not explained; never below 0, as G is not."""
-    v = 1.0 - np.sqrt(max(left, 0.0))
+def _reduction(unexplained, c):  # type: ignore[no-untyped-def]
+    """Evaluate the polynomial c where this share of the variance is not explained; never below 0, as G is not."""
+    v = 1.0 - np.sqrt(max(unexplained, 0.0))
     high = c[5] + v * (c[6] + v * (c[7] + v * (c[8] + v * c[9])))
     return max(v * (c[0] + v * (c[1] + v * (c[2] + v * (c[3] + v * (c[4] + v * high))))), 0.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _numbers(curve):  # type: ignore[no-untyped-def]
-    """The coefficients out of memory, so that they stay in registers."""
+def _coefficients(curve):  # type: ignore[no-untyped-def]
+    """Read the coefficients of a row into a tuple, so that they stay in registers."""
     low = curve[0], curve[1], curve[2], curve[3], curve[4]
     return *low, curve[5], curve[6], curve[7], curve[8], curve[9]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan", "nsz"})
-def doubt_falls(covariance, inverse, variance, curves, out):  # type: ignore[no-untyped-def]
-    """out_kx += the sum over rows j of what a measurement of x at level k takes from the doubt there, with
-    rho = C_jx^2 inverse_kx / variance_j: covariance (rows, c), inverse and out (K, c)."""
+def ambiguity_reductions(covariance, inverse, variance, curves, out):  # type: ignore[no-untyped-def]
+    """Add to out_kx the expected reduction of the ambiguity, summed over rows, by measuring x at noise level k.
+
+    Args:
+        covariance: C_jx. (rows, c)
+        inverse: 1 / d_kx, the inverse predictive variance; 0 where nothing is left to learn. (K, c)
+        variance: sigma_j^2. (rows,)
+        curves: Result of `ambiguity_curves`. (rows, DEGREE)
+        out: The reductions. (K, c)
+    """
     for j in range(len(variance)):
-        row, base = covariance[j], 1.0 / variance[j]
-        c = _numbers(curves[j])
+        row = covariance[j]
+        base = 1.0 / variance[j]
+        c = _coefficients(curves[j])
         for k in range(len(inverse)):
-            one, sums = inverse[k], out[k]
+            level = inverse[k]
+            sums = out[k]
             for x in range(len(row)):
-                sums[x] += _fall(1.0 - row[x] * row[x] * base * one[x], c)
+                sums[x] += _reduction(1.0 - row[x] * row[x] * base * level[x], c)
 
 
-def doubt_falls_twin(covariance: Array, inverse: Array, variance: Array, curves: Array, out: Array) -> None:
-    """The same, level by level."""
-    for one, sums in zip(inverse, out, strict=True):
-        rho = np.minimum(covariance**2 * one / variance[:, None], 1.0)
-        powers = (1.0 - np.sqrt(1.0 - rho))[:, :, None] ** np.arange(1, DEGREE + 1)
-        sums += np.maximum((curves[:, None] * powers).sum(axis=2), 0.0).sum(axis=0)
+@njit(cache=True, nogil=True, error_model="numpy")
+def ambiguity_reductions_by_quadrature(step, square, variance, weight, nodes, weights, out):  # type: ignore[no-untyped-def]
+    """Set out_x to the expected reduction of the weighted ambiguity by measuring x, integrating G numerically.
+
+    Args:
+        step: C_jx / d_x^(1/2). (rows, c)
+        square: u_j^2. (rows,)
+        variance: sigma_j^2. (rows,)
+        weight: Weights of the rows. (rows,)
+        nodes: Quadrature nodes between 0 and 1. (q,)
+        weights: Quadrature weights. (q,)
+        out: The reductions. (c,)
+    """
+    out[:] = 0.0
+    for j in range(len(step)):
+        part = weight[j] / (2 * np.pi)
+        slope_at_zero = part * np.exp(-square[j])
+        for x in range(len(out)):
+            rho = min(step[j, x] * step[j, x] / variance[j], 1.0)
+            if rho < SMALL_SHARE:
+                out[x] += slope_at_zero * rho
+                continue
+            end = np.arcsin(rho)
+            total = 0.0
+            for i in range(len(nodes)):
+                total += weights[i] * np.exp(-square[j] / (1 + np.sin(end * nodes[i])))
+            out[x] += part * end * total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _insertion(path, count, legs, first, x):  # type: ignore[no-untyped-def]
-    """Where x goes into the path at the least extra cost, and that cost."""
-    best, place = np.inf, 0
+    """Return the least extra cost of inserting stop x into the path, and the position where it is reached."""
+    best = np.inf
+    position = 0
     for s in range(count + 1):
         extra = first[x] if s == 0 else legs[path[s - 1], x]
         if s < count:
             old = first[path[s]] if s == 0 else legs[path[s - 1], path[s]]
             extra += legs[x, path[s]] - old
-        if extra < best - EQUAL * first[x]:
-            best, place = extra, s
-    return best, place
+        if extra < best - TIE_TOLERANCE * first[x]:
+            best = extra
+            position = s
+    return best, position
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan", "nsz"})
 def tour(across, among, noise, variance, curves, legs, first, share, path):  # type: ignore[no-untyped-def]
-    """A tour by greedy insertion: at each stage the stop with the highest fall of doubt per extra cost, put where that
-    is least, while its rate is at least `share` of the first one's and the path has room. Fills the path in the order
-    of travel and returns the number of stops.
+    """Plan a tour by greedy insertion and return its number of stops.
 
-    across (rows, q) and among (q, q) are covariances and overwritten, legs_ab the cost of b coming from a, first_b that
-    from where one is. Since the fall of doubt depends on the share of variance explained alone, what a tour takes is
-    had exactly, without a look at the values that will be found on it.
+    At each stage the stop with the highest reduction of ambiguity per extra cost is inserted where it costs least,
+    while its rate is at least `share` of the first one's and the path has room. The reduction depends on the share of
+    variance explained alone, so that a tour's total is exact without knowing the values that will be measured.
+
+    Args:
+        across: Covariance of rows and possible stops, overwritten. (rows, q)
+        among: Covariance of the possible stops, overwritten. (q, q)
+        noise: Noise variance of each stop. (q,)
+        variance: sigma_j^2. (rows,)
+        curves: Result of `ambiguity_curves`. (rows, DEGREE)
+        legs: legs_ab is the cost of b coming from a. (q, q)
+        first: Cost of each stop coming from the present position. (q,)
+        share: Least rate of a stop, as a share of the first one's.
+        path: Filled with the stops in the order of travel; its length is the largest number of stops.
     """
     rows, stops = across.shape
-    rho, falls, inverse = np.zeros(rows), np.empty(stops), np.empty(stops)
-    taken, top, count = 0.0, 0.0, 0
+    rho = np.zeros(rows)
+    reductions = np.empty(stops)
+    inverse = np.empty(stops)
+    reached = 0.0
+    first_rate = 0.0
+    count = 0
     while count < len(path):
-        falls[:] = 0.0
+        reductions[:] = 0.0
         for x in range(stops):
             d = among[x, x] + noise[x]
             inverse[x] = 1.0 / d if d > 0 else 0.0
         for j in range(rows):
-            row, base, left = across[j], 1.0 / variance[j], 1.0 - rho[j]
-            c = _numbers(curves[j])
+            row = across[j]
+            base = 1.0 / variance[j]
+            left = 1.0 - rho[j]
+            c = _coefficients(curves[j])
             for x in range(stops):
-                falls[x] += _fall(left - row[x] * row[x] * base * inverse[x], c)
-        rate, chosen, place = 0.0, -1, 0
+                reductions[x] += _reduction(left - row[x] * row[x] * base * inverse[x], c)
+        best_rate = 0.0
+        chosen = -1
+        position = 0
         for x in range(stops):
-            extra, at = _insertion(path, count, legs, first, x)
-            value = (falls[x] - taken) / max(extra, 1e-12 * first[x])
-            if value > rate * (1.0 + EQUAL):
-                rate, chosen, place = value, x, at
-        if chosen < 0 or rate < share * top:
+            extra, best_position = _insertion(path, count, legs, first, x)
+            rate = (reductions[x] - reached) / max(extra, 1e-12 * first[x])
+            if rate > best_rate * (1.0 + TIE_TOLERANCE):
+                best_rate = rate
+                chosen = x
+                position = best_position
+        if chosen < 0 or best_rate < share * first_rate:
             break
-        top = rate if count == 0 else top
-        taken = falls[chosen]
-        for s in range(count, place, -1):
+        first_rate = best_rate if count == 0 else first_rate
+        reached = reductions[chosen]
+        for s in range(count, position, -1):
             path[s] = path[s - 1]
-        path[place] = chosen
+        path[position] = chosen
         count += 1
         d = among[chosen, chosen] + noise[chosen]
-        column, line = across[:, chosen].copy(), among[chosen].copy()
+        column = across[:, chosen].copy()
+        line = among[chosen].copy()
         for j in range(rows):
             rho[j] = min(rho[j] + column[j] * column[j] / (d * variance[j]), 1.0)
             for x in range(stops):

@@ -1,7 +1,8 @@
-"""Threads that cannot hurt: tiles are taken from one queue by whoever is free, and small work stays in one thread.
+"""Threads for independent tiles of work.
 
-No tile is ever split between threads, so a thread that the machine holds up delays its own tile and nothing else.
-`TRUVAR_THREADS` sets their number; default: the processors this process may use.
+Tiles are taken from one queue by whichever thread is free, and small work stays in the calling thread. No tile is split
+between threads, so a thread that the system suspends delays its own tile and nothing else. The environment variable
+`TRUVAR_THREADS` sets the number of threads; the default is the number of processors this process may use.
 """
 
 from __future__ import annotations
@@ -13,21 +14,29 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-SMALL = 10_000_000  # matrix entries; a pass over fewer takes under 5 ms
+MIN_ENTRIES = 10_000_000  # matrix entries; a pass over fewer takes under 5 ms and is not worth a thread
 
 
 def thread_count() -> int:
-    """How many threads may be used."""
+    """Return how many threads may be used."""
     given = os.environ.get("TRUVAR_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # Linux: what the process may use, not what the machine has
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def run_tiles(work: Callable[[slice], object], tiles: Iterable[slice], entries: int) -> None:
-    """Does the work for every tile; `entries` is how many matrix entries it is in all."""
+    """Call `work` with every tile, in threads if there is enough to do.
+
+    Args:
+        work: Function of one tile. It must release the GIL to gain from threads.
+        tiles: Slices of the whole.
+        entries: Number of matrix entries in all tiles together.
+    """
     threads = thread_count()
-    if threads == 1 or entries < SMALL:
+    if threads == 1 or entries < MIN_ENTRIES:
         for tile in tiles:
             work(tile)
         return
@@ -42,7 +51,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 @contextmanager
 def blas_in_one_thread() -> Iterator[None]:
-    """Keeps the matrix products inside tiles from starting threads of their own."""
+    """Limit BLAS to one thread, so that products inside tiles start no threads of their own."""
     with _libraries().limit(limits=1, user_api="blas"):
         yield
 

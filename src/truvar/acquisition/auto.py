@@ -125,7 +125,7 @@ class Doubt:
         inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > least)
         falls = np.zeros_like(d)
         for tile, covariance in covariance_tiles(context.engine, self.where, candidates):
-            ambiguity.doubt_falls(covariance, inverse[:, tile], self.variance, self.curves, falls[:, tile])
+            ambiguity.ambiguity_reductions(covariance, inverse[:, tile], self.variance, self.curves, falls[:, tile])
         return np.ascontiguousarray(falls.T)
 
 
@@ -136,7 +136,7 @@ def _doubt(context: PolicyContext, count: int) -> Doubt:
     some = sd**2 > RESOLUTION * context.posterior.scale**2  # in M or not: what M lost can come back
     weight = np.where(some, ndtr(u) * ndtr(-u), 0.0)
     where, worth = sampled(np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0), count)
-    return Doubt(where, sd[where] ** 2, ambiguity.doubt_curves(u[where] ** 2, worth))
+    return Doubt(where, sd[where] ** 2, ambiguity.ambiguity_curves(u[where] ** 2, worth))
 
 
 def _can_tour(context: PolicyContext, candidates: Candidates) -> bool:

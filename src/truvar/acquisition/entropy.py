@@ -27,10 +27,9 @@ from scipy.linalg.lapack import dpstrf
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import qmc
 
-from truvar._numba import lookahead
-from truvar._numba.lookahead import Single
+from truvar._numba import ambiguity, entropy
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, SingleArray
 from truvar.acquisition.base import PolicyContext, expected_improvement
 from truvar.acquisition.confidence import RESOLUTION, Confidence, Schedule
 from truvar.acquisition.utils import at_level, bookkeeping, moments, of_target, refuse, threshold, to_beat
@@ -54,17 +53,17 @@ class Draw:
 
     where: Index  # (R,)
     whitening: Array  # (k, R): covariances with the representers -> covariances with `normal`
-    normal: Single  # (k, S)
+    normal: SingleArray  # (k, S)
     winner: Index  # (S,): the representer with the highest value, as a position in `where`
     best: Array  # (S,): that value
-    spare: Single  # (S,): standard normal too, for what the representers leave open
+    spare: SingleArray  # (S,): standard normal too, for what the representers leave open
 
     @property
     def starts(self) -> Index:
         """Where the draws of the next winner start (G,)."""
         return np.flatnonzero(np.diff(self.winner, prepend=-1))
 
-    def weights(self, step: Array) -> tuple[Single, Single]:
+    def weights(self, step: Array) -> tuple[SingleArray, SingleArray]:
         """How the surprise z follows from `normal` (m, k), and the standard deviation (m,) of what does not."""
         weights = self.whitening @ step
         rest = np.sqrt(np.maximum(1.0 - (weights**2).sum(axis=0), 0.0))
@@ -192,7 +191,7 @@ class ES:
         for rows, level, step, _ in _tiles(context, drawn.where, candidates):
             weights, rest = drawn.weights(step)
             out = np.empty(len(rest))
-            lookahead.cell_information(weights, rest, drawn.normal, drawn.spare, drawn.winner, EDGES, out)
+            entropy.cell_information(weights, rest, drawn.normal, drawn.spare, drawn.winner, EDGES, out)
             gains[rows, level] = out
         return gains
 
@@ -236,9 +235,7 @@ class PES:
             scale, rest = np.sqrt(np.where(d > 0, d, 1.0)), rest.astype(float) ** 2
             unseen = np.maximum(rest - candidates.noise[rows, level] / scale**2, 0.0) * rival[rows]
             out = np.empty(len(rest))
-            lookahead.log_variance(
-                weights, rest, unseen, mean[rows], scale, drawn.normal, drawn.best, drawn.starts, out
-            )
+            entropy.log_variance(weights, rest, unseen, mean[rows], scale, drawn.normal, drawn.best, drawn.starts, out)
             gains[rows, level] = -0.5 * out
         return np.where(sd[:, None] > 0, np.maximum(gains, 0.0), 0.0)
 
@@ -369,7 +366,7 @@ class SUR:
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in _tiles(context, where, candidates):
             out = np.empty(step.shape[1])
-            lookahead.doubt_removed(step, square, variance, worth, NODES, WEIGHTS, out)
+            ambiguity.ambiguity_reductions_by_quadrature(step, square, variance, worth, NODES, WEIGHTS, out)
             gains[rows, level] = out
         return gains
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from truvar._numba import truncated
+from truvar._numba import truncated_sums
 from truvar._typing import Array, Index, Mask
 from truvar.domain.candidates import Candidates
 from truvar.engines import Engine
@@ -48,7 +48,7 @@ def truncated_reduction(
     elif candidates.sites is None:
         sums = np.zeros_like(d)
         for tile, covariance in covariance_tiles(engine, active, candidates):
-            truncated.truncated_sums(covariance, e, d[tile], sums[tile])
+            truncated_sums.truncated_sums(covariance, e, d[tile], sums[tile])
     elif only_best:
         sums = engine.best_sums(active, e, d, _over(1.0, d) / candidates.cost)
     else:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from truvar._numba import truncated
+from truvar._numba import anticipation
 from truvar._typing import Array, Index
 from truvar.acquisition.auto import Plus
 from truvar.acquisition.base import PolicyContext, TopK
@@ -109,8 +109,8 @@ class TruVaR:
                 moves = covariance, np.ascontiguousarray(scale[tile, level])
                 if threshold is not None:
                     average = self.anticipate == "average"
-                    truncated.anticipated_level(*moves, *shared, threshold, average, out[tile])
+                    anticipation.anticipated_level(*moves, *shared, threshold, average, out[tile])
                 else:
-                    rule = fraction, context.regions.potential[rows]
-                    truncated.anticipated_bounds(*moves, *shared, nodes, weights, rule, out[tile])
+                    member = context.regions.potential[rows]
+                    anticipation.anticipated_bounds(*moves, *shared, nodes, weights, fraction, member, out[tile])
         return np.asarray(np.maximum(before - after.T, 0.0))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.blas import dgemm
 
-from truvar._numba import truncated
+from truvar._numba import truncated_sums
 from truvar._numba.threads import run_tiles
 from truvar._typing import Array, Index
 from truvar.engines.norms import common_start
@@ -60,7 +60,7 @@ class Matrix:
             d = predictive.astype(self._type, copy=False)
 
         def work(tile: slice) -> None:
-            truncated.fused_scores(self._entries, lines, step, u, e, d, tile.start, tile.stop, out)
+            truncated_sums.fused_update_sums(self._entries, lines, step, u, e, d, tile.start, tile.stop, out)
 
         tiles = (slice(start, min(start + TILE, len(u))) for start in range(0, len(u), TILE))
         run_tiles(work, tiles, len(rows) * len(u))
@@ -82,7 +82,7 @@ class Matrix:
     def column_sums(self, rows: Index, columns: Index, excess: Array, predictive: Array) -> Array:
         """The same sums for a few sites, with d per column; the rows are up to date."""
         out = np.zeros(len(columns))
-        truncated.column_sums(self._entries, self._line[rows], columns, excess, predictive, out)
+        truncated_sums.column_sums(self._entries, self._line[rows], columns, excess, predictive, out)
         return out
 
     def block(self, rows: Index, sites: slice) -> Array:
@@ -117,7 +117,7 @@ class Matrix:
         unused, nothing, nowhere = np.zeros(len(rows), self._type), np.zeros(len(u), self._type), np.zeros(len(u))
         for start in range(0, len(u), TILE):
             stop = min(start + TILE, len(u))
-            truncated.fused_scores(self._entries, lines, u[rows], u, unused, nothing, start, stop, nowhere)
+            truncated_sums.fused_update_sums(self._entries, lines, u[rows], u, unused, nothing, start, stop, nowhere)
         self._applied[rows] = step + 1
 
     def _catch_up(self, rows: Index, goal: int) -> None:

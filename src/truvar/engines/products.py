@@ -22,7 +22,7 @@ import numpy as np
 from scipy import fft
 from scipy.linalg import cholesky, solve_triangular
 
-from truvar._numba import truncated
+from truvar._numba import interpolation
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.models.cholesky import BLOCK, Mask, blocked_product, quadratic_forms
@@ -226,9 +226,9 @@ class Interpolated:
 
     def _product(self, convolution: Convolution, weights: Array) -> tuple[Array, float]:
         grid = np.zeros(self._shape)
-        truncated.spread(weights[self._order], self._corner, self._slow, self._middle, self._fast, grid)
+        interpolation.spread(weights[self._order], self._corner, self._slow, self._middle, self._fast, grid)
         sorted_out, out = np.empty(len(weights)), np.empty(len(weights))
-        truncated.gather(convolution(grid), self._corner, self._slow, self._middle, self._fast, sorted_out)
+        interpolation.gather(convolution(grid), self._corner, self._slow, self._middle, self._fast, sorted_out)
         out[self._order] = sorted_out
         return out, float(np.linalg.norm(grid))
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from truvar._numba import truncated
+from truvar._numba import truncated_sums
 from truvar._numba.threads import run_tiles
 from truvar._typing import Array, Index
 from truvar.models.kernels import covariance_function
@@ -122,7 +122,7 @@ class Columns:
         if rows is None and len(points) == 1:
             out, these = np.zeros(predictive.shape), self._active
             covariance = self._covariance(points[0], columns[0])[these, None]
-            truncated.truncated_sums(covariance, self._held["excess"][these], predictive, out)
+            truncated_sums.truncated_sums(covariance, self._held["excess"][these], predictive, out)
             return out
         if rows is None:  # it may be quicker to sum over all: where e is zero there is nothing to add
             rows, dense = self._active, 2 * len(self._active) > self.targets
@@ -134,7 +134,7 @@ class Columns:
         def work(tile: slice) -> None:
             these: slice | Index = tile if dense else rows[tile]
             prior = np.ascontiguousarray(self.k(points, self.sites[these]))
-            truncated.candidate_sums(prior, columns @ v[:, these], excess[tile], predictive, sums[tile.start // TILE])
+            truncated_sums.candidate_sums(prior, columns @ v[:, these], excess[tile], predictive, sums[tile.start // TILE])
 
         run_tiles(work, tiles, count * len(points) * (1 + self.rows // 8))
         return np.asarray(sums.sum(axis=0))
@@ -147,7 +147,7 @@ class Columns:
         def work(tile: slice) -> None:
             covariance = np.ascontiguousarray(self.k(points, self.sites[tile]))
             covariance -= columns @ v[:, tile]
-            truncated.truncated_sums(covariance, excess, predictive[tile], out[tile])
+            truncated_sums.truncated_sums(covariance, excess, predictive[tile], out[tile])
 
         tiles = [slice(begin, min(begin + SITES, len(out))) for begin in range(0, len(out), SITES)]
         run_tiles(work, tiles, len(points) * len(out) * (1 + self.rows // 8))
@@ -162,7 +162,7 @@ class Columns:
         def look(part: slice) -> None:
             for (near, points, columns, d), (out, squares) in zip(looks[part], found[part], strict=True):
                 prior = np.ascontiguousarray(self.k(points, self.sites[near]))
-                truncated.candidate_losses(prior, columns @ v[:, near], excess[near], sign[near], d, out, squares)
+                truncated_sums.candidate_bound_gaps(prior, columns @ v[:, near], excess[near], sign[near], d, out, squares)
 
         entries = sum(len(near) * len(points) for near, points, *_ in looks) * (1 + self.rows // 8)
         run_tiles(look, [slice(i, i + 4) for i in range(0, len(looks), 4)], entries)
@@ -297,7 +297,7 @@ class Factor:
         return out
 
     def losses(self, looks: Sequence[Look], e: Array, sign: Array) -> list[tuple[Array, Array]]:
-        """What a bound gives away on some rows (`truncated.candidate_losses`), look by look: with e and sign over the
+        """What a bound gives away on some rows (`truncated_sums.candidate_bound_gaps`), look by look: with e and sign over the
         targets (n,). (c, K), and the sums of squares (c,)"""
         self._hold("excess", e)
         self._hold("sign", sign)

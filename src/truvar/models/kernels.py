@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, WhiteKernel
 
-from truvar._numba import truncated
+from truvar._numba import kernels
 from truvar._typing import Array
 from truvar.exceptions import TruvarError
 
@@ -113,7 +113,7 @@ class Stationary:
         out = np.empty((len(points), len(others)))
         near, far = np.ascontiguousarray(points, dtype=float), np.ascontiguousarray(others, dtype=float)
         scales = np.full(far.shape[1], self.lengthscales)
-        truncated.stationary(near, far, scales, self.smoothness, self.variance, out)
+        kernels.stationary(near, far, scales, self.smoothness, self.variance, out)
         return out
 
 

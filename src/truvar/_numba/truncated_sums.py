@@ -1,0 +1,189 @@
+"""Sums over targets j of min(C_jx^2, e_j d_x), compiled.
+
+| symbol | argument | shape |
+|---|---|---|
+| C_jx, posterior covariance of target j and site x | `matrix` (rows by index), `covariance` | (n, m), (a, c) |
+| C_xj = k(x, j) - v_x . v_j, formed on the fly | `prior - explained` | (c, a) |
+| e_j, variance of target j above the truncation | `excess` | (a,) |
+| d_x or d_xk, predictive variance at noise level k | `predictive` | (c,) or (c, K) |
+| u, the row that a measurement adds to the factor | `u`; `step` holds u_j of the rows | (m,); (a,) |
+
+Columns are processed in tiles, so that the sums, u and d of a tile stay in the nearer caches, and rows eight at a
+time, so that each is used as often as possible. One pass reads and writes the matrix once, which is all that memory
+bandwidth allows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+REASSOCIATED = {"reassoc", "contract", "nnan", "nsz"}  # sums in any order, so that the compiler can vectorise them
+ROWS = 128  # rows summed in the precision of the matrix before the sum is added to one in double precision
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fused_update_sums(matrix, rows, step, u, excess, predictive, start, stop, out):  # type: ignore[no-untyped-def]
+    """Update columns start..stop by C_jx -= step_j u_x and add the truncated sums of the new C to `out`.
+
+    Both use the precision of the matrix; sums over more than `ROWS` rows are completed in double precision.
+
+    Args:
+        matrix: Covariance, overwritten. (n, m)
+        rows: Rows of the matrix that are updated and summed over. (a,)
+        step: u_j of those rows; 0 where a row needs no update. (a,)
+        u: Row of the factor that belongs to the measurement. (m,)
+        excess: e_j of the rows. (a,)
+        predictive: d_x. (m,)
+        start: First column.
+        stop: Column behind the last one.
+        out: out_x += sum over rows of min(C_jx^2, e_j d_x) for the columns. (m,)
+    """
+    width = stop - start
+    # Slices tell the compiler that all indices are in range.
+    us = u[start:stop]
+    ds = predictive[start:stop]
+    sums = out[start:stop]
+    partial = np.zeros(width, matrix.dtype)
+    for first in range(0, len(rows), ROWS):
+        last = min(first + ROWS, len(rows))
+        j = first
+        while j + 8 <= last:
+            c0 = matrix[rows[j], start:stop]
+            c1 = matrix[rows[j + 1], start:stop]
+            c2 = matrix[rows[j + 2], start:stop]
+            c3 = matrix[rows[j + 3], start:stop]
+            c4 = matrix[rows[j + 4], start:stop]
+            c5 = matrix[rows[j + 5], start:stop]
+            c6 = matrix[rows[j + 6], start:stop]
+            c7 = matrix[rows[j + 7], start:stop]
+            u0 = step[j]
+            u1 = step[j + 1]
+            u2 = step[j + 2]
+            u3 = step[j + 3]
+            u4 = step[j + 4]
+            u5 = step[j + 5]
+            u6 = step[j + 6]
+            u7 = step[j + 7]
+            e0 = excess[j]
+            e1 = excess[j + 1]
+            e2 = excess[j + 2]
+            e3 = excess[j + 3]
+            e4 = excess[j + 4]
+            e5 = excess[j + 5]
+            e6 = excess[j + 6]
+            e7 = excess[j + 7]
+            for x in range(width):
+                ux = us[x]
+                dx = ds[x]
+                v0 = c0[x] - u0 * ux
+                v1 = c1[x] - u1 * ux
+                v2 = c2[x] - u2 * ux
+                v3 = c3[x] - u3 * ux
+                v4 = c4[x] - u4 * ux
+                v5 = c5[x] - u5 * ux
+                v6 = c6[x] - u6 * ux
+                v7 = c7[x] - u7 * ux
+                c0[x] = v0
+                c1[x] = v1
+                c2[x] = v2
+                c3[x] = v3
+                c4[x] = v4
+                c5[x] = v5
+                c6[x] = v6
+                c7[x] = v7
+                pair01 = min(v0 * v0, e0 * dx) + min(v1 * v1, e1 * dx)
+                pair23 = min(v2 * v2, e2 * dx) + min(v3 * v3, e3 * dx)
+                pair45 = min(v4 * v4, e4 * dx) + min(v5 * v5, e5 * dx)
+                pair67 = min(v6 * v6, e6 * dx) + min(v7 * v7, e7 * dx)
+                partial[x] += (pair01 + pair23) + (pair45 + pair67)
+            j += 8
+        while j < last:
+            c0 = matrix[rows[j], start:stop]
+            u0 = step[j]
+            e0 = excess[j]
+            for x in range(width):
+                v0 = c0[x] - u0 * us[x]
+                c0[x] = v0
+                partial[x] += min(v0 * v0, e0 * ds[x])
+            j += 1
+        for x in range(width):
+            sums[x] += partial[x]
+            partial[x] = 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def column_sums(matrix, rows, columns, excess, predictive, out):  # type: ignore[no-untyped-def]
+    """Set out_i to the sum over rows of min(C_jx^2, e_j d_i), x being the i-th of `columns`."""
+    out[:] = 0.0
+    for j in range(len(rows)):
+        row = matrix[rows[j]]
+        e = excess[j]
+        for i in range(len(columns)):
+            value = row[columns[i]]
+            out[i] += min(value * value, e * predictive[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def truncated_sums(covariance, excess, predictive, out):  # type: ignore[no-untyped-def]
+    """Add to out_xk the sum over rows of min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
+    for j in range(len(excess)):
+        row = covariance[j]
+        e = excess[j]
+        for x in range(len(row)):
+            square = row[x] * row[x]
+            for k in range(predictive.shape[1]):
+                out[x, k] += min(square, e * predictive[x, k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)
+def candidate_sums(prior, explained, excess, predictive, out):  # type: ignore[no-untyped-def]
+    """Add to out_xk the sum over targets of min(C_xj^2, e_j d_xk) with C = prior - explained, a row per candidate.
+
+    Args:
+        prior: k(x, j). (c, a)
+        explained: v_x . v_j. (c, a)
+        excess: e_j. (a,)
+        predictive: d_xk. (c, K)
+        out: The sums. (c, K)
+    """
+    for x in range(len(prior)):
+        k_row = prior[x]
+        v_row = explained[x]
+        for k in range(predictive.shape[1]):
+            d = predictive[x, k]
+            total = 0.0
+            for j in range(len(excess)):
+                value = k_row[j] - v_row[j]
+                total += min(value * value, excess[j] * d)
+            out[x, k] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)
+def candidate_bound_gaps(prior, explained, excess, sign, predictive, out, squares):  # type: ignore[no-untyped-def]
+    """Compute by how much a simple bound on the truncated sums exceeds them, a row per candidate.
+
+    The bound uses C^2 for the targets with sign 1 and e d for those with sign -1.
+
+    Args:
+        prior: k(x, j). (c, a)
+        explained: v_x . v_j. (c, a)
+        excess: e_j. (a,)
+        sign: 1 or -1. (a,)
+        predictive: d_xk. (c, K)
+        out: Set to the sum over j of max(sign_j (C_xj^2 - e_j d_xk), 0). (c, K)
+        squares: Set to the sum over j of C_xj^2. (c,)
+    """
+    for x in range(len(prior)):
+        k_row = prior[x]
+        v_row = explained[x]
+        for k in range(predictive.shape[1]):
+            d = predictive[x, k]
+            total = 0.0
+            norm = 0.0
+            for j in range(len(excess)):
+                value = k_row[j] - v_row[j]
+                total += max(sign[j] * (value * value - excess[j] * d), 0.0)
+                norm += value * value
+            out[x, k] = total
+            squares[x] = norm

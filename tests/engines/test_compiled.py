@@ -1,0 +1,165 @@
+"""Compiled functions compute what their NumPy references do."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+from tests.reference import compiled as references
+
+from truvar._numba import ambiguity, anticipation, entropy, interpolation, kernels, truncated_sums
+
+A, C, K = 13, 37, 3  # rows, columns, noise levels
+MODULES = [ambiguity, anticipation, entropy, interpolation, kernels, truncated_sums]
+
+
+def compiled_functions(module: ModuleType) -> dict[str, Any]:
+    return {
+        name: function for name, function in vars(module).items() if hasattr(function, "py_func") and name[0] != "_"
+    }
+
+
+FUNCTIONS = {name: function for module in MODULES for name, function in compiled_functions(module).items()}
+del FUNCTIONS["tour"]  # compared with a transcription in tests/acquisition/test_auto.py
+
+
+def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Arguments of a function, the array it writes last."""
+    covariance, excess = rng.normal(size=(A, C)), rng.uniform(0, 0.5, A)
+    rows, d = rng.permutation(A)[:9], rng.uniform(0.1, 1.0, C)
+    variance, mean, scale = rng.uniform(0.5, 3, A), rng.normal(size=A), rng.uniform(0, 0.5, C)
+    match name:
+        case "fused_update_sums":
+            return covariance, rows, rng.normal(size=9), rng.normal(size=C), excess[:9], d, 3, 30, np.zeros(C)
+        case "column_sums":
+            return covariance, rows, np.array([3, 3, 0, 36]), excess[:9], d[:4], np.zeros(4)
+        case "truncated_sums":
+            return covariance, excess, rng.uniform(0.1, 1.0, (C, K)), np.zeros((C, K))
+        case "anticipated_level":
+            return covariance, scale, variance, mean, 1.5, 0.7, 0.2, 0.3, True, np.zeros(C)
+        case "anticipated_bounds":
+            nodes, weights = np.array([-1.0, 0.3, 1.2]), np.array([0.3, 0.4, 0.3])
+            member = rng.random(A) < 0.7
+            return covariance, scale, variance, mean, 1.5, 0.7, 0.2, nodes, weights, 0.6, member, np.zeros(C)
+        case _:
+            raise AssertionError(f"give inputs for {name}")
+
+
+@pytest.mark.parametrize(
+    "name", ["fused_update_sums", "column_sums", "truncated_sums", "anticipated_level", "anticipated_bounds"]
+)
+def test_a_compiled_function_computes_what_its_reference_does(name: str) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        arguments = inputs(name, rng)
+        copies = [np.copy(value) if isinstance(value, np.ndarray) else value for value in arguments]
+        FUNCTIONS[name](*arguments)
+        getattr(references, f"{name}_reference")(*copies)
+        for fast, plain in zip(arguments, copies, strict=True):
+            if isinstance(fast, np.ndarray):
+                np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
+
+
+def test_every_compiled_function_has_a_reference_with_the_same_arguments() -> None:
+    assert len(FUNCTIONS) >= 13
+    for name, function in FUNCTIONS.items():
+        reference = getattr(references, f"{name}_reference")
+        assert list(inspect.signature(function.py_func).parameters) == list(inspect.signature(reference).parameters)
+
+
+def test_the_fused_pass_is_the_sum_of_the_paper_written_as_a_loop() -> None:
+    matrix, rows, step, u, excess, d, start, stop, out = inputs("fused_update_sums", np.random.default_rng(1))
+    before = matrix.copy()
+    truncated_sums.fused_update_sums(matrix, rows, step, u, excess, d, start, stop, out)
+    for x in range(C):
+        total = 0.0
+        for j, row in enumerate(rows):
+            moved = before[row, x] - step[j] * u[x] * (start <= x < stop)
+            assert matrix[row, x] == pytest.approx(moved, abs=1e-15)
+            total += min(moved**2, excess[j] * d[x]) if start <= x < stop else 0.0
+        assert out[x] == pytest.approx(total, rel=1e-12, abs=1e-15)
+
+
+def test_the_fused_pass_in_single_precision_equals_that_in_double_up_to_rounding() -> None:
+    """Over more rows than are summed in single precision at once."""
+    rng = np.random.default_rng(3)
+    matrix, u, d = rng.normal(size=(300, C)), rng.normal(size=C), rng.uniform(0.1, 1.0, C)
+    rows, step, excess, out = rng.permutation(300)[:283], rng.normal(size=283), rng.uniform(0, 0.5, 283), np.zeros(C)
+    single, sums = matrix.astype(np.float32), np.zeros(C)
+    truncated_sums.fused_update_sums(matrix, rows, step, u, excess, d, 3, 30, out)
+    vectors = (vector.astype(np.float32) for vector in (step, u, excess, d))
+    truncated_sums.fused_update_sums(single, rows, *vectors, 3, 30, sums)
+    np.testing.assert_allclose(single, matrix, atol=1e-5)
+    np.testing.assert_allclose(sums, out, rtol=1e-5)
+    assert (sums[[0, 1, 2, *range(30, C)]] == 0).all()
+
+
+def test_sums_and_bound_gaps_of_candidates_agree_with_their_references() -> None:
+    rng = np.random.default_rng(0)
+    prior, explained = rng.normal(size=(5, 33)), rng.normal(size=(5, 33))
+    excess, sign, d = rng.random(33), rng.choice([-1.0, 1.0], 33), rng.random((5, 3))
+    fast_sums = rng.normal(size=(5, 3))
+    plain_sums = fast_sums.copy()
+    truncated_sums.candidate_sums(prior, explained, excess, d, fast_sums)
+    references.candidate_sums_reference(prior, explained, excess, d, plain_sums)
+    np.testing.assert_allclose(fast_sums, plain_sums, rtol=1e-13, atol=1e-13)
+    fast_gaps, plain_gaps = np.empty((2, 5, 3))
+    fast_squares, plain_squares = np.empty((2, 5))
+    truncated_sums.candidate_bound_gaps(prior, explained, excess, sign, d, fast_gaps, fast_squares)
+    references.candidate_bound_gaps_reference(prior, explained, excess, sign, d, plain_gaps, plain_squares)
+    np.testing.assert_allclose(fast_gaps, plain_gaps, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(fast_squares, plain_squares, rtol=1e-13, atol=1e-13)
+    for x in range(5):
+        for k in range(3):
+            c = prior[x] - explained[x]
+            gap = sum(max(sign[j] * (c[j] ** 2 - excess[j] * d[x, k]), 0.0) for j in range(33))
+            assert fast_gaps[x, k] == pytest.approx(gap, rel=1e-12)
+
+
+LENGTHSCALES = np.array([0.5, 1.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("smoothness", "kernel"),
+    [
+        (0, RBF(LENGTHSCALES)),
+        (1, Matern(LENGTHSCALES, nu=0.5)),
+        (3, Matern(LENGTHSCALES, nu=1.5)),
+        (5, Matern(LENGTHSCALES, nu=2.5)),
+    ],
+)
+def test_stationary_kernels_are_scikit_learns(smoothness: int, kernel: Any) -> None:
+    rng = np.random.default_rng(20161205)
+    points, others = rng.normal(size=(40, 3)), rng.normal(size=(23, 3))
+    for stationary in (kernels.stationary, references.stationary_reference):
+        out = np.empty((40, 23))
+        stationary(points, others, LENGTHSCALES, smoothness, 2.5, out)
+        np.testing.assert_allclose(out, 2.5 * kernel(points, others), rtol=1e-13, atol=1e-15)
+
+
+def test_exponentials_are_numpys_to_two_ulps() -> None:
+    z = -np.concatenate([np.random.default_rng(0).uniform(0, 700, 5000), np.geomspace(1e-300, 1, 500), [0.0, 1e4]])
+    fast, plain, work = z.copy(), z.copy(), np.empty_like(z)
+    kernels.exponentials(fast, work)
+    references.exponentials_reference(plain, work)
+    np.testing.assert_array_max_ulp(fast, plain, maxulp=2)
+
+
+def test_spread_and_gather_agree_with_their_references_and_are_transposes() -> None:
+    rng = np.random.default_rng(0)
+    corner = np.column_stack([rng.integers(0, 2, 10), rng.integers(0, 3, 10), rng.integers(0, 4, 10)])
+    taps = [rng.normal(size=(10, count)) for count in (2, 6, 6)]
+    values, grid = rng.normal(size=10), rng.normal(size=(3, 8, 9))
+    fast_grid, plain_grid = np.zeros((2, *grid.shape))
+    interpolation.spread(values, corner, *taps, fast_grid)
+    references.spread_reference(values, corner, *taps, plain_grid)
+    np.testing.assert_allclose(fast_grid, plain_grid, atol=1e-12)
+    fast_values, plain_values = np.empty((2, 10))
+    interpolation.gather(grid, corner, *taps, fast_values)
+    references.gather_reference(grid, corner, *taps, plain_values)
+    np.testing.assert_allclose(fast_values, plain_values, atol=1e-12)
+    assert np.sum(fast_grid * grid) == pytest.approx(values @ fast_values)

@@ -1,0 +1,218 @@
+"""NumPy references of the compiled functions in `truvar._numba`: the same results, written as plainly as possible.
+
+Each is called `<function>_reference` and takes the arguments of the compiled function.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from truvar._numba.ambiguity import DEGREE
+from truvar._numba.entropy import HIGH, LOW, MIN_VARIANCE
+from truvar._typing import Array, Index, Mask, SingleArray
+
+
+def fused_update_sums_reference(
+    matrix: Array,
+    rows: Index,
+    step: Array,
+    u: Array,
+    excess: Array,
+    predictive: Array,
+    start: int,
+    stop: int,
+    out: Array,
+) -> None:
+    """Update C_jx -= step_j u_x for the rows and columns start..stop; add the sums of min(C_jx^2, e_j d_x) to out_x."""
+    columns = slice(start, stop)
+    matrix[rows, columns] -= np.outer(step, u[columns])
+    capped = np.minimum(matrix[rows, columns] ** 2, np.outer(excess, predictive[columns]))
+    out[columns] += capped.sum(axis=0)
+
+
+def column_sums_reference(
+    matrix: Array, rows: Index, columns: Index, excess: Array, predictive: Array, out: Array
+) -> None:
+    """Set out_i to the sum over rows of min(C_jx^2, e_j d_i), x being the i-th of `columns`."""
+    out[:] = np.minimum(matrix[np.ix_(rows, columns)] ** 2, np.outer(excess, predictive)).sum(axis=0)
+
+
+def stationary_reference(
+    points: Array, others: Array, lengthscales: Array, smoothness: int, variance: float, out: Array
+) -> None:
+    """Compute k(points, others) of a stationary kernel: RBF for smoothness 0, else Matern with nu = smoothness / 2."""
+    square = ((points[:, None, :] / lengthscales - others[None, :, :] / lengthscales) ** 2).sum(axis=2)
+    r = np.sqrt(max(smoothness, 1) * square)
+    shape = {0: np.exp(-0.5 * square), 1: np.exp(-r), 3: (1 + r) * np.exp(-r), 5: (1 + r + r**2 / 3) * np.exp(-r)}
+    out[:] = variance * shape[smoothness]
+
+
+def truncated_sums_reference(covariance: Array, excess: Array, predictive: Array, out: Array) -> None:
+    """Add to out_xk the sum over rows of min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
+    for k, d in enumerate(predictive.T):
+        out[:, k] += np.minimum(covariance**2, np.outer(excess, d)).sum(axis=0)
+
+
+def anticipated_bounds_reference(
+    covariance: Array,
+    scale: Array,
+    variance: Array,
+    mean: Array,
+    root_beta: float,
+    share: float,
+    floor: float,
+    nodes: Array,
+    weights: Array,
+    fraction: float,
+    member: Mask,
+    out: Array,
+) -> None:
+    """Add the expected truncated variance of the targets that stay in M to out_x.
+
+    The goal is an optimum or, with a fraction > 0, an implicit threshold.
+    """
+    step = covariance * scale
+    s2 = np.maximum(variance[:, None] - step**2, 0.0)
+    half = root_beta * np.sqrt(s2)
+    for z, weight in zip(nodes, weights, strict=True):
+        lower = mean[:, None] + z * step - half
+        upper = mean[:, None] + z * step + half
+        stays = upper >= lower.max(axis=0)
+        if fraction > 0:
+            undecided = (upper >= fraction * lower.max(axis=0)) & (lower <= fraction * upper.max(axis=0))
+            stays |= member[:, None] & undecided
+        out += weight * (stays * np.maximum(share * s2, floor)).sum(axis=0)
+
+
+def anticipated_level_reference(
+    covariance: Array,
+    scale: Array,
+    variance: Array,
+    mean: Array,
+    root_beta: float,
+    share: float,
+    floor: float,
+    threshold: float,
+    average: bool,
+    out: Array,
+) -> None:
+    """Add the expected truncated variance of the targets whose bounds still straddle an explicit threshold to out_x."""
+    step = np.abs(covariance * scale)
+    s2 = np.maximum(variance[:, None] - step**2, 0.0)
+    half = root_beta * np.sqrt(s2)
+    gap = threshold - mean[:, None]
+    stays = ((gap - half <= 0) & (gap + half >= 0)).astype(float)
+    if average:
+        moving = step > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            probability = ndtr((gap + half) / step) - ndtr((gap - half) / step)
+        stays = np.where(moving, probability, stays)
+    out += (stays * np.maximum(share * s2, floor)).sum(axis=0)
+
+
+def exponentials_reference(z: Array, work: Array) -> None:
+    """Replace z <= 0 by exp(z); below -700 the result stays at exp(-700)."""
+    np.exp(np.maximum(z, -700.0), out=z)
+
+
+def candidate_sums_reference(prior: Array, explained: Array, excess: Array, predictive: Array, out: Array) -> None:
+    """Add to out_xk the sum over j of min(C_xj^2, e_j d_xk) with C = prior - explained (c, a), a row per candidate."""
+    squares = (prior - explained) ** 2
+    for k, d in enumerate(predictive.T):
+        out[:, k] += np.minimum(squares, np.outer(d, excess)).sum(axis=1)
+
+
+def candidate_bound_gaps_reference(
+    prior: Array, explained: Array, excess: Array, sign: Array, predictive: Array, out: Array, squares: Array
+) -> None:
+    """Compute by how much a bound exceeds the sums that uses C^2 for the targets with sign 1 and e d for the others."""
+    square = (prior - explained) ** 2
+    squares[:] = square.sum(axis=1)
+    for k, d in enumerate(predictive.T):
+        out[:, k] = np.maximum(sign * (square - np.outer(d, excess)), 0.0).sum(axis=1)
+
+
+def spread_reference(values: Array, corner: Index, slow: Array, middle: Array, fast: Array, grid: Array) -> None:
+    """Add W^T values to the grid, W being the matrix of interpolation weights."""
+    grid += (_interpolation(corner, slow, middle, fast, grid).T @ values).reshape(grid.shape)
+
+
+def gather_reference(grid: Array, corner: Index, slow: Array, middle: Array, fast: Array, out: Array) -> None:
+    """Set out to W grid, the grid interpolated at every point."""
+    out[:] = _interpolation(corner, slow, middle, fast, grid) @ grid.ravel()
+
+
+def _interpolation(corner: Index, slow: Array, middle: Array, fast: Array, grid: Array) -> Array:
+    """Return W: a row per point, a column per node of the grid."""
+    w = np.zeros((len(corner), *grid.shape))
+    for i, (a, b, c) in enumerate(corner):
+        block = slow[i][:, None, None] * middle[i][:, None] * fast[i]
+        w[i, a : a + len(slow[i]), b : b + len(middle[i]), c : c + len(fast[i])] = block
+    return w.reshape(len(corner), -1)
+
+
+def ambiguity_reductions_reference(
+    covariance: Array, inverse: Array, variance: Array, curves: Array, out: Array
+) -> None:
+    """Add to out_kx the sum over rows of the polynomials at v = 1 - (1 - rho)^(1/2), rho = C_jx^2 / (sigma_j^2 d)."""
+    for level, sums in zip(inverse, out, strict=True):
+        rho = np.minimum(covariance**2 * level / variance[:, None], 1.0)
+        powers = (1.0 - np.sqrt(1.0 - rho))[:, :, None] ** np.arange(1, DEGREE + 1)
+        sums += np.maximum((curves[:, None] * powers).sum(axis=2), 0.0).sum(axis=0)
+
+
+def ambiguity_reductions_by_quadrature_reference(
+    step: Array, square: Array, variance: Array, weight: Array, nodes: Array, weights: Array, out: Array
+) -> None:
+    """Set out_x to the expected reduction of the ambiguity, without the short cut for small shares."""
+    end = np.arcsin(np.minimum(step**2 / variance[:, None], 1.0))
+    total = np.exp(-square[:, None, None] / (1 + np.sin(end[:, :, None] * nodes))) @ weights
+    out[:] = weight @ (end * total) / (2 * np.pi)
+
+
+def cell_information_reference(
+    weights: SingleArray,
+    rest: SingleArray,
+    normal: SingleArray,
+    spare: SingleArray,
+    labels: Index,
+    edges: SingleArray,
+    out: Array,
+) -> None:
+    """Set out_x to H(label) + H(cell) - H(label, cell)."""
+
+    def entropy(keys: Index) -> float:
+        share = np.bincount(keys) / len(keys)
+        return -float((share[share > 0] * np.log(share[share > 0])).sum())
+
+    for x, z in enumerate(weights @ normal + np.outer(rest, spare)):
+        cell = np.searchsorted(edges, z, side="left")  # number of edges below
+        out[x] = max(entropy(labels) + entropy(cell) - entropy(labels * (len(edges) + 1) + cell), 0.0)
+
+
+def log_variance_reference(
+    weights: SingleArray,
+    rest: Array,
+    unseen: Array,
+    mean: Array,
+    scale: Array,
+    normal: SingleArray,
+    best: Array,
+    starts: Index,
+    out: Array,
+) -> None:
+    """Set out_x to E log Var(z_x | group), group by group."""
+    z = weights @ normal  # (m, S)
+    above = (best - mean[:, None]) / scale[:, None]
+    out[:] = 0.0
+    for members in np.split(np.arange(len(best)), starts[1:]):
+        several = len(members) > 1
+        left = z[:, members].var(axis=1, ddof=1) + rest if several else np.ones(len(out))
+        lead = (above - z)[:, members]
+        width = unseen + (lead.var(axis=1, ddof=1) if several else 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alpha = np.clip(lead.mean(axis=1) / np.sqrt(width), LOW, HIGH)
+            hazard = np.exp(-0.5 * alpha**2 - log_ndtr(alpha)) / np.sqrt(2 * np.pi)
+            cut = np.where(unseen > 0, unseen**2 * hazard * (hazard + alpha) / width, 0.0)
+        out += len(members) / len(best) * np.log(np.maximum(left - cut, MIN_VARIANCE))
