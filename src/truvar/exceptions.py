@@ -19,6 +19,7 @@
 | `StoreNotFoundError`, `StudyNotFoundError`, `StudyExistsError` | a store or study is missing, or its name is taken |
 | `DamagedStudyError` | the stored events of a study are damaged |
 | `MeasurementFailedError` | the measuring function or program failed too often |
+| `OutputError` | a file or folder of results cannot be written |
 | `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
 | `MissingDependencyError` | an optional library is not installed |
 """
@@ -113,6 +114,10 @@ class DamagedStudyError(TruvarError):
 
 class MeasurementFailedError(TruvarError):
     """The measuring function or program failed too often."""
+
+
+class OutputError(TruvarError):
+    """A file or folder of results cannot be written."""
 
 
 class ServiceError(TruvarError):

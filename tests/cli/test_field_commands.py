@@ -99,7 +99,7 @@ def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
     assert Path("sine.db").exists()
     card = truvar("ask")
     assert card.startswith("suggestion 1\n")
-    for part in ("x_m 3", "± 0.1", "still open", "expected to settle about", "truvar tell 1 VALUE"):
+    for part in ("x_m 3", "± 0.1", "undecided points", "expected to decide about", "truvar tell 1 VALUE"):
         assert part in card
     assert truvar("tell", "1", "0.1").startswith("told 1: above 0, below ")
     assert truvar("tell", "x_m=1.5", "-0.9").startswith("told 2: ")
@@ -117,7 +117,7 @@ def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
         "pending      4:",
     ):
         assert part in status
-    assert "· open (M)" in status
+    assert "· undecided (M)" in status
     assert truvar("report") == "report: sine.html\n"
     page = Path("sine.html").read_text()
     assert "the probe was cleaned" in page
@@ -254,7 +254,7 @@ def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) 
         (["run", "sine.db", "--command", "echo {depth}"], "what can be filled in is {x_m}"),
         (["run", "sine.db", "--command", "echo 1", "--seed", "1"], "--seed belongs to --truth"),
         (["export", "-o", "nowhere/x.csv"], "cannot be written"),
-        (["report", "-o", "nowhere/x.html"], "cannot be written"),
+        (["report", "-o", "nowhere/x.html"], "cannot write the report"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_changes_nothing(
@@ -382,11 +382,11 @@ def test_a_password_in_a_url_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "warning"),
     [
-        ("lengthscales = [1.0]", "lengthscales = [0.01]", "have nothing to do with each other"),
+        ("lengthscales = [1.0]", "lengthscales = [0.01]", "are unrelated"),
         ("lengthscales = [1.0]", "lengthscales = [500.0]", "nothing changes over the whole range of 6"),
-        ("variance = 0.01", "variance = 2.0", "the noise (variance 2, at its best) is larger than the signal"),
+        ("variance = 0.01", "variance = 2.0", "the smallest noise (variance 2) is larger than the signal"),
         ("level_set = 0.5", "level_set = -6.0", "6.0 standard deviations below the mean"),
-        ("budget = 60", "budget = 1", "does not buy a single measurement, the cheapest costs 2"),
+        ("budget = 60", "budget = 1", "does not pay for a single measurement, the cheapest costs 2"),
     ],
 )
 def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: str, warning: str) -> None:

@@ -1,4 +1,4 @@
-"""The HTML report: one file that needs nothing else, in which nothing of the user's is more than text."""
+"""The HTML report: one file that loads nothing else, and in which all user input is escaped."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
+from truvar.exceptions import OutputError
 from truvar.report.html_report import render_html_report, write_html_report
 
-EVIL = "<script>alert('1')</script> & $\\foo$ \"quoted\""
+MALICIOUS = "<script>alert('1')</script> & $\\foo$ \"quoted\""
 
 
-def a_study(dimensions: int = 2, goal=None, name: str = "lake", steps: int = 4, **given) -> tv.Study:
+def new_study(dimensions: int = 2, goal=None, name: str = "lake", steps: int = 4) -> tv.Study:
     rng = np.random.default_rng(1)
     columns = ["distance_m", "depth_m", "hour"][:dimensions]
     points = pd.DataFrame(rng.uniform(0, 1, (40, dimensions)), columns=columns)
     domain = tv.Domain.table(points)
-    settings = {"kernel": RBF(0.4), "mean": 0.0, "noise": 0.01, "limits": {"budget": 90}} | given
+    settings = {"kernel": RBF(0.4), "mean": 0.0, "noise": 0.01, "limits": {"budget": 90}}
     study = tv.Study(domain, goal or tv.LevelSet(0.3), name=name, **settings)
     for _ in range(steps):
         suggestion = study.ask()
@@ -32,8 +33,8 @@ def a_study(dimensions: int = 2, goal=None, name: str = "lake", steps: int = 4, 
     return study
 
 
-class Reader(HTMLParser):
-    """The tags of a page with their attributes, and its text."""
+class ParsedPage(HTMLParser):
+    """Tags of a page with their attributes, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -50,81 +51,84 @@ class Reader(HTMLParser):
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("goal", [tv.LevelSet(0.3), tv.Maximize(), tv.LevelSet(fraction_of_max=0.8)])
-def test_it_is_whole_in_every_dimension(dimensions: int, goal) -> None:
-    study = a_study(dimensions, goal)
+def test_the_report_is_complete_for_every_goal_and_dimension(dimensions: int, goal) -> None:
+    study = new_study(dimensions, goal)
     study.ask(2)
     study.note("clouds")
-    seen = Reader(render_html_report(study))
+    page = ParsedPage(render_html_report(study))
     for part in (
         study.result().certificate.statement,
-        "To be measured",
+        "Pending suggestions",
         "Measurements",
         "Settings",
         "clouds",
         "engine",
     ):
-        assert part in seen.text
-    pictures = [attributes["src"] for tag, attributes in seen.tags if tag == "img"]
-    assert len(pictures) == (4 if dimensions == 2 else 3)
-    for source in pictures:
-        head, _, data = source.partition(",")
-        assert head == "data:image/svg+xml;base64"
+        assert part in page.text
+    images = [attributes["src"] for tag, attributes in page.tags if tag == "img"]
+    assert len(images) == (4 if dimensions == 2 else 3)
+    for source in images:
+        prefix, _, data = source.partition(",")
+        assert prefix == "data:image/svg+xml;base64"
         assert b"<svg" in base64.b64decode(data)
 
 
-def test_it_needs_nothing_from_elsewhere_and_runs_nothing() -> None:
-    text = render_html_report(a_study())
-    seen = Reader(text)
-    assert {tag for tag, _ in seen.tags}.isdisjoint({"script", "link", "iframe", "object", "embed", "form", "a"})
-    for _, attributes in seen.tags:
+def test_the_report_loads_nothing_and_has_no_script() -> None:
+    text = render_html_report(new_study())
+    page = ParsedPage(text)
+    assert {tag for tag, _ in page.tags}.isdisjoint({"script", "link", "iframe", "object", "embed", "form", "a"})
+    for _, attributes in page.tags:
         assert all(not name.startswith("on") for name in attributes)
         assert all((attributes.get(name) or "data:").startswith("data:") for name in ("src", "href"))
-    outside = re.sub(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]+", "", text)
-    assert "http://" not in outside
-    assert "https://" not in outside
-    assert "url(" not in outside
-    assert "default-src 'none'" in outside
+    without_images = re.sub(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]+", "", text)
+    assert "http://" not in without_images
+    assert "https://" not in without_images
+    assert "url(" not in without_images
+    security_policy = [attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes]
+    assert security_policy == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
 
 
-def test_what_the_user_gave_is_text() -> None:
-    domain = tv.Domain.grid(**{EVIL: np.linspace(0, 1, 8)})
+def test_user_input_is_escaped() -> None:
+    domain = tv.Domain.grid(**{MALICIOUS: np.linspace(0, 1, 8)})
     tasks = tv.Tasks([[1.0, 0.5], [0.5, 1.0]], names=["<b>bold</b>", "<i>proxy</i>"], noise=[0.01, 0.02], cost=[2, 1])
-    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01, tasks=tasks, name=EVIL, who=EVIL)
+    study = tv.Study(
+        domain, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01, tasks=tasks, name=MALICIOUS, who=MALICIOUS
+    )
     for _ in range(3):
         study.tell(study.ask(), 0.5)
     study.ask()
-    study.note(EVIL)
+    study.note(MALICIOUS)
     text = render_html_report(study)
-    seen = Reader(text)
+    page = ParsedPage(text)
     assert "<script" not in text
     assert "<b>bold" not in text
     assert "<i>proxy" not in text
-    assert seen.text.count(EVIL) >= 4  # title, head, journal, settings
+    assert page.text.count(MALICIOUS) >= 4  # title, heading, history, settings
 
 
-def test_the_same_study_gives_the_same_file_and_an_empty_one_gives_one_too(tmp_path: Path) -> None:
-    study = a_study()
+def test_equal_studies_give_equal_files_and_a_study_without_measurements_gives_one(tmp_path: Path) -> None:
+    study = new_study()
     assert render_html_report(study) == render_html_report(study)
-    empty = a_study(steps=0)
-    assert "None so far" in write_html_report(empty, tmp_path / "empty.html").read_text()
-    with pytest.raises(tv.TruvarError, match="cannot be written"):
+    empty = new_study(steps=0)
+    assert "No measurements yet" in write_html_report(empty, tmp_path / "empty.html").read_text()
+    with pytest.raises(OutputError, match="cannot write the report"):
         write_html_report(empty, tmp_path)
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
-def test_nothing_sticks_out_on_a_phone(tmp_path: Path) -> None:
+def test_the_report_fits_the_width_of_a_phone(tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
-    path = write_html_report(a_study(3, name="a-very-long-name-" * 9), tmp_path / "page.html")
+    path = write_html_report(new_study(3, name="a-very-long-name-" * 9), tmp_path / "page.html")
     with playwright.sync_playwright() as p:
         browser = p.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
         for width in (360, 1280):
-            shown = browser.new_page(viewport={"width": width, "height": 800})
-            problems: list[str] = []
-            shown.on("console", lambda message, problems=problems: problems.append(message.text))
-            shown.on("request", lambda asked, problems=problems: problems.append(asked.url[:50]))
-            shown.goto(path.as_uri())
-            wide = shown.evaluate("document.documentElement.scrollWidth")
-            loaded = shown.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
-            elsewhere = [one for one in problems if not one.startswith(("file:", "data:"))]
-            assert (wide, loaded, elsewhere) == (width, True, [])
+            page = browser.new_page(viewport={"width": width, "height": 800})
+            messages: list[str] = []
+            page.on("console", lambda message, messages=messages: messages.append(message.text))
+            page.on("request", lambda request, messages=messages: messages.append(request.url[:50]))
+            page.goto(path.as_uri())
+            content_width = page.evaluate("document.documentElement.scrollWidth")
+            loaded = page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+            unexpected = [message for message in messages if not message.startswith(("file:", "data:"))]
+            assert (content_width, loaded, unexpected) == (width, True, [])
         browser.close()

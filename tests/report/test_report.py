@@ -1,4 +1,4 @@
-"""Every kind of study can be drawn, written down and watched, at every stage of it."""
+"""Figures, folder reports and progress displays of every kind of study, at every stage."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import truvar as tv
+from truvar.exceptions import InvalidArgumentError, MissingDependencyError, OutputError
 from truvar.report import Progress, plot_study, style, summary, write_report
 from truvar.report.formatting import column_label
-from truvar.report.plot_data import PlotData, edges
+from truvar.report.plot_data import PlotData, cell_edges
+from truvar.report.progress import progress_bar
 
 # -- studies -----------------------------------------------------------------------------------------------------------
 
@@ -51,14 +53,15 @@ def true_values(domain: tv.Domain) -> np.ndarray:
 
 def new_study(domain: tv.Domain, goal: object, **settings: object) -> tv.Study:
     scales = 0.3 * domain.extent
-    given = {"kernel": kernel(*scales), "mean": 0.0, "noise": 0.01, "name": "trial", **settings}
-    return tv.Study(domain, goal, **given)
+    settings = {"kernel": kernel(*scales), "mean": 0.0, "noise": 0.01, "name": "trial", **settings}
+    return tv.Study(domain, goal, **settings)
 
 
 def advanced(study: tv.Study, steps: int) -> tv.Study:
-    truth, random = true_values(study.domain), np.random.default_rng(0)
+    truth = true_values(study.domain)
+    random = np.random.default_rng(0)
 
-    def measure(point: dict[str, float], *how: object) -> float:
+    def measure(point: dict[str, float], *options: object) -> float:
         value = truth[study.domain.nearest(study.domain.array(point))]
         return float(value + 0.1 * random.standard_normal())
 
@@ -73,10 +76,10 @@ def _no_warnings():
         yield
 
 
-def drawn(study: tv.Study, truth: np.ndarray | None = None) -> bytes:
-    picture = io.BytesIO()
-    study.plot(truth).savefig(picture)
-    return picture.getvalue()
+def png_of(study: tv.Study, truth: np.ndarray | None = None) -> bytes:
+    file = io.BytesIO()
+    study.plot(truth).savefig(file)
+    return file.getvalue()
 
 
 def size_of(png: bytes) -> tuple[int, int]:
@@ -92,7 +95,7 @@ def size_of(png: bytes) -> tuple[int, int]:
 @pytest.mark.parametrize("steps", [0, 8])
 def test_every_goal_in_every_dimension_is_drawn_without_a_warning(domain, goal, steps):
     study = advanced(new_study(domain, goal), steps) if steps else new_study(domain, goal)
-    png = drawn(study, true_values(domain))
+    png = png_of(study, true_values(domain))
     assert size_of(png) == (1210, 682)
     assert len(png) > 10_000
 
@@ -104,23 +107,23 @@ def test_every_goal_in_every_dimension_is_drawn_without_a_warning(domain, goal, 
     ids=["scattered", "on a line", "one row", "one point", "decades", "box"],
 )
 def test_domains_of_every_shape_are_drawn(domain, goal):
-    assert drawn(advanced(new_study(domain, goal), 4))
+    assert png_of(advanced(new_study(domain, goal), 4))
 
 
 @pytest.mark.parametrize("domain", [LINE, PLANE, SPACE], ids=["1-d", "2-d", "3-d"])
 def test_pending_suggestions_are_in_the_legend(domain):
     study = advanced(new_study(domain, tv.Maximize()), 3)
     study.ask(2)
-    assert "suggested" in legends(study)
+    assert "suggested" in legend_texts(study)
 
 
 @pytest.mark.parametrize("domain", [LINE, PLANE, SPACE], ids=["1-d", "2-d", "3-d"])
 def test_the_best_point_is_marked_only_where_an_optimum_is_sought(domain):
-    assert "best" in legends(advanced(new_study(domain, tv.Minimize()), 3))
-    assert "best" not in legends(advanced(new_study(domain, tv.LevelSet(0.3)), 3))
+    assert "best" in legend_texts(advanced(new_study(domain, tv.Minimize()), 3))
+    assert "best" not in legend_texts(advanced(new_study(domain, tv.LevelSet(0.3)), 3))
 
 
-def legends(study: tv.Study, truth: np.ndarray | None = None) -> list[str]:
+def legend_texts(study: tv.Study, truth: np.ndarray | None = None) -> list[str]:
     boxes = [axes.get_legend() for axes in study.plot(truth).axes]
     return [text.get_text() for box in boxes if box is not None for text in box.get_texts()]
 
@@ -128,35 +131,35 @@ def legends(study: tv.Study, truth: np.ndarray | None = None) -> list[str]:
 def test_a_finished_study_is_drawn():
     study = advanced(new_study(LINE, tv.LevelSet(5.0)), 60)
     assert study.finished
-    assert drawn(study)
+    assert png_of(study)
 
 
 def test_noise_levels_and_tasks_are_drawn():
     levels = tv.NoiseLevels(variance=[1e-4, 0.1], cost=[5, 1])
-    assert drawn(advanced(new_study(LINE, tv.LevelSet(0.3), noise=levels), 6))
+    assert png_of(advanced(new_study(LINE, tv.LevelSet(0.3), noise=levels), 6))
     tasks = tv.Tasks([[1.0, 0.8], [0.8, 1.0]], ["target", "proxy"], cost=[5, 1])
     study = advanced(new_study(LINE, tv.LevelSet(0.3), tasks=tasks), 6)
-    view = PlotData.from_study(study)
-    assert np.isnan(view.values).tolist() == (study.measurements["task"] == "proxy").tolist()
-    assert drawn(study)
+    data = PlotData.from_study(study)
+    assert np.isnan(data.values).tolist() == (study.measurements["task"] == "proxy").tolist()
+    assert png_of(study)
 
 
 def test_the_route_is_drawn_only_where_moving_costs_something():
     travel = tv.Cost(base=1, travel={"distance_m": 0.01})
-    assert any("route" in text for text in legends(advanced(new_study(PLANE, tv.LevelSet(0.3), cost=travel), 4)))
-    assert not any("route" in text for text in legends(advanced(new_study(PLANE, tv.LevelSet(0.3)), 4)))
+    assert any("route" in text for text in legend_texts(advanced(new_study(PLANE, tv.LevelSet(0.3), cost=travel), 4)))
+    assert not any("route" in text for text in legend_texts(advanced(new_study(PLANE, tv.LevelSet(0.3)), 4)))
 
 
-def test_the_legend_counts_the_regions():
+def test_the_legend_counts_the_points_of_each_class():
     study = advanced(new_study(PLANE, tv.LevelSet(0.3)), 25)
     result = study.result()
-    texts = legends(study)
+    texts = legend_texts(study)
     assert f"above 0.3 (H): {result.above.sum()}" in texts
-    assert f"open (M): {result.potential.sum()}" in texts
+    assert f"undecided (M): {result.potential.sum()}" in texts
     assert f"below 0.3 (L): {result.below.sum()}" in texts
 
 
-def test_no_two_texts_of_a_map_lie_on_one_another():
+def test_texts_of_a_map_do_not_overlap():
     study = advanced(new_study(PLANE, tv.LevelSet(0.3)), 25)
     study.ask(3)
     figure = study.plot(true_values(PLANE))
@@ -176,13 +179,13 @@ def test_a_figure_leaves_no_global_state_behind():
 
 
 def test_truth_of_the_wrong_length_is_refused():
-    with pytest.raises(tv.TruvarError, match=r"one value per point, shape \(60,\), got shape \(3,\)"):
+    with pytest.raises(InvalidArgumentError, match=r"one value per point, shape \(60,\), got shape \(3,\)"):
         plot_study(new_study(LINE, tv.LevelSet(0.3)), truth=[1, 2, 3])
 
 
 def test_missing_matplotlib_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(tv.TruvarError, match=r'pip install "truvar\[plot\]"'):
+    with pytest.raises(MissingDependencyError, match=r'pip install "truvar\[plot\]"'):
         plot_study(new_study(LINE, tv.LevelSet(0.3)))
 
 
@@ -221,16 +224,16 @@ def test_axes_over_decades_are_logarithmic(values, geometric):
     assert style.use_log_axis(values) is geometric
 
 
-def test_cells_meet_halfway_between_their_middles():
-    assert edges(np.array([0.0, 1.0, 3.0]), geometric=False).tolist() == [-0.5, 0.5, 2.0, 4.0]
-    assert edges(np.array([1.0, 100.0]), geometric=True) == pytest.approx([0.1, 10, 1000])
-    assert edges(np.array([2.0]), geometric=False).tolist() == [1.5, 2.5]
+def test_cell_edges_lie_halfway_between_the_values():
+    assert cell_edges(np.array([0.0, 1.0, 3.0]), geometric=False).tolist() == [-0.5, 0.5, 2.0, 4.0]
+    assert cell_edges(np.array([1.0, 100.0]), geometric=True) == pytest.approx([0.1, 10, 1000])
+    assert cell_edges(np.array([2.0]), geometric=False).tolist() == [1.5, 2.5]
 
 
 # -- the report --------------------------------------------------------------------------------------------------------
 
 
-def test_a_report_holds_the_study(tmp_path: Path):
+def test_a_folder_report_has_all_files_and_they_agree_with_the_study(tmp_path: Path):
     study = advanced(new_study(PLANE, tv.LevelSet(0.3)), 12)
     truth = true_values(PLANE)
     paths = write_report(study, tmp_path / "deep" / "down", truth)
@@ -240,20 +243,21 @@ def test_a_report_holds_the_study(tmp_path: Path):
         "points": "points.csv",
         "summary": "summary.json",
     }
-    measured, points = pd.read_csv(paths["measurements"]), pd.read_csv(paths["points"])
-    said = json.loads(paths["summary"].read_text())
+    measured = pd.read_csv(paths["measurements"])
+    points = pd.read_csv(paths["points"])
+    data = json.loads(paths["summary"].read_text())
     result = study.result()
     assert measured["value"].to_numpy() == pytest.approx(study.measurements["value"].to_numpy(), rel=1e-6)
-    assert said["result"]["steps"] == len(measured) == 12
-    assert said["result"]["spent"] == pytest.approx(measured["spent"].iloc[-1])
-    assert said["truth"]["f1"] == pytest.approx(result.f1(truth))
+    assert data["result"]["steps"] == len(measured) == 12
+    assert data["result"]["spent"] == pytest.approx(measured["spent"].iloc[-1])
+    assert data["truth"]["f1"] == pytest.approx(result.f1(truth))
     counts = points["class"].value_counts()
     for name, key in (("above", "above"), ("below", "below"), ("open", "potential")):
-        assert counts.get(name, 0) == said["result"][key]
+        assert counts.get(name, 0) == data["result"][key]
     assert size_of(paths["map"].read_bytes()) == (1210, 682)
 
 
-def test_a_report_is_written_over_an_older_one(tmp_path: Path):
+def test_a_report_replaces_an_older_one(tmp_path: Path):
     study = new_study(LINE, tv.Maximize())
     write_report(study, tmp_path)
     write_report(advanced(study, 5), tmp_path)
@@ -261,28 +265,28 @@ def test_a_report_is_written_over_an_older_one(tmp_path: Path):
 
 
 @pytest.mark.parametrize("goal", GOALS.values(), ids=GOALS)
-def test_the_summary_of_a_study_that_has_not_begun_is_strict_json(goal, tmp_path: Path):
+def test_the_summary_of_a_study_without_measurements_is_strict_json(goal, tmp_path: Path):
     write_report(new_study(LINE, goal), tmp_path, true_values(LINE))
-    said = json.loads((tmp_path / "summary.json").read_text(), parse_constant=lambda name: pytest.fail(name))
-    assert said["result"]["steps"] == 0
-    assert said["settings"]["goal"]["kind"] == type(goal).__name__
+    data = json.loads((tmp_path / "summary.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert data["result"]["steps"] == 0
+    assert data["settings"]["goal"]["kind"] == type(goal).__name__
 
 
-def test_the_summary_states_settings_certificate_and_what_is_pending():
+def test_the_summary_has_settings_certificate_and_pending_suggestions():
     study = new_study(LINE, tv.Maximize(), seed=3, policy=tv.TruVaR(eta=0.5))
     suggestion = study.ask()
-    said = summary(study)
-    assert said["name"] == "trial"
-    assert said["settings"]["seed"] == 3
-    assert said["settings"]["policy"] | {"kind": "TruVaR", "eta": 0.5} == said["settings"]["policy"]
-    assert said["result"]["certificate"]["statement"] == str(study.result().certificate)
-    assert [pending["id"] for pending in said["pending"]] == [suggestion.id]
-    assert "truth" not in said
+    data = summary(study)
+    assert data["name"] == "trial"
+    assert data["settings"]["seed"] == 3
+    assert data["settings"]["policy"] | {"kind": "TruVaR", "eta": 0.5} == data["settings"]["policy"]
+    assert data["result"]["certificate"]["statement"] == str(study.result().certificate)
+    assert [pending["id"] for pending in data["pending"]] == [suggestion.id]
+    assert "truth" not in data
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path):
+def test_the_error_names_a_folder_that_cannot_be_created(tmp_path: Path):
     (tmp_path / "taken").write_text("a file")
-    with pytest.raises(tv.TruvarError, match="taken"):
+    with pytest.raises(OutputError, match="taken"):
         write_report(new_study(LINE, tv.Maximize()), tmp_path / "taken")
 
 
@@ -296,14 +300,16 @@ class Terminal(io.StringIO):
         return True
 
 
-class Gone(io.StringIO):
+class BrokenPipe(io.StringIO):
     def write(self, text: str) -> int:
         raise BrokenPipeError
 
 
-def watched(stream: io.StringIO, measurements: int, goal: object = GOALS["level set"], **given: object) -> str:
+def progress_output(
+    stream: io.StringIO, measurements: int, goal: object = GOALS["level set"], **options: object
+) -> str:
     study = new_study(LINE, goal)
-    with Progress(study, stream=stream, **given) as show:
+    with Progress(study, stream=stream, **options) as show:
         for _ in range(measurements):
             suggestion = study.ask()
             study.tell(suggestion, float(true_values(LINE)[suggestion.index]))
@@ -312,31 +318,31 @@ def watched(stream: io.StringIO, measurements: int, goal: object = GOALS["level 
 
 
 def test_without_a_terminal_there_is_a_line_every_ten_measurements_and_at_the_end():
-    lines = watched(io.StringIO(), 23).splitlines()
+    lines = progress_output(io.StringIO(), 23).splitlines()
     assert [int(line.split()[1]) for line in lines] == [10, 20, 23]
     assert "\x1b" not in "".join(lines)
 
 
-def test_the_end_is_not_told_twice():
-    assert len(watched(io.StringIO(), 20).splitlines()) == 2
+def test_the_last_state_is_not_shown_twice():
+    assert len(progress_output(io.StringIO(), 20).splitlines()) == 2
 
 
-def test_the_truth_adds_f1_or_regret_and_limits_are_shown():
+def test_progress_shows_limits_and_with_the_truth_f1_or_regret():
     truth = true_values(LINE)
-    (line,) = watched(io.StringIO(), 7, truth=truth, budget=50, steps=90).splitlines()
+    (line,) = progress_output(io.StringIO(), 7, truth=truth, budget=50, steps=90).splitlines()
     assert re.search(r"F1 [01]\.\d{3}$", line)
     assert "7/90" in line
     assert "/50" in line
-    (line,) = watched(io.StringIO(), 7, goal=tv.Maximize(), truth=truth).splitlines()
+    (line,) = progress_output(io.StringIO(), 7, goal=tv.Maximize(), truth=truth).splitlines()
     assert "regret" in line
     assert "F1" not in line
 
 
-def test_on_a_terminal_one_line_is_written_over(monkeypatch):
+def test_on_a_terminal_one_coloured_line_is_written_over(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("truvar.report.progress.REFRESH", 0.0)
-    text = watched(Terminal(), 5)
+    text = progress_output(Terminal(), 5)
     assert text.count("\r\x1b[K") == 5
     assert text.count("\n") == 1
     assert text.endswith("\n")
@@ -346,14 +352,14 @@ def test_on_a_terminal_one_line_is_written_over(monkeypatch):
 def test_no_color_is_respected(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    text = watched(Terminal(), 5)
+    text = progress_output(Terminal(), 5)
     assert "\r\x1b[K" in text
     assert "\x1b[38" not in text
 
 
 def test_a_dumb_terminal_gets_plain_lines(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    assert "\x1b" not in watched(Terminal(), 5)
+    assert "\x1b" not in progress_output(Terminal(), 5)
 
 
 @pytest.mark.parametrize("columns", [20, 40, 70, 100, 200])
@@ -361,22 +367,22 @@ def test_the_line_is_never_wider_than_the_terminal(monkeypatch, columns):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(columns))
-    for state in watched(Terminal(), 5, truth=true_values(LINE)).split("\r\x1b[K"):
+    for state in progress_output(Terminal(), 5, truth=true_values(LINE)).split("\r\x1b[K"):
         assert len(state.rstrip("\n")) < columns
 
 
-def test_a_stream_without_greek_gets_ascii(monkeypatch):
+def test_a_stream_with_ascii_encoding_gets_ascii(monkeypatch):
     class Ascii(Terminal):
         encoding = "ascii"
 
     monkeypatch.setenv("TERM", "xterm")
-    watched(Ascii(), 5).encode("ascii")
+    progress_output(Ascii(), 5).encode("ascii")
 
 
 def test_a_display_that_cannot_be_written_does_not_end_the_run():
     closed = io.StringIO()
     closed.close()
-    for stream in (Gone(), closed):
+    for stream in (BrokenPipe(), closed):
         study = new_study(LINE, tv.LevelSet(0.3))
         with Progress(study, stream=stream) as show:
             advanced(study, 11)
@@ -387,6 +393,36 @@ def test_a_display_that_cannot_be_written_does_not_end_the_run():
 def test_run_shows_progress_on_stderr(capsys):
     study = new_study(LINE, tv.LevelSet(0.3))
     study.run(lambda point: float(np.sin(point["time_s"])), steps=12, progress=True)
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert len(told.err.splitlines()) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 2
+
+
+def test_the_progress_line_names_the_classes_in_words():
+    (line,) = progress_output(io.StringIO(), 7).splitlines()
+    assert re.search(r"undecided +\d+  above +\d+  below +\d+", line)
+    (line,) = progress_output(io.StringIO(), 7, goal=tv.Maximize()).splitlines()
+    assert "above" not in line
+
+
+# -- progress bar ------------------------------------------------------------------------------------------------------
+
+
+def test_a_progress_bar_counts_up_to_the_total():
+    stream = io.StringIO()
+    show = progress_bar("runs", stream)
+    for done in range(4):
+        show(done, 3)
+    assert stream.getvalue().endswith("\n")
+    last = stream.getvalue().rstrip("\n").split("\r")[-1]
+    assert last.startswith("runs: 100%")
+    assert " 3/3 " in last
+
+
+def test_a_progress_bar_that_cannot_be_written_does_not_end_the_work():
+    closed = io.StringIO()
+    closed.close()
+    for stream in (BrokenPipe(), closed):
+        show = progress_bar("runs", stream)
+        for done in range(4):
+            show(done, 3)

@@ -1,4 +1,4 @@
-"""A study in letters: the map, the curve, the lines of many columns, the card and the status."""
+"""Terminal output of a study: map, curve, columns, suggestion card and status."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from truvar.report.terminal import TerminalStyle
 from truvar.report.text_map import text_map
 
 
-def plane(goal=None, **given) -> tv.Study:
+def study_on_grid(goal=None, **settings) -> tv.Study:
     domain = tv.Domain.grid(x_m=np.linspace(0, 4, 9), y_m=np.linspace(-2, 0, 5))
-    return tv.Study(domain, goal or tv.LevelSet(0.0), kernel=RBF(0.5), mean=0.0, noise=1e-4, **given)
+    return tv.Study(domain, goal or tv.LevelSet(0.0), kernel=RBF(0.5), mean=0.0, noise=1e-4, **settings)
 
 
-def test_the_map_has_high_values_at_the_top_and_marks_where_they_are() -> None:
-    study = plane()
+def test_the_map_has_high_coordinates_at_the_top_and_marks_measurements() -> None:
+    study = study_on_grid()
     study.tell({"x_m": 0.0, "y_m": 0.0}, 3.0)
     study.tell({"x_m": 4.0, "y_m": -2.0}, -3.0)
     lines = text_map(study, TerminalStyle(80)).splitlines()
@@ -38,13 +38,12 @@ def test_the_map_has_high_values_at_the_top_and_marks_where_they_are() -> None:
     assert any(line.strip().endswith("x (m)") for line in lines)
 
 
-def test_each_letter_of_a_map_counts_the_points_of_its_class() -> None:
-    study = plane(tv.Maximize())
+def test_the_number_of_letters_of_a_class_is_proportional_to_its_points() -> None:
+    study = study_on_grid(tv.Maximize())
     for x in (0.0, 2.0, 4.0):
         study.tell({"x_m": x, "y_m": -1.0}, x)
     suggestion = study.ask()
-    shown = text_map(study, TerminalStyle(80))
-    rows = [line.split("│")[1] for line in shown.splitlines() if "│" in line]
+    rows = [line.split("│")[1] for line in text_map(study, TerminalStyle(80)).splitlines() if "│" in line]
     result = study.result()
     letters = "".join(rows)
     marks = len(re.findall("[●◆★]", letters))
@@ -53,7 +52,7 @@ def test_each_letter_of_a_map_counts_the_points_of_its_class() -> None:
     assert letters.count("◆") == (suggestion.point != result.best.point)
 
 
-def test_a_curve_shows_values_at_their_height() -> None:
+def test_a_curve_shows_measurements_at_their_height() -> None:
     domain = tv.Domain.grid(t=np.linspace(0, 10, 30))
     study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(1.0), mean=0.0, noise=1e-4)
     study.tell({"t": 0.0}, 9.0)
@@ -67,7 +66,7 @@ def test_a_curve_shows_values_at_their_height() -> None:
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
 @pytest.mark.parametrize("goal", [tv.LevelSet(0.2), tv.Minimize()])
 @pytest.mark.parametrize("width", [40, 100])
-def test_every_shape_fits_the_terminal(points: int, dimensions: int, goal, width: int) -> None:
+def test_maps_of_every_shape_fit_the_terminal(points: int, dimensions: int, goal, width: int) -> None:
     table = np.random.default_rng(0).lognormal(0, 2, (points, dimensions))
     frame = pd.DataFrame(table, columns=[f"x{k}_m" for k in range(dimensions)])
     study = tv.Study(tv.Domain.table(frame), goal, kernel=RBF(1.0), mean=0.0, noise=0.01)
@@ -81,8 +80,8 @@ def test_every_shape_fits_the_terminal(points: int, dimensions: int, goal, width
     assert re.search("1 measured|[●★]", text_map(study, TerminalStyle(width)))
 
 
-def test_colours_are_only_there_where_they_are_asked_for_and_nothing_steers_the_terminal() -> None:
-    study = plane(name="lake\x1b[2J\x07")
+def test_colours_are_optional_and_control_characters_are_removed() -> None:
+    study = study_on_grid(name="lake\x1b[2J\x07")
     suggestion = study.ask()
     for text in (
         text_map(study, TerminalStyle()),
@@ -96,7 +95,7 @@ def test_colours_are_only_there_where_they_are_asked_for_and_nothing_steers_the_
     assert "\x1b[2J" not in painted
 
 
-def test_the_card_of_a_level_and_of_a_task_says_which() -> None:
+def test_the_card_names_noise_level_and_task() -> None:
     levels = tv.NoiseLevels(variance=[0.01, 0.25], cost=[9, 1])
     domain = tv.Domain.grid(x=np.linspace(0, 1, 9))
     study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=levels)

@@ -160,10 +160,10 @@ def test_the_command_answers_in_words(problem, capsys):
         "C_epsilon = ",
         "Corollary 3.1",
         "Assumption 3.1",
-        "2 of 2 draws",
+        "2 of 2 functions drawn from the prior",
     ):
         assert part in said
-    assert "smaller than the lemma asks for" in said
+    assert "smaller than the lemma requires" in said
 
 
 def test_the_command_answers_in_json(problem, capsys):
@@ -191,7 +191,7 @@ def test_the_command_simulates_with_the_theorems_beta_and_draws(problem, capsys,
     arguments = ["--epsilon", "4", "--runs", "2", "--theorem", "--plot", str(picture)]
     assert main(["bounds", problem(), *arguments]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "smaller than the lemma asks for" not in capsys.readouterr().out
+    assert "smaller than the lemma requires" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

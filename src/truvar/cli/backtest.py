@@ -35,7 +35,7 @@ def _backtest(arguments: argparse.Namespace) -> int:
     from truvar.backtest import backtest
     from truvar.problem import load_problem
     from truvar.report.backtest_plot import plot_backtest
-    from truvar.report.progress import Remaining
+    from truvar.report.progress import progress_bar
     from truvar.report.style import import_matplotlib
     from truvar.report.tables import to_json
 
@@ -54,7 +54,7 @@ def _backtest(arguments: argparse.Namespace) -> int:
             jobs=arguments.jobs,
             executor=client,
             folder=folder,
-            progress=None if arguments.quiet else Remaining("runs"),
+            progress=None if arguments.quiet else progress_bar("runs"),
         )
     summary = result.summary
     plot_backtest(result, problem.name).savefig(folder / "curves.png")

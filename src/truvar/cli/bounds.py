@@ -30,7 +30,7 @@ def _bounds(arguments: argparse.Namespace) -> int:
     from truvar.acquisition.confidence import TheoremBeta
     from truvar.problem import load_problem
     from truvar.report.plan_summary import SLACK, bounds_summary, bounds_text, plot_plan
-    from truvar.report.progress import Remaining
+    from truvar.report.progress import progress_bar
     from truvar.report.tables import to_json
     from truvar.theory import simulate
 
@@ -53,7 +53,7 @@ def _bounds(arguments: argparse.Namespace) -> int:
         plan = simulate(
             lambda number: problem.study(seed=number, **given),
             arguments.epsilon, runs=arguments.runs, budget=budget, steps=arguments.steps,
-            progress=None if arguments.quiet else Remaining("simulated runs"),
+            progress=None if arguments.quiet else progress_bar("simulated runs"),
         )  # fmt: skip
     said = bounds_summary(study, arguments.epsilon, arguments.delta, plan)
     if arguments.plot and plan is not None:

@@ -25,7 +25,7 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
 def _reproduce(arguments: argparse.Namespace) -> int:
     """Make one figure, or all; runs that are in the folder already are not made again."""
     from truvar.paper.experiment import ReproductionConfig, reproduce
-    from truvar.report.progress import Remaining
+    from truvar.report.progress import progress_bar
     from truvar.report.tables import to_json
 
     with cluster(arguments.dask) as client:
@@ -36,7 +36,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             jobs=arguments.jobs or len(os.sched_getaffinity(0)),
             executor=client,
             data=arguments.data,
-            progress=None if arguments.quiet else Remaining,
+            progress=None if arguments.quiet else progress_bar,
         )
         said = []
         for name in FIGURES if arguments.figure == "all" else [arguments.figure]:

@@ -18,7 +18,8 @@ from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize
 from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.report import style
-from truvar.report.backtest_plot import COLOURS, new_figure
+from truvar.report.backtest_plot import COLOURS
+from truvar.report.style import new_figure
 from truvar.study.result import Result
 from truvar.study.study import Study
 

@@ -7,7 +7,8 @@ import numpy as np
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves, level_set_table
 from truvar.paper.field_plots import draw_field
 from truvar.paper.fields import Field, load_field
-from truvar.report.backtest_plot import draw_curves, new_figure
+from truvar.report.backtest_plot import draw_curves
+from truvar.report.style import new_figure
 
 TITLE = "Level set at unit cost"
 RUNS, STEPS = 100, 120

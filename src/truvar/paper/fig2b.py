@@ -12,7 +12,8 @@ from truvar.backtest import Backtest
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves, level_set_table
 from truvar.paper.field_plots import draw_field, draw_route
 from truvar.paper.fields import Field, load_field
-from truvar.report.backtest_plot import draw_curves, new_figure
+from truvar.report.backtest_plot import draw_curves
+from truvar.report.style import new_figure
 
 TITLE = "Level set at the cost of travel and depth"
 RUNS, BUDGET = 100, 8000.0

@@ -8,7 +8,8 @@ import pandas as pd
 from truvar.paper import fig2c
 from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.report import style
-from truvar.report.backtest_plot import COLOURS, finish_axes, new_figure
+from truvar.report.backtest_plot import COLOURS, finish_axes
+from truvar.report.style import new_figure
 
 TITLE = "What TruVaR spends on each noise level"
 PARTS = 4  # of the budget, over which the shares are followed

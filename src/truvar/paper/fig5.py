@@ -9,7 +9,8 @@ from truvar.acquisition.truncation import excess
 from truvar.paper import fig1
 from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.report import style
-from truvar.report.backtest_plot import COLOURS, finish_axes, new_figure
+from truvar.report.backtest_plot import COLOURS, finish_axes
+from truvar.report.style import new_figure
 
 TITLE = "Excess variance"
 

@@ -1,4 +1,4 @@
-"""What a study shows to people: a figure, tables and JSON in a folder, and a display of its progress.
+"""Reports of a study: figures, tables and JSON in a folder, an HTML page, terminal output and progress displays.
 
 Drawing needs matplotlib (`pip install "truvar[plot]"`), which is imported only where something is drawn.
 """

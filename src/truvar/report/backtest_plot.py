@@ -1,4 +1,4 @@
-"""Scores against cost as a picture: a line for every policy, with its 95 % interval."""
+"""Figures of a backtest: the score of each policy against the cost spent, with its 95 % interval."""
 
 from __future__ import annotations
 
@@ -6,53 +6,57 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.report.style import import_matplotlib
+from truvar.report.style import new_figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from truvar.backtest import Backtest
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; more policies than colours change the dashes.
+# The palette of Okabe and Ito, which stays distinct under colour blindness; beyond its length the dashes change.
 COLOURS = ("#000000", "#D55E00", "#56B4E9", "#009E73", "#E69F00", "#0072B2", "#CC79A7")
 DASHES = ("-", "--", ":", "-.")
 POINTS = 200  # along the cost axis
-
-
-def new_figure(width: float = 7.5, height: float = 4.5) -> Any:
-    """An empty Figure to draw on."""
-    figure = import_matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
-    import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
-    return figure
-
-
-def line_style(number: int, name: str = "") -> dict[str, Any]:
-    """Colour and dashes of the policy with that number; one divided by cost is dashed."""
-    dash = "--" if name.endswith("/cost") else DASHES[number // len(COLOURS) % len(DASHES)]
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dash}
+WIDTH = 7.5  # inches
+HEIGHT = 4.5  # inches
+NORMAL_95 = 1.96  # half width of a 95 % interval, in standard errors
+PER_COST = "/cost"  # suffix of a policy whose score is divided by the cost
 
 
 def line_styles(policies: list[str]) -> dict[str, dict[str, Any]]:
-    """By policy: a rule and the same rule divided by cost have one colour."""
-    rules = list(dict.fromkeys(name.removesuffix("/cost") for name in policies))
-    return {name: line_style(rules.index(name.removesuffix("/cost")), name) for name in policies}
+    """Return colour and dashes by policy; a policy and its variant divided by cost share a colour."""
+    names = list(dict.fromkeys(policy.removesuffix(PER_COST) for policy in policies))
+    styles = {}
+    for policy in policies:
+        number = names.index(policy.removesuffix(PER_COST))
+        dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+        if policy.endswith(PER_COST):
+            dashes = "--"
+        styles[policy] = {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
+    return styles
 
 
 def plot_backtest(result: Backtest, title: str = "") -> Any:
-    """A matplotlib Figure of the mean score against the cost spent."""
-    figure = new_figure()
+    """Return a matplotlib Figure of the mean score of each policy against the cost spent.
+
+    Args:
+        result: The backtest.
+        title: Title of the figure.
+    """
+    figure = new_figure(WIDTH, HEIGHT)
     axes = figure.add_subplot()
     costs = np.linspace(0, result.budget, POINTS + 1)[1:]
-    scores, styles = result.scores(costs), line_styles(result.policies)
-    for policy, values in scores.items():
+    styles = line_styles(result.policies)
+    for policy, values in result.scores(costs).items():
         count = (~np.isnan(values)).sum(axis=0)
-        some = count > 0
-        mean = np.nanmean(values[:, some], axis=0)
-        spread = np.nanstd(values[:, some], axis=0) * np.sqrt(count[some] / np.maximum(count[some] - 1, 1))
-        half = 1.96 * spread / np.sqrt(count[some])
-        axes.plot(costs[some], mean, label=policy, **styles[policy])
+        known = count > 0
+        count = count[known]
+        mean = np.nanmean(values[:, known], axis=0)
+        deviation = np.nanstd(values[:, known], axis=0) * np.sqrt(count / np.maximum(count - 1, 1))
+        half_width = NORMAL_95 * deviation / np.sqrt(count)
+        axes.plot(costs[known], mean, label=policy, **styles[policy])
         colour = styles[policy]["color"]
-        axes.fill_between(costs[some], mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(costs[known], mean - half_width, mean + half_width, color=colour, alpha=0.15, linewidth=0)
     if result.measure == "regret":
         axes.set_yscale("log")
     else:
@@ -65,8 +69,8 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
 def plot_curves(
     frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool = False, band: bool = True
 ) -> Any:
-    """A Figure of one column of `truvar.paper.experiment.curves` against what is spent."""
-    figure = new_figure()
+    """Return a matplotlib Figure with `draw_curves` on one pair of axes; the arguments are the same."""
+    figure = new_figure(WIDTH, HEIGHT)
     draw_curves(figure.add_subplot(), frame, column, title, xlabel=xlabel, ylabel=ylabel, log=log, band=band)
     return figure
 
@@ -74,15 +78,24 @@ def plot_curves(
 def draw_curves(
     axes: Any, frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool, band: bool
 ) -> None:
-    """The same, on axes that are there."""
-    styles = line_styles(list(dict.fromkeys(frame["policy"])))
-    for policy, style in styles.items():
+    """Draw a column of `truvar.paper.experiment.curves` against the cost spent, a line for each policy.
+
+    Args:
+        axes: Where to draw.
+        frame: Columns policy, spent, low, high and `column`.
+        column: The column to draw.
+        title: Title of the axes.
+        xlabel: Label of the cost axis.
+        ylabel: Label of the other axis.
+        log: Whether that axis is logarithmic.
+        band: Whether to draw the interval from low to high.
+    """
+    for policy, line_style in line_styles(list(dict.fromkeys(frame["policy"]))).items():
         curve = frame[frame["policy"] == policy]
-        axes.plot(curve["spent"], curve[column], label=policy, **style)
+        axes.plot(curve["spent"], curve[column], label=policy, **line_style)
         if band:
-            axes.fill_between(
-                curve["spent"], curve["low"], curve["high"], color=style["color"], alpha=0.13, linewidth=0
-            )
+            colour = line_style["color"]
+            axes.fill_between(curve["spent"], curve["low"], curve["high"], color=colour, alpha=0.13, linewidth=0)
     if log:
         axes.set_yscale("log")
     axes.set_xlim(0, float(frame["spent"].max()))
@@ -90,7 +103,7 @@ def draw_curves(
 
 
 def finish_axes(axes: Any, title: str, xlabel: str, ylabel: str) -> None:
-    """Title, labels, legend, and no frame above and to the right."""
+    """Add title, labels and legend, and remove the frame above and to the right."""
     axes.set_title(title, loc="left")
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)

@@ -1,4 +1,4 @@
-"""What budget an accuracy needs, in tables and a picture: by theory, and by simulation of the prior."""
+"""The budget that an accuracy needs, by theory and by simulation of the prior, as data, text and figure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar.acquisition.confidence import lemma_beta
-from truvar.report import style
 from truvar.report.formatting import format_number
-from truvar.report.style import INK
+from truvar.report.style import INK, new_figure
 from truvar.theory import (
     DERIVED,
     PAPER,
@@ -30,19 +29,33 @@ if TYPE_CHECKING:
 
     from truvar.study.study import Study
 
-TIMES = (1, 10, 100, 1000)  # at which beta and gamma_T are told
-SLACK = 0.1  # where the problem has none: the theorem needs some
+STEPS = (1, 10, 100, 1000)  # numbers of measurements for which beta and gamma_T are listed
+SLACK = 0.1  # for a problem without one, since the theorem needs a positive slack
+BANDS = ((0.1, 0.9, 0.16), (0.25, 0.75, 0.3))  # low quantile, high quantile and opacity of the bands of the runs
+SAME = 1e-9  # relative difference up to which the ends of a range count as equal
+BLUE = "#1F4E79"  # the simulation
+RED = "#B2182B"  # the accuracy asked for and the theorem
 
 
-@blas_in_one_thread()  # small products, one after another: threads would only wait for each other
+@blas_in_one_thread()  # the products are small, and more threads would only wait for each other
 def bounds_summary(study: Study, epsilon: float, delta: float, plan: Plan | None = None) -> dict[str, Any]:
-    """All that the theory says about reaching epsilon with probability 1 - delta, and the simulation beside it."""
+    """Return what the theory says about reaching an accuracy, and the simulation beside it, for JSON.
+
+    Args:
+        study: The study, without measurements.
+        epsilon: The accuracy to reach.
+        delta: Probability with which the bounds may fail.
+        plan: Simulated runs, if there are any.
+    """
     setting = study.theory_setting()
     if setting.slack <= 0:
         setting = replace(setting, slack=SLACK)
     bound = theorem(setting, epsilon, delta)
+    first_beta = bound.epochs[0].beta if bound.epochs else 1.0
     noisy = bool((setting.noise > 0).all())
     gain = InformationGain(setting) if noisy else None
+    gamma = None if gain is None else [asdict(gain.at(t)) for t in STEPS]
+    simulation = None if plan is None else plan.to_dict()
     certificate = study.result().certificate
     return {
         "name": study.name,
@@ -58,113 +71,131 @@ def bounds_summary(study: Study, epsilon: float, delta: float, plan: Plan | None
         "r": setting.r,
         "beta": {
             "own": study.epoch.beta,
-            "lemma": {str(t): lemma_beta(setting.points, t, delta) for t in TIMES},
+            "lemma": {str(t): lemma_beta(setting.points, t, delta) for t in STEPS},
         },
-        "gamma": None if gain is None else [asdict(gain.at(t)) for t in TIMES],
+        "gamma": gamma,
         "theorem": {"cost": bound.cost, "epochs": [asdict(epoch) for epoch in bound.epochs]},
         "corollaries": _corollaries(setting, epsilon, delta, gain),
-        "submodularity": _submodularity(setting, bound.epochs[0].beta if bound.epochs else 1.0),
+        "submodularity": _submodularity(setting, first_beta),
         "outside": list(certificate.cost_void),
         "regime": certificate.regime,
-        "simulation": None if plan is None else plan.to_dict(),
+        "simulation": simulation,
     }
 
 
 def _submodularity(setting: TheorySetting, beta: float) -> dict[str, Any]:
-    found = submodularity(setting, tau=setting.eta**2 / beta)
-    return {**asdict(found), "share": found.share, "words": str(found)}
+    diagnostic = submodularity(setting, tau=setting.eta**2 / beta)
+    return {**asdict(diagnostic), "share": diagnostic.share, "words": str(diagnostic)}
 
 
 def _corollaries(setting: TheorySetting, epsilon: float, delta: float, gain: InformationGain | None) -> dict[str, Any]:
-    """Those that apply, with derived and with printed constants."""
+    """Return the corollaries that apply, with the constants as derived and as printed in the paper."""
     levels = setting.levels
     if gain is None or not levels:
         return {}
     if len(levels) > 1:
         gains = level_gains(setting)
-        best, printed = (choose_noise(setting, epsilon, delta, which, gains)[0] for which in (DERIVED, PAPER))
-        return {"choice of noise (Corollary 3.2)": {**asdict(best), "as_printed": printed.cost}}
-    found = {}
+        derived = choose_noise(setting, epsilon, delta, DERIVED, gains)[0]
+        printed = choose_noise(setting, epsilon, delta, PAPER, gains)[0]
+        return {"choice of noise (Corollary 3.2)": {**asdict(derived), "as_printed": printed.cost}}
+    corollaries = {}
     for name, corollary in {"simplified (supp. D)": simplified, "improved (Corollary 3.1)": improved}.items():
-        mended = corollary(setting, epsilon, delta, gain=gain)
-        found[name] = {**asdict(mended), "as_printed": corollary(setting, epsilon, delta, PAPER, gain).cost}
-    return found
+        derived = corollary(setting, epsilon, delta, gain=gain)
+        printed = corollary(setting, epsilon, delta, PAPER, gain)
+        corollaries[name] = {**asdict(derived), "as_printed": printed.cost}
+    return corollaries
 
 
-def bounds_text(said: dict[str, Any]) -> str:
-    """The summary for people to read."""
-    noise, cost = (_range(*said[key]) for key in ("noise", "cost"))
+def bounds_text(summary: dict[str, Any]) -> str:
+    """Return the data of `bounds_summary` as text.
+
+    Args:
+        summary: What `bounds_summary` returned.
+    """
+    noise = _range(*summary["noise"])
+    cost = _range(*summary["cost"])
+    beta = summary["beta"]
+    lemma = ", ".join(f"{value:.3g} at t = {t}" for t, value in beta["lemma"].items())
     lines = [
-        f"{said['name']}: {said['points']} points, prior variance {said['prior_variance']:.4g}, noise {noise}, "
-        f"cost {cost}",
-        f"asked for: epsilon {said['epsilon']:g} with probability {1 - said['delta']:g} "
-        f"(eta {said['eta']:g}, r {said['r']:g}, slack {said['slack']:g})",
+        f"{summary['name']}: {summary['points']} points, prior variance {summary['prior_variance']:.4g}, "
+        f"noise {noise}, cost {cost}",
+        f"required: epsilon {summary['epsilon']:g} with probability {1 - summary['delta']:g} "
+        f"(eta {summary['eta']:g}, r {summary['r']:g}, slack {summary['slack']:g})",
         "",
-        "beta      the problem's own at t = 1: "
-        + f"{said['beta']['own']:.3g}; Lemma 5.1 of Srinivas et al. asks for "
-        + ", ".join(f"{beta:.3g} at t = {t}" for t, beta in said["beta"]["lemma"].items()),
+        f"beta      of this problem at t = 1: {beta['own']:.3g}; required by Lemma 5.1 of Srinivas et al.: {lemma}",
     ]
-    if said["gamma"] is not None:
-        between = ", ".join(f"{_range(gain['greedy'], gain['upper'])} at T = {gain['steps']}" for gain in said["gamma"])
-        lines.append(f"gamma_T   {between}")
-    lines += ["", "Theorem 3.1, M bounded by all points", "  epoch      eta     beta         C*      C_(i)      total"]
+    if summary["gamma"] is not None:
+        gammas = [f"{_range(gain['greedy'], gain['upper'])} at T = {gain['steps']}" for gain in summary["gamma"]]
+        lines.append(f"gamma_T   {', '.join(gammas)}")
     lines += [
-        f"  {epoch['index']:5d} {epoch['eta']:8.3g} {epoch['beta']:8.3g} {epoch['cover']:10.4g} {epoch['cost']:10.4g} "
-        f"{epoch['total']:10.4g}"
-        for epoch in said["theorem"]["epochs"]
+        "",
+        "Theorem 3.1, with all points in place of M",
+        "  epoch      eta     beta         C*      C_(i)      total",
     ]
-    lines.append(f"  C_epsilon = {said['theorem']['cost']:.4g}")
-    lines += [f"  but {reason}: the bound does not apply to this problem" for reason in said["outside"]]
-    for name, found in said["corollaries"].items():
-        level = f", noise level {found['level']}" if "choice" in name else ""
+    for epoch in summary["theorem"]["epochs"]:
         lines.append(
-            f"{name}: cost {found['cost']:.4g} ({found['steps']:.4g} measurements{level}); "
-            f"{found['as_printed']:.4g} with the constants as printed"
+            f"  {epoch['index']:5d} {epoch['eta']:8.3g} {epoch['beta']:8.3g} {epoch['cover']:10.4g} "
+            f"{epoch['cost']:10.4g} {epoch['total']:10.4g}"
         )
-    lines += ["", f"Assumption 3.1: {said['submodularity']['words']}"]
-    if said["simulation"] is not None:
-        lines += ["", _simulation_text(said)]
+    lines.append(f"  C_epsilon = {summary['theorem']['cost']:.4g}")
+    lines += [f"  but {reason}: the bound does not apply to this problem" for reason in summary["outside"]]
+    for name, corollary in summary["corollaries"].items():
+        level = f", noise level {corollary['level']}" if "choice" in name else ""
+        lines.append(
+            f"{name}: cost {corollary['cost']:.4g} ({corollary['steps']:.4g} measurements{level}); "
+            f"{corollary['as_printed']:.4g} with the constants as printed"
+        )
+    lines += ["", f"Assumption 3.1: {summary['submodularity']['words']}"]
+    if summary["simulation"] is not None:
+        lines += ["", _simulation_text(summary)]
     return "\n".join(lines)
 
 
-def _simulation_text(said: dict[str, Any]) -> str:
-    found = said["simulation"]
-    text = f"simulation: {found['reached']} of {found['runs']} draws from the prior got to epsilon {said['epsilon']:g}"
-    if found["median_cost"] is not None:
-        text += f", half of all by a cost of {found['median_cost']:.4g}"
-    if found["cost_of_90_percent"] is not None:
-        text += f", 90 % by {found['cost_of_90_percent']:.4g}"
-    text += f"; expected epsilon when they ended: {found['curve']['mean_epsilon'][-1]:.3g}"
-    if said["regime"] in ("heuristic", "learned"):
-        text += "\n  (epsilon from bounds with the problem's own beta, which is smaller than the lemma asks for)"
+def _simulation_text(summary: dict[str, Any]) -> str:
+    runs = summary["simulation"]
+    text = (
+        f"simulation: {runs['reached']} of {runs['runs']} functions drawn from the prior reached epsilon "
+        f"{summary['epsilon']:g}"
+    )
+    if runs["median_cost"] is not None:
+        text += f", half of all by a cost of {runs['median_cost']:.4g}"
+    if runs["cost_of_90_percent"] is not None:
+        text += f", 90 % by {runs['cost_of_90_percent']:.4g}"
+    text += f"; expected epsilon at the end: {runs['curve']['mean_epsilon'][-1]:.3g}"
+    if summary["regime"] in ("heuristic", "learned"):
+        text += "\n  (epsilon from bounds with the problem's own beta, which is smaller than the lemma requires)"
     return text
 
 
 def _range(low: float, high: float) -> str:
-    return f"{low:.4g}" if abs(high - low) <= 1e-9 * abs(high) else f"{low:.4g} to {high:.4g}"
+    return f"{low:.4g}" if abs(high - low) <= SAME * abs(high) else f"{low:.4g} to {high:.4g}"
 
 
 def plot_plan(plan: Plan, theory: float | None = None) -> Figure:
-    """Expected epsilon against cost, with the range of the runs, the accuracy asked for, and the theorem's cost."""
-    figure: Figure = style.import_matplotlib("figure").Figure(figsize=(7.2, 4.4), dpi=110, layout="constrained")
-    style.import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    """Return a matplotlib Figure of the expected epsilon against the cost, with the spread of the runs.
+
+    Args:
+        plan: The simulated runs.
+        theory: Cost by Theorem 3.1, if it applies.
+    """
+    figure: Figure = new_figure(7.2, 4.4, dpi=110)
     ax = figure.subplots()
-    for low, high, shade in ((0.1, 0.9, 0.16), (0.25, 0.75, 0.3)):
-        words = f"{int(100 * (high - low))} % of the runs"
-        ax.fill_between(
-            plan.cost, plan.quantile(low), plan.quantile(high), color="#44779A", alpha=shade, lw=0, label=words
-        )
-    ax.plot(plan.cost, plan.mean, color="#1F4E79", lw=1.8, label=f"mean of {len(plan.paths)} draws from the prior")
-    ax.axhline(plan.epsilon, color="#B2182B", lw=1, ls=":", label=f"ε = {format_number(plan.epsilon)}")
-    half = plan.budget(0.5)
-    if half is not None:
-        ax.axvline(half, color=INK, lw=1, ls="--", label=f"half of the runs: {format_number(half)}")
+    for low, high, opacity in BANDS:
+        label = f"{int(100 * (high - low))} % of the runs"
+        lower = plan.quantile(low)
+        upper = plan.quantile(high)
+        ax.fill_between(plan.cost, lower, upper, color="#44779A", alpha=opacity, lw=0, label=label)
+    ax.plot(plan.cost, plan.mean, color=BLUE, lw=1.8, label=f"mean of {len(plan.paths)} draws from the prior")
+    ax.axhline(plan.epsilon, color=RED, lw=1, ls=":", label=f"ε = {format_number(plan.epsilon)}")
+    median = plan.budget(0.5)
+    if median is not None:
+        ax.axvline(median, color=INK, lw=1, ls="--", label=f"half of the runs: {format_number(median)}")
     if theory is not None and isfinite(theory):
-        words = f"Theorem 3.1: {format_number(theory)}"
+        label = f"Theorem 3.1: {format_number(theory)}"
         if theory <= 3 * plan.cost[-1]:
-            ax.axvline(theory, color="#B2182B", lw=1.4, label=words)
-        else:  # far to the right: said, not drawn to scale
-            ax.text(0.99, 0.02, f"{words} →", ha="right", va="bottom", color="#B2182B", transform=ax.transAxes)
+            ax.axvline(theory, color=RED, lw=1.4, label=label)
+        else:  # far to the right: named, not drawn to scale
+            ax.text(0.99, 0.02, f"{label} →", ha="right", va="bottom", color=RED, transform=ax.transAxes)
     if (plan.paths > 0).all():
         ax.set_yscale("log")
     ax.set_xlabel("cost")

@@ -1,77 +1,117 @@
-"""What a drawing needs of a study, read once, and the marks that all drawings share."""
+"""The data of a study that figures, maps and reports show, read once, and the marks that all figures share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from truvar._typing import Array
+from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.report import style
-from truvar.report.formatting import format_number
+from truvar.report.formatting import count_noun, format_number
+from truvar.report.records import measurement_records
 from truvar.report.style import INK
 from truvar.validation import check_truth
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from truvar.domain.goals import Goal
     from truvar.study.result import Result
     from truvar.study.study import Study
+
+LETTER_WIDTH = 0.058  # inches, of one letter in a legend
+LEGEND_MARK_WIDTH = 0.45  # inches, of the mark and the space beside it
+
+
+class PointClass(NamedTuple):
+    """Points of one class.
+
+    Attributes:
+        name: "above", "undecided" or "below".
+        mask: Which points of the domain belong to it. (n,)
+        label: Name and count for legends, such as "above 7 (H): 12".
+    """
+
+    name: str
+    mask: Mask
+    label: str
 
 
 @dataclass(frozen=True, eq=False)
 class PlotData:
-    """What a drawing needs of a study, read once."""
+    """The data of a study that a figure shows. t: number of measurements, d: number of columns.
+
+    Attributes:
+        domain: Where can be measured.
+        goal: Level set or optimum.
+        result: Posterior and classes.
+        measured: Measured points, in order. (t, d)
+        values: Measured values; NaN for tasks other than the target. (t,)
+        noise: Noise variances of the measurements. (t,)
+        pending: Points of the pending suggestions.
+        history: `study.history`.
+        truth: True values on the domain, where they are known. (n,)
+        travels: Whether the cost depends on the last position, so that the order of the measurements is a route.
+        title: Title of the figure.
+    """
 
     domain: Domain
     goal: Any
-    result: Any
-    places: Array  # (t, d): where was measured, in order
-    values: Array  # (t,): what was told; NaN for other tasks than the target
-    noise: Array  # (t,): variances
+    result: Result
+    measured: Array
+    values: Array
+    noise: Array
     pending: tuple[dict[str, float], ...]
     history: pd.DataFrame
     truth: Array | None
-    travels: bool  # cost depends on the last place, so the order is a route
+    travels: bool
     title: str
 
     @staticmethod
     def from_study(study: Study, truth: ArrayLike | None = None) -> PlotData:
-        """The study as it stands; `truth`: the true values on the domain, if known."""
-        true = None if truth is None else check_truth(truth, len(study.domain))
-        result, told, d = study.result(), study.measurements, len(study.domain.columns)
-        told.columns = list(range(told.shape[1]))  # by place: a coordinate may itself be called "y" or "noise"
-        level, noise, y = 2 + d, 4 + d, 7 + d
-        tasks = study.tasks
-        aside = np.zeros(len(told), bool) if tasks is None else (told[level + 1] != tasks.names[0]).to_numpy()
+        """Read the present state of a study.
+
+        Args:
+            study: The study, which is not changed.
+            truth: True values on the domain, if they are known.
+
+        Raises:
+            InvalidArgumentError: If `truth` does not have one finite value per point.
+        """
+        columns = study.domain.columns
+        target = None if study.tasks is None else study.tasks.names[0]
+        records = measurement_records(study)
+        points = [[record.point[name] for name in columns] for record in records]
+        result = study.result()
+        true_values = None if truth is None else check_truth(truth, len(study.domain))
         return PlotData(
-            study.domain,
-            study.goal,
-            result,
-            told[list(range(2, level))].to_numpy(dtype=float),
-            np.where(aside, np.nan, told[y].to_numpy(dtype=float)),
-            told[noise].to_numpy(dtype=float),
-            tuple(dict(suggestion.point) for suggestion in study.pending),
-            study.history,
-            true,
-            study.travels,
-            _title(study, result, true),
+            domain=study.domain,
+            goal=study.goal,
+            result=result,
+            measured=np.array(points, dtype=float).reshape(-1, len(columns)),
+            values=np.array([r.value if r.task == target else np.nan for r in records], dtype=float),
+            noise=np.array([r.noise for r in records], dtype=float),
+            pending=tuple(dict(suggestion.point) for suggestion in study.pending),
+            history=study.history,
+            truth=true_values,
+            travels=study.travels,
+            title=_title(study, result, true_values),
         )
 
     @property
     def threshold(self) -> float | None:
-        """h, known or estimated; None when an optimum is sought."""
+        """Threshold h, given or estimated; None when an optimum is sought."""
         return None if self.result.threshold is None else float(self.result.threshold)
 
     @property
     def true_threshold(self) -> float | None:
-        """h of the truth: the fraction of its maximum if the threshold is implicit."""
+        """Threshold h by the true values: the fraction of their maximum if the threshold is implicit."""
         if self.truth is None or self.threshold is None:
             return None
         fraction = self.goal.fraction_of_max
@@ -79,44 +119,65 @@ class PlotData:
 
     @property
     def true_best(self) -> int | None:
-        """The index of the true optimum."""
+        """Index of the true optimum; None for a level set or where the truth is not known."""
         if self.truth is None or self.goal.level_set:
             return None
         return int(np.argmax(self.goal.sign * self.truth))
 
     @property
+    def shows_best(self) -> bool:
+        """Whether there is a best point to mark: an optimum is sought and something was measured."""
+        return not self.goal.level_set and len(self.measured) > 0
+
+    @property
+    def best_point(self) -> Array:
+        """Coordinates (d,) of the point with the best posterior mean."""
+        return self.coordinates(self.result.best.point)
+
+    def coordinates(self, point: dict[str, float]) -> Array:
+        """Return the coordinates (d,) of a named point in the order of the columns."""
+        return np.array([point[name] for name in self.domain.columns], dtype=float)
+
+    @property
     def colours(self) -> dict[str, str]:
+        """Colour of each class."""
         return style.LEVEL_SET if self.goal.level_set else style.OPTIMUM
 
-    def classes(self) -> list[tuple[str, NDArray[np.bool_], str]]:
-        """(class, mask, label), those that mean something for the goal."""
-        r = self.result
+    def classes(self) -> list[PointClass]:
+        """Return the classes that the goal has: above, undecided and below a threshold, or possible and ruled out."""
+        result = self.result
         if self.goal.level_set:
-            h = "threshold" if self.threshold is None else format_number(self.threshold)
-            about = "" if self.goal.fraction_of_max is None else "about "
+            threshold = "threshold" if self.threshold is None else format_number(self.threshold)
+            if self.goal.fraction_of_max is not None:
+                threshold = f"about {threshold}"
             return [
-                ("above", r.above, f"above {about}{h} (H): {r.above.sum()}"),
-                ("open", r.potential, f"open (M): {r.potential.sum()}"),
-                ("below", r.below, f"below {about}{h} (L): {r.below.sum()}"),
+                PointClass("above", result.above, f"above {threshold} (H): {result.above.sum()}"),
+                PointClass("undecided", result.potential, f"undecided (M): {result.potential.sum()}"),
+                PointClass("below", result.below, f"below {threshold} (L): {result.below.sum()}"),
             ]
-        end = "maximum" if self.goal.sign > 0 else "minimum"
-        out = "below" if self.goal.sign > 0 else "above"
-        mask = r.below if self.goal.sign > 0 else r.above
-        return [
-            ("open", r.potential, f"possible {end} (M): {r.potential.sum()}"),
-            (out, mask, f"ruled out: {mask.sum()}"),
-        ]
+        possible = f"possible {optimum_name(self.goal)} (M): {result.potential.sum()}"
+        if self.goal.sign > 0:
+            ruled_out = PointClass("below", result.below, f"ruled out: {result.below.sum()}")
+        else:
+            ruled_out = PointClass("above", result.above, f"ruled out: {result.above.sum()}")
+        return [PointClass("undecided", result.potential, possible), ruled_out]
 
     def legend_handles(self) -> list[Any]:
+        """Return a legend entry for each class."""
         patch = style.import_matplotlib("patches").Patch
         return [
-            patch(facecolor=self.colours[name], edgecolor="#888888", linewidth=0.5, label=text)
-            for name, _, text in self.classes()
+            patch(facecolor=self.colours[name], edgecolor="#888888", linewidth=0.5, label=label)
+            for name, _, label in self.classes()
         ]
+
+
+def optimum_name(goal: Goal) -> str:
+    """Return "maximum" or "minimum"."""
+    return "maximum" if goal.sign > 0 else "minimum"
 
 
 def _title(study: Study, result: Result, truth: Array | None) -> str:
-    parts = [f"{result.steps} measurement{'s' * (result.steps != 1)}", f"cost {format_number(result.spent)}"]
+    parts = [count_noun(result.steps, "measurement"), f"cost {format_number(result.spent)}"]
     if isfinite(result.epsilon):
         parts.append(f"ε = {result.epsilon:.3g}")
     if truth is not None and study.goal.level_set:
@@ -126,38 +187,43 @@ def _title(study: Study, result: Result, truth: Array | None) -> str:
     return f"{study.name or 'study'}: {', '.join(parts)}"
 
 
-def order_shade(places: Array) -> Array:
-    """A number from 0 to 1 for each measurement, first to last."""
-    return np.linspace(0.0, 1.0, len(places))
+def order_shades(measured: Array) -> Array:
+    """Return a number from 0 (first) to 1 (last) for each of the (t,) measurements."""
+    return np.linspace(0.0, 1.0, len(measured))
 
 
 def star() -> dict[str, Any]:
+    """Return the line properties that mark the best point."""
     return {"marker": "*", "ms": 14, "mfc": "#F0E442", "mec": INK, "mew": 0.9, "zorder": 7}
 
 
 def diamond() -> dict[str, Any]:
+    """Return the line properties that mark a pending suggestion."""
     return {"marker": "D", "ms": 7, "mfc": style.PENDING, "mec": "white", "mew": 1.1, "zorder": 6}
 
 
-def legend(ax: Any, handles: Iterable[Any], columns: int) -> None:
-    """A legend above the axes, where it covers nothing, in as many columns as have room."""
+def add_legend(ax: Any, handles: Iterable[Any], max_columns: int) -> None:
+    """Place a legend above the axes, where it covers nothing, in as many columns as fit."""
     entries = list(handles)
-    room = 1.1 * ax.get_position().width * ax.figure.get_figwidth()  # inches; the layout will widen the axes a little
-    lengths = [0.058 * len(entry.get_label()) + 0.45 for entry in entries]
-
-    def wide(count: int) -> float:
-        rows = max(1, -(-len(lengths) // count))
-        return sum(max(lengths[k : k + rows]) for k in range(0, len(lengths), rows))
-
+    available = 1.1 * ax.get_position().width * ax.figure.get_figwidth()  # inches; the layout widens the axes a little
+    widths = [LETTER_WIDTH * len(entry.get_label()) + LEGEND_MARK_WIDTH for entry in entries]
+    columns = max_columns
+    while columns > 1 and _legend_width(widths, columns) > available:
+        columns -= 1
     ax.legend(
-        handles=entries, loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False,
-        ncols=next((count for count in range(columns, 1, -1) if wide(count) <= room), 1),
+        handles=entries, loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False, ncols=columns,
         fontsize=8, borderaxespad=0.3, handletextpad=0.5, columnspacing=1.3, handlelength=1.6,
     )  # fmt: skip
 
 
-def edges(axis: Array, geometric: bool) -> Array:
-    """The borders between neighbouring values of an axis, half a step beyond its ends."""
+def _legend_width(widths: Sequence[float], columns: int) -> float:
+    """Return the width of a legend whose entries fill the columns one after another, in inches."""
+    rows = max(1, -(-len(widths) // columns))
+    return sum(max(widths[first : first + rows]) for first in range(0, len(widths), rows))
+
+
+def cell_edges(axis: Array, geometric: bool) -> Array:
+    """Return the k + 1 borders between the k values of an axis and half a step beyond its ends."""
     if len(axis) == 1:
         return np.array([axis[0] - 0.5, axis[0] + 0.5])
     value = np.log(axis) if geometric else axis

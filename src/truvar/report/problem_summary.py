@@ -1,4 +1,4 @@
-"""What a problem says, in plain words, and what in it is likely to be a mistake although it is not wrong."""
+"""A problem in words, and warnings about what is valid in it but likely to be a mistake."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.domain.goals import LevelSet
 from truvar.models.fit import Learned
 from truvar.report.formatting import format_number
@@ -18,48 +19,63 @@ if TYPE_CHECKING:
     from truvar.problem import Problem
     from truvar.study.study import Study
 
-ALONE = 0.05  # correlation of neighbours below which each of them stands alone
-CONSTANT = 0.99  # correlation of the two ends of an axis above which nothing changes along it
-FAR = 4.0  # prior standard deviations from the mean beyond which a threshold is hardly ever passed
+MIN_CORRELATION = 0.05  # of neighbouring points; below it each point says nothing about the next
+MAX_CORRELATION = 0.99  # of the two ends of an axis; above it nothing changes along the axis
+MAX_DISTANCE = 4.0  # of a threshold from the mean, in prior standard deviations; beyond it no value is expected
+POINTS = {"table": "points of a table", "grid": "points of a grid", "box": "points that represent a box"}
 
 
 def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> str:
-    """The problem as it was understood, line by line."""
-    domain, spec = study.domain, problem.spec
-    kind = next(kind for kind in ("table", "grid", "box") if kind in spec["domain"])
-    where = {"table": "points of a table", "grid": "points of a grid", "box": "points that stand for a box"}[kind]
-    ranges = ", ".join(
-        f"{name} from {low:.6g} to {high:.6g}" for name, (low, high) in zip(domain.columns, domain.bounds, strict=True)
-    )
-    prices = study.candidates().cost
-    least, most = (format_number(float(v)) for v in (prices.min(), prices.max()))
+    """Return a problem as it was read, one line for each part.
+
+    Args:
+        problem: The problem.
+        study: The study made of it.
+        terminal: Width, colours and letters to use.
+    """
+    spec = problem.spec
     rows = [
-        ("where", f"{len(domain)} {where}: {ranges}"),
+        ("domain", _domain(problem, study)),
         ("model", _model(problem)),
         ("noise", _noise(spec.get("noise", {}))),
-        ("cost", f"{_cost(spec.get('cost', {}))}; the first one {least if least == most else f'{least} to {most}'}"),
-        ("rule", f"{describe_policy(study.policy)}; engine {study.engine}"),
+        ("cost", f"{_cost(spec.get('cost', {}))}; the first measurement {_first_cost(study)}"),
+        ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
     ]
-    head = terminal.paint(terminal.plain(problem.name), "strong")
-    return f"{head}: {describe_goal(study.goal)}\n{terminal.rows(rows)}"
+    heading = terminal.paint(terminal.plain(problem.name), "strong")
+    return f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(rows)}"
 
 
 def problem_warnings(problem: Problem, study: Study) -> list[str]:
-    """What looks like a mistake: each in one sentence, with what to do."""
-    said = []
+    """Return a message for each part of a problem that is likely to be a mistake, with the remedy.
+
+    Args:
+        problem: The problem.
+        study: The study made of it.
+    """
+    warnings = []
     if "lengthscales" in problem.spec.get("model", {}):
-        said = [*_length_scales(study), *_threshold(problem, study), *_noise_above_signal(study)]
-    budget, cheapest = problem.run.get("budget"), float(study.candidates().cost.min())
+        warnings = [*_lengthscale_warnings(study), *_threshold_warnings(problem, study), *_noise_warnings(study)]
+    budget = problem.run.get("budget")
+    cheapest = float(study.candidates().cost.min())
     if budget is not None and budget < cheapest:
-        said.append(
-            f"the budget of {budget:g} does not buy a single measurement, the cheapest costs {cheapest:g}; raise "
+        warnings.append(
+            f"the budget of {budget:g} does not pay for a single measurement, the cheapest costs {cheapest:g}; raise "
             "[run] budget or lower the costs"
         )
-    return said
+    return warnings
 
 
-# -- in words ----------------------------------------------------------------------------------------------------------
+# -- the parts in words ------------------------------------------------------------------------------------------------
+
+
+def _domain(problem: Problem, study: Study) -> str:
+    domain = study.domain
+    kind = next(kind for kind in POINTS if kind in problem.spec["domain"])
+    ranges = [
+        f"{name} from {low:.6g} to {high:.6g}" for name, (low, high) in zip(domain.columns, domain.bounds, strict=True)
+    ]
+    return f"{len(domain)} {POINTS[kind]}: {', '.join(ranges)}"
 
 
 def _model(problem: Problem) -> str:
@@ -67,98 +83,112 @@ def _model(problem: Problem) -> str:
     if "training" in spec:
         return f"{spec.get('kernel', 'matern52')}, learned from {spec['training']}"
     if "lengthscales" not in spec:
-        family = Learned(spec.get("kernel", "matern52"))
-        every = spec.get("refit_every", family.every)
-        return f"{family.kernel}, learned from the values as they come, anew after every {every}"
-    scales = spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]
-    names = problem.domain.columns if len(scales) == len(problem.domain.columns) else ["every column"] * len(scales)
-    alike = " and ".join(f"{scale:g} along {name}" for scale, name in zip(scales, names, strict=True))
+        learned = Learned(spec.get("kernel", "matern52"))
+        every = spec.get("refit_every", learned.every)
+        return f"{learned.kernel}, learned from the values as they come, again after every {every}"
+    lengthscales = spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]
+    names = list(problem.domain.columns)
+    if len(lengthscales) != len(names):
+        names = ["every column"] * len(lengthscales)
+    distances = " and ".join(f"{scale:g} along {name}" for scale, name in zip(lengthscales, names, strict=True))
     mean = f"around {spec['mean']:g}" if "mean" in spec else "around a mean that is learned"
     spread = f"values lie within about ± {2 * sqrt(spec.get('variance', 1.0)):.3g} {mean}"
-    return f"{spec.get('kernel', 'matern52')}: {spread}, and are alike over distances of about {alike}"
+    return f"{spec.get('kernel', 'matern52')}: {spread}, and are similar over distances of about {distances}"
 
 
 def _noise(spec: Mapping[str, Any]) -> str:
     if "variance" in spec:
-        return f"a measurement is off by about ± {sqrt(spec['variance']):.3g}" if spec["variance"] else "none"
+        return f"standard deviation ± {sqrt(spec['variance']):.3g}" if spec["variance"] else "none"
     if "column" in spec:
-        return f"its variance stands in the column {spec['column']}"
+        return f"variance from column {spec['column']}"
     if "levels" in spec:
-        levels = [f"± {sqrt(level['variance']):.3g} for {level['cost']:g}" for level in spec["levels"]]
-        return f"to choose from: {', '.join(levels)}"
+        levels = [f"± {sqrt(level['variance']):.3g} at cost {level['cost']:g}" for level in spec["levels"]]
+        return f"levels to choose from: {', '.join(levels)}"
     return "learned from the values as they come"
 
 
 def _cost(spec: Mapping[str, Any]) -> str:
     if not spec:
         return "the same everywhere"
-    base = f"by the column {spec['column']}" if "column" in spec else f"{spec.get('base', 0):g} each"
-    parts = [base]
+    parts = [f"from column {spec['column']}" if "column" in spec else f"{spec.get('base', 0):g} each"]
     parts += [f"{rate:g} per unit of {name} travelled" for name, rate in spec.get("travel", {}).items()]
-    parts += [f"{rate:g} per unit of {name}, up or down from 0" for name, rate in spec.get("magnitude", {}).items()]
+    parts += [f"{rate:g} per unit of |{name}|" for name, rate in spec.get("magnitude", {}).items()]
     return ", plus ".join(parts)
 
 
-# -- what looks wrong --------------------------------------------------------------------------------------------------
+def _first_cost(study: Study) -> str:
+    costs = study.candidates().cost
+    low = format_number(float(costs.min()))
+    high = format_number(float(costs.max()))
+    return low if low == high else f"{low} to {high}"
 
 
-def _length_scales(study: Study) -> list[str]:
-    """Neighbours that say nothing about each other, and axes along which nothing changes."""
-    domain, said = study.domain, []
+# -- warnings ----------------------------------------------------------------------------------------------------------
+
+
+def _lengthscale_warnings(study: Study) -> list[str]:
+    """Find axes along which neighbouring points are unrelated, or along which nothing changes."""
+    domain = study.domain
     counts = np.array([len(np.unique(column)) for column in domain.points.T], dtype=float)
-    if np.prod(counts) != len(domain):  # scattered: as if spread evenly
+    if np.prod(counts) != len(domain):  # scattered points: as if they were spread evenly
         counts = np.minimum(counts, len(domain) ** (1 / len(counts)))
     middle = domain.points[len(domain) // 2]
+    warnings = []
     for k, name in enumerate(domain.columns):
         extent = float(domain.extent[k])
         if extent <= 0:
             continue
         spacing = extent / max(counts[k] - 1, 1)
-        near, far = (_correlation(study, middle, k, distance) for distance in (spacing, extent))
-        if near < ALONE:
-            said.append(
-                f"along {name} the kernel says that neighbouring points ({spacing:.3g} apart) have nothing to do with "
-                f"each other (correlation {near:.2g}): nearly every point would have to be measured; make its "
-                "length-scale longer, or check its unit"
+        between_neighbours = _correlation(study, middle, k, spacing)
+        end_to_end = _correlation(study, middle, k, extent)
+        if between_neighbours < MIN_CORRELATION:
+            warnings.append(
+                f"along {name} the kernel says that neighbouring points ({spacing:.3g} apart) are unrelated "
+                f"(correlation {between_neighbours:.2g}), so that nearly every point would have to be measured; use a "
+                "longer length-scale, or check its unit"
             )
-        elif far > CONSTANT and counts[k] > 1:
-            said.append(
+        elif end_to_end > MAX_CORRELATION and counts[k] > 1:
+            warnings.append(
                 f"along {name} the kernel says that nothing changes over the whole range of {extent:.4g} (correlation "
-                f"{far:.4f} from end to end); make its length-scale shorter, or check its unit"
+                f"{end_to_end:.4f} from end to end); use a shorter length-scale, or check its unit"
             )
-    return said
+    return warnings
 
 
-def _correlation(study: Study, point: Any, column: int, distance: float) -> float:
+def _correlation(study: Study, point: Array, column: int, distance: float) -> float:
+    """Return the prior correlation of a point and one at a distance along a column."""
     other = point.copy()
     other[column] += distance
-    k = np.asarray(study.kernel(np.stack([point, other])))
-    return float(k[0, 1] / np.sqrt(k[0, 0] * k[1, 1]))
+    covariance = np.asarray(study.kernel(np.stack([point, other])))
+    return float(covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]))
 
 
-def _threshold(problem: Problem, study: Study) -> list[str]:
-    goal, mean = study.goal, problem.spec["model"].get("mean")
+def _threshold_warnings(problem: Problem, study: Study) -> list[str]:
+    goal = study.goal
+    mean = problem.spec["model"].get("mean")
     if not isinstance(goal, LevelSet) or goal.threshold is None or mean is None:
         return []
-    away = (goal.threshold - mean) / sqrt(_signal(study))
-    if abs(away) <= FAR:
+    distance = (goal.threshold - mean) / sqrt(_signal_variance(study))
+    if abs(distance) <= MAX_DISTANCE:
         return []
-    where = "above" if away > 0 else "below"
+    side = "above" if distance > 0 else "below"
     return [
-        f"the threshold {goal.threshold:g} lies {abs(away):.1f} standard deviations {where} the mean {mean:g}: before "
-        f"the first measurement the model is sure that no value lies {where} it; check mean, variance and threshold"
+        f"the threshold {goal.threshold:g} lies {abs(distance):.1f} standard deviations {side} the mean {mean:g}, so "
+        f"that the model is sure before the first measurement that no value lies {side} it; check mean, variance and "
+        "threshold"
     ]
 
 
-def _noise_above_signal(study: Study) -> list[str]:
-    noise, signal = float(study.candidates().noise.min()), _signal(study)
+def _noise_warnings(study: Study) -> list[str]:
+    noise = float(study.candidates().noise.min())
+    signal = _signal_variance(study)
     if noise <= signal:
         return []
     return [
-        f"the noise (variance {noise:.4g}, at its best) is larger than the signal (variance {signal:.4g}): a single "
-        "measurement tells little, and every point needs many; check both variances"
+        f"the smallest noise (variance {noise:.4g}) is larger than the signal (variance {signal:.4g}), so that every "
+        "point needs many measurements; check both variances"
     ]
 
 
-def _signal(study: Study) -> float:
+def _signal_variance(study: Study) -> float:
     return float(np.max(study.kernel.diag(study.domain.points[:1])))

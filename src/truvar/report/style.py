@@ -1,5 +1,4 @@
-"""How things look: colours that the colour-blind can tell apart, labels with units, scales, and the one place
-that asks for matplotlib."""
+"""Colours and axis scales of all figures, and the import of matplotlib."""
 
 from __future__ import annotations
 
@@ -8,34 +7,48 @@ from contextlib import contextmanager
 from typing import Any
 
 from truvar._typing import Array
-from truvar.domain import scales
+from truvar.domain.scales import is_geometric
 from truvar.exceptions import import_optional
 
-MIN_LOG_RATIO = 50.0  # largest value over smallest value of a column from which its axis may be logarithmic
+MIN_LOG_RATIO = 50.0  # quotient of largest and smallest value from which an axis may be logarithmic
 
-VALUES = "viridis"  # perceptually uniform
-ORDER = "Greys"  # first measurement light, last dark
-INK = "#222222"
-PENDING = "#CC79A7"
-# Orange against blue stays apart under every common colour blindness, and pale grey stands for "not known".
-LEVEL_SET = {"above": "#E66100", "open": "#DEDEDE", "below": "#5D9BC9"}
-OPTIMUM = {"above": "#D9D9D9", "open": "#E69F00", "below": "#D9D9D9"}
+VALUES = "viridis"  # colour map of the posterior mean; perceptually uniform
+ORDER = "Greys"  # colour map of the measurements; the first is light, the last dark
+INK = "#222222"  # lines and outlines
+PENDING = "#CC79A7"  # suggestions that wait for a value
+# Orange and blue differ under every common colour blindness; undecided points are pale grey.
+LEVEL_SET = {"above": "#E66100", "undecided": "#DEDEDE", "below": "#5D9BC9"}
+# Where an optimum is sought, the points that can still be it have a colour and the others are grey.
+OPTIMUM = {"above": "#D9D9D9", "undecided": "#E69F00", "below": "#D9D9D9"}
 
 
 def use_log_axis(values: Array) -> bool:
     """Return whether values spread over decades, so that a logarithmic axis shows them better."""
-    return scales.is_geometric(values, min_ratio=MIN_LOG_RATIO)
+    return is_geometric(values, min_ratio=MIN_LOG_RATIO)
 
 
 @contextmanager
-def plain_text() -> Iterator[None]:
-    """Within it words are drawn as they are, dollar signs and all, and the same figure gives the same file."""
-    with import_optional("matplotlib", "drawing", "plot").rc_context(
-        {"text.parse_math": False, "svg.hashsalt": "truvar"}
-    ):
+def literal_text() -> Iterator[None]:
+    """Draw text literally, dollar signs included, and make equal figures give equal SVG files, inside the context."""
+    settings = {"text.parse_math": False, "svg.hashsalt": "truvar"}
+    with import_optional("matplotlib", "drawing", "plot").rc_context(settings):
         yield
 
 
 def import_matplotlib(module: str) -> Any:
-    """A module of matplotlib, or what to install."""
+    """Import a module of matplotlib.
+
+    Args:
+        module: Its name below `matplotlib`, such as "figure".
+
+    Raises:
+        MissingDependencyError: If matplotlib is not installed.
+    """
     return import_optional(f"matplotlib.{module}", "drawing", "plot")
+
+
+def new_figure(width: float, height: float, dpi: float | None = None) -> Any:
+    """Return an empty Figure of so many inches that is independent of pyplot: no display, no global state."""
+    figure = import_matplotlib("figure").Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+    import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    return figure

@@ -1,4 +1,4 @@
-"""A report on disk: the figure, the measurements and the domain as CSV, and the whole summary as JSON."""
+"""A report in a folder: the figure, the measurements and the domain as CSV, and the summary as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.exceptions import TruvarError
+from truvar.exceptions import OutputError
 from truvar.report.plots import plot_study
 
 if TYPE_CHECKING:
@@ -16,11 +16,24 @@ if TYPE_CHECKING:
 
     from truvar.study.study import Study
 
-DIGITS = "%.8g"
+CSV_FORMAT = "%.8g"  # of floating-point numbers
 
 
 def write_report(study: Study, folder: str | Path, truth: ArrayLike | None = None) -> dict[str, Path]:
-    """Write map.png, measurements.csv, points.csv and summary.json into the folder, which is made if need be."""
+    """Write map.png, measurements.csv, points.csv and summary.json.
+
+    Args:
+        study: The study, which is not changed.
+        folder: Where to write; it is created if it does not exist.
+        truth: True values on the domain, if they are known.
+
+    Returns:
+        The paths by "map", "measurements", "points" and "summary".
+
+    Raises:
+        OutputError: If a file cannot be written.
+        InvalidArgumentError: If `truth` does not have one finite value per point.
+    """
     folder = Path(folder)
     paths = {
         "map": folder / "map.png",
@@ -30,53 +43,63 @@ def write_report(study: Study, folder: str | Path, truth: ArrayLike | None = Non
     }
     make_folder(folder)
     try:
-        study.measurements.to_csv(paths["measurements"], index=False, float_format=DIGITS)
-        study.result().to_frame().to_csv(paths["points"], index=False, float_format=DIGITS)
+        study.measurements.to_csv(paths["measurements"], index=False, float_format=CSV_FORMAT)
+        study.result().to_frame().to_csv(paths["points"], index=False, float_format=CSV_FORMAT)
         paths["summary"].write_text(to_json(summary(study, truth)) + "\n", encoding="utf-8")
         plot_study(study, truth).savefig(paths["map"])
     except OSError as error:
-        raise TruvarError(f"the report cannot be written: {error}; give another folder") from None
+        raise OutputError(f"cannot write the report: {error}; give another folder") from None
     return paths
 
 
 def make_folder(folder: Path) -> None:
-    """The folder of a report, or why it cannot be had: asked before a long run, not after it."""
+    """Create the folder of a report if it does not exist; call it before a long run, not after it.
+
+    Raises:
+        OutputError: If it cannot be created.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TruvarError(f"the folder {folder} cannot be made ({error.strerror}); give another one") from None
+        raise OutputError(f"cannot create the folder {folder} ({error.strerror}); give another one") from None
 
 
 def summary(study: Study, truth: ArrayLike | None = None) -> dict[str, Any]:
-    """What the study is, where it stands, and F1 or regret where the true values on the domain are known."""
+    """Return settings, result and pending suggestions of a study for JSON.
+
+    Args:
+        study: The study, which is not changed.
+        truth: True values on the domain; if given, F1 or regret is included.
+    """
     result = study.result()
-    answer: dict[str, Any] = {
+    data: dict[str, Any] = {
         "name": study.name,
         "settings": {
             "points": len(study.domain),
             "columns": list(study.domain.columns),
-            "goal": _described(study.goal),
+            "goal": _describe(study.goal),
             "kernel": str(study.kernel),
-            "policy": _described(study.policy),
+            "policy": _describe(study.policy),
             "seed": study.seed,
         },
         "epoch": asdict(study.epoch),
         "result": result.to_dict(),
         "pending": [suggestion.to_dict() for suggestion in study.pending],
     }
-    if truth is not None:
-        level_set = study.goal.level_set
-        answer["truth"] = {"f1": result.f1(truth)} if level_set else {"regret": result.regret(truth)}
-    return answer
+    if truth is not None and study.goal.level_set:
+        data["truth"] = {"f1": result.f1(truth)}
+    elif truth is not None:
+        data["truth"] = {"regret": result.regret(truth)}
+    return data
 
 
 def to_json(data: Any) -> str:
-    """JSON that every reader takes: what is not finite becomes null."""
+    """Return strict JSON: infinities and NaN, which JSON does not have, become null."""
     return json.dumps(replace_nonfinite(data), indent=2, allow_nan=False)
 
 
 def replace_nonfinite(data: Any) -> Any:
-    """The same with null for what is not finite, keys as text."""
+    """Return the data with None for infinities and NaN, and text for the keys of dictionaries."""
     if isinstance(data, dict):
         return {str(key): replace_nonfinite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
@@ -84,8 +107,8 @@ def replace_nonfinite(data: Any) -> Any:
     return None if isinstance(data, float) and not isfinite(data) else data
 
 
-def _described(setting: Any) -> Any:
-    """A goal or policy as its kind and options."""
+def _describe(setting: Any) -> Any:
+    """Return a goal or policy as its class name and options."""
     if not is_dataclass(setting) or isinstance(setting, type):
         return str(setting)
     options = {

@@ -1,4 +1,4 @@
-"""What a command answers when something was told, corrected or taken back."""
+"""Output of the command line after values were told, corrected or withdrawn."""
 
 from __future__ import annotations
 
@@ -9,47 +9,56 @@ from truvar.exceptions import TruvarError
 from truvar.report.formatting import format_number
 
 if TYPE_CHECKING:
+    from truvar._typing import Mask
     from truvar.study.measurements_io import MeasurementInput
     from truvar.study.result import Result
     from truvar.study.study import Study
 
-SURPRISING = 4.0  # standard deviations: one value in 16,000, if the model is right
+MAX_LISTED = 10  # ids that are listed one by one
+UNEXPECTED = 4.0  # standard deviations; if the model is right, one value in 16,000 lies further from its mean
 
 
-def tell_summary(ids: Sequence[Any], before: Result, study: Study, done: str = "told") -> str:
-    """What was done, and what changed by it."""
+def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "told") -> str:
+    """Return one line that says what was done and how the classes changed.
+
+    Args:
+        ids: Ids of the measurements concerned.
+        before: Result before the change.
+        study: The study after the change.
+        verb: What was done: "told", "corrected" or "withdrawn".
+    """
     now = study.result()
-    listed = ", ".join(map(str, ids)) if len(ids) <= 10 else f"{len(ids)} values"
-    changes = [
-        f"{name} {after.sum()}{_change(int(after.sum()) - int(earlier.sum()))}"
-        for name, earlier, after in (
-            ("above", before.above, now.above),
-            ("below", before.below, now.below),
-            ("open", before.potential, now.potential),
-        )
-        if study.goal.level_set or name == "open"
-    ]
-    end = f"; {now.reason}" if now.reason else ""
-    return f"{done} {listed}: {', '.join(changes)}; cost {format_number(now.spent)} so far{end}"
+    listed = ", ".join(map(str, ids)) if len(ids) <= MAX_LISTED else f"{len(ids)} values"
+    changes = [_change("undecided", before.potential, now.potential)]
+    if study.goal.level_set:
+        changes = [_change("above", before.above, now.above), _change("below", before.below, now.below), *changes]
+    text = f"{verb} {listed}: {', '.join(changes)}; cost {format_number(now.spent)} so far"
+    return f"{text}; {now.reason}" if now.reason else text
 
 
-def unexpected_values(study: Study, told: Iterable[MeasurementInput]) -> list[str]:
-    """Values so far from what was expected that they may be typing mistakes."""
-    said = []
-    for one in told:
+def unexpected_values(study: Study, measurements: Iterable[MeasurementInput]) -> list[str]:
+    """Return a message for each value so far from its prediction that it may be a typing mistake.
+
+    Args:
+        study: The study before the values are told.
+        measurements: The values.
+    """
+    messages = []
+    for measurement in measurements:
         try:
-            mean, sd = study.predict_measurement(one.what)
-        except TruvarError:  # told already, or no point of the domain: `tell` says so
+            mean, sd = study.predict_measurement(measurement.what)
+        except TruvarError:  # told already, or not in the domain: `tell` reports it
             continue
-        away = abs(one.value - mean) / sd if sd > 0 else 0.0
-        if away > SURPRISING:
-            what = one.what if isinstance(one.what, int) else "ID"
-            said.append(
-                f"{one.value:g} is {away:.1f} standard deviations away from the {mean:.4g} ± {sd:.2g} that was "
-                f"expected; if it was a typing mistake, put it right: truvar correct {what} VALUE"
+        distance = abs(measurement.value - mean) / sd if sd > 0 else 0.0
+        if distance > UNEXPECTED:
+            id_ = measurement.what if isinstance(measurement.what, int) else "ID"
+            messages.append(
+                f"{measurement.value:g} is {distance:.1f} standard deviations from the expected {mean:.4g} ± {sd:.2g}; "
+                f"if it is a typing mistake, correct it: truvar correct {id_} VALUE"
             )
-    return said
+    return messages
 
 
-def _change(difference: int) -> str:
-    return f" ({difference:+d})" if difference else ""
+def _change(name: str, before: Mask, now: Mask) -> str:
+    difference = int(now.sum()) - int(before.sum())
+    return f"{name} {now.sum()} ({difference:+d})" if difference else f"{name} {now.sum()}"

@@ -1,4 +1,4 @@
-"""What a terminal can show: its width, colours only where they are wanted, and plain letters where it must be."""
+"""Terminal output: width, colours only where they are wanted, and ASCII where the encoding has nothing else."""
 
 from __future__ import annotations
 
@@ -11,71 +11,85 @@ from typing import TextIO
 RESET = "\x1b[0m"
 COLOURS = {
     "above": "\x1b[38;5;208m",
-    "open": "\x1b[38;5;250m",
+    "undecided": "\x1b[38;5;250m",
     "below": "\x1b[38;5;32m",
     "pending": "\x1b[38;5;175m",
     "strong": "\x1b[1m",
     "faint": "\x1b[2m",
     "warning": "\x1b[38;5;178m",
 }
-WIDEST = 100  # columns of a text that is pleasant to read
+MAX_TEXT_WIDTH = 100  # columns; longer lines are tiring to read
+MIN_TEXT_WIDTH = 24  # columns of the text beside a name, however narrow the terminal
+DEFAULT_WIDTH = 80  # columns of a terminal that does not know its own
+ASCII = {ord("ε"): "epsilon", ord("±"): "+-", ord("…"): "...", ord("·"): "."}
 
 
 @dataclass(frozen=True)
 class TerminalStyle:
-    """How to write on a stream."""
+    """Width, colours and letters to write with.
 
-    width: int = 80
+    Attributes:
+        width: Columns.
+        colour: Whether to write colour codes.
+        unicode: Whether to write letters beyond ASCII.
+    """
+
+    width: int = DEFAULT_WIDTH
     colour: bool = False
     unicode: bool = True
 
     @staticmethod
     def for_stream(stream: TextIO) -> TerminalStyle:
+        """Return the style that suits a stream: colours only on a terminal where NO_COLOR is not set."""
         colour = is_terminal(stream) and not os.environ.get("NO_COLOR")
-        anything = getattr(stream, "encoding", None) is None  # text that is not written to anywhere
-        return TerminalStyle(min(width(stream), WIDEST), colour, anything or can_encode(stream, "█●ε"))
+        in_memory = getattr(stream, "encoding", None) is None
+        return TerminalStyle(min(width(stream), MAX_TEXT_WIDTH), colour, in_memory or can_encode(stream, "█●ε"))
 
     def paint(self, text: str, kind: str) -> str:
-        """The text in the colour of its kind, where there are colours."""
+        """Return the text in the colour of its kind (a key of `COLOURS`), if there are colours."""
         return f"{COLOURS[kind]}{text}{RESET}" if self.colour and text else text
 
     def plain(self, text: str) -> str:
-        """The text in letters that the stream can write; what would steer the terminal is taken out."""
+        """Return the text in letters that the stream can write, with control characters replaced by spaces."""
         text = "".join(letter if letter.isprintable() else " " for letter in text)
         if self.unicode:
             return text
-        known = text.translate({ord("ε"): "epsilon", ord("±"): "+-", ord("…"): "...", ord("·"): "."})
-        return known.encode("ascii", "replace").decode("ascii")
+        return text.translate(ASCII).encode("ascii", "replace").decode("ascii")
+
+    def letter(self, pair: str) -> str:
+        """Return the first letter of a pair where Unicode can be written, else the second."""
+        return pair[0] if self.unicode else pair[1]
 
     def rows(self, rows: list[tuple[str, str]]) -> str:
-        """Lines of a name and a text, which is wrapped under itself."""
-        head = max(len(name) for name, _ in rows) + 4
+        """Return lines of a name and a text, which is wrapped in its own column."""
+        indent = max(len(name) for name, _ in rows) + 4
+        text_width = max(self.width - indent, MIN_TEXT_WIDTH)
         lines = []
         for name, text in rows:
-            wrapped = textwrap.wrap(self.plain(text), max(self.width - head, 24), break_on_hyphens=False) or [""]
-            lines.append(f"  {self.paint(name.ljust(head - 2), 'faint')}{wrapped[0]}")
-            lines += [" " * head + line for line in wrapped[1:]]
+            wrapped = textwrap.wrap(self.plain(text), text_width, break_on_hyphens=False) or [""]
+            lines.append(f"  {self.paint(name.ljust(indent - 2), 'faint')}{wrapped[0]}")
+            lines += [" " * indent + line for line in wrapped[1:]]
         return "\n".join(lines)
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether people look at it, in a terminal that moves its cursor."""
+    """Return whether a stream is a terminal that can move its cursor."""
     try:
         return stream.isatty() and os.environ.get("TERM") != "dumb"
-    except (AttributeError, ValueError):  # no such question, or closed
+    except (AttributeError, ValueError):  # no such method, or closed
         return False
 
 
 def width(stream: TextIO) -> int:
-    """Columns of the terminal behind the stream, which need not be that of stdout."""
+    """Return the columns of the terminal behind the stream, which need not be that of stdout."""
     try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
     except (AttributeError, OSError, ValueError):
         return shutil.get_terminal_size().columns
 
 
 def can_encode(stream: TextIO, text: str) -> bool:
-    """Whether the stream's encoding has these letters."""
+    """Return whether the encoding of a stream has these letters."""
     try:
         text.encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeError, LookupError):

@@ -1,4 +1,7 @@
-"""A small picture of a study in letters: a map in the plane, a curve on one axis, a line per column beyond."""
+"""A small picture of a study in letters: a map in the plane, a curve on one axis, one line per column beyond.
+
+Written by hand: plotting libraries for terminals draw no map with classes, marks and legend in plain ASCII too.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from truvar._typing import Array
+from truvar._typing import Array, Index, Mask
 from truvar.report import style
-from truvar.report.formatting import column_label, format_number
+from truvar.report.formatting import column_label, format_coordinates, format_number
 from truvar.report.plot_2d import grid_of
 from truvar.report.plot_data import PlotData
 from truvar.report.terminal import TerminalStyle
@@ -19,223 +21,270 @@ from truvar.report.terminal import TerminalStyle
 if TYPE_CHECKING:
     from truvar.study.study import Study
 
-ACROSS, DOWN = 64, 16  # letters of a map, at most
-STRIP = 24  # bins of a column where there are more than two
-Index = NDArray[np.intp]
+MAX_WIDTH = 64  # letters of a map
+MAX_HEIGHT = 16  # lines of a map
+MIN_BINS = 9  # letters of a column where there are more than two columns
+MAX_BINS = 24
 
-# (Unicode, ASCII). What is settled is dense or shaded, what is open stays a dot; for an optimum M is what matters.
-LEVEL_SET = {"above": "█#", "open": "·.", "below": "░-"}
-OPTIMUM = {"above": "·.", "open": "▒#", "below": "·."}
+# Letters as (Unicode, ASCII). Above is dense, below shaded, undecided a dot; where an optimum is sought, points that
+# can be it are dense and points ruled out are dots.
+LEVEL_SET = {"above": "█#", "undecided": "·.", "below": "░-"}
+OPTIMUM = {"above": "·.", "undecided": "▒#", "below": "·."}
 MARKS = {"measured": "●o", "pending": "◆?", "best": "★*"}
-HEIGHTS = "▁▂▃▄▅▆▇█", ".:-=+*#@"
+BARS = ("▁▂▃▄▅▆▇█", ".:-=+*#@")  # from low to high
 
 
 def text_map(study: Study, terminal: TerminalStyle) -> str:
-    """The picture and its legend."""
-    view = PlotData.from_study(study)
-    draw = {1: _curve, 2: _plane}.get(len(view.domain.columns), _columns)
-    return draw(view, terminal)
+    """Return the picture of a study and its legend.
+
+    Args:
+        study: The study, which is not changed.
+        terminal: Width, colours and letters to use.
+    """
+    data = PlotData.from_study(study)
+    match len(data.domain.columns):
+        case 1:
+            return _curve(data, terminal)
+        case 2:
+            return _plane(data, terminal)
+        case _:
+            return _columns(data, terminal)
 
 
-# -- the plane -----------------------------------------------------------------------------------------------------
+# -- two columns: a map ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Axis:
-    """How the coordinates of a column become letters: `cells` places, each repeated a few times."""
+    """Map of the coordinates of a column to letters.
+
+    Attributes:
+        cells: Number of cells along the axis.
+        repeat: Letters per cell.
+        cell_of: Function from coordinates to cells.
+    """
 
     cells: int
     repeat: int
-    cell: Callable[[Array], Index]
+    cell_of: Callable[[Array], Index]
 
     @property
     def size(self) -> int:
+        """Letters along the axis."""
         return self.cells * self.repeat
 
-    def at(self, x: float) -> int:
-        """The letter on which to mark a coordinate."""
-        return int(self.cell(np.array([x]))[0]) * self.repeat + self.repeat // 2
+    def letter_of(self, coordinate: float) -> int:
+        """Return the letter in the middle of the cell of a coordinate."""
+        return int(self.cell_of(np.array([coordinate]))[0]) * self.repeat + self.repeat // 2
 
     @staticmethod
-    def ranks(axis: Array, room: int, most: int) -> Axis:
-        """By the rank among the values of the axis, whatever their spacing."""
-        values = int(np.ceil(len(axis) / room))  # to a cell
-        cells = int(np.ceil(len(axis) / values))
+    def by_rank(axis: Array, max_letters: int, max_repeat: int) -> Axis:
+        """Return cells of equally many values of the axis, whatever their spacing."""
+        values_per_cell = int(np.ceil(len(axis) / max_letters))
+        cells = int(np.ceil(len(axis) / values_per_cell))
 
-        def cell(x: Array) -> Index:
-            return np.rint(np.interp(x, axis, np.arange(len(axis)))).astype(np.intp) // values
+        def cell_of(x: Array) -> Index:
+            rank = np.rint(np.interp(x, axis, np.arange(len(axis)))).astype(np.intp)
+            return rank // values_per_cell
 
-        return Axis(cells, max(1, min(room // cells, most)), cell)
+        return Axis(cells, max(1, min(max_letters // cells, max_repeat)), cell_of)
 
     @staticmethod
-    def bins(points: Array, size: int) -> Axis:
-        """By equal bins; where the points spread over decades, of the logarithm."""
-        geometric = style.use_log_axis(points)
-        low, high = (float(np.log(v)) if geometric else float(v) for v in (points.min(), points.max()))
+    def by_bins(values: Array, size: int) -> Axis:
+        """Return bins of equal width; on a logarithmic scale if the values spread over decades."""
+        geometric = style.use_log_axis(values)
+        smallest = float(values.min())
 
-        def cell(x: Array) -> Index:
-            value = np.log(np.maximum(x, np.exp(low))) if geometric else x
-            share = (value - low) / (high - low) if high > low else np.zeros(len(x))
-            return np.clip(share * size, 0, size - 1).astype(np.intp)
+        def transform(x: Array) -> Array:
+            return np.log(np.maximum(x, smallest)) if geometric else x
 
-        return Axis(size, 1, cell)
+        low, high = transform(np.array([smallest, float(values.max())]))
+
+        def cell_of(x: Array) -> Index:
+            if high <= low:
+                return np.zeros(len(x), dtype=np.intp)
+            share = (transform(x) - low) / (high - low)
+            return np.asarray(np.clip(share * size, 0, size - 1), dtype=np.intp)
+
+        return Axis(size, 1, cell_of)
 
 
-def _plane(view: PlotData, terminal: TerminalStyle) -> str:
-    names = [terminal.plain(column_label(column)) for column in view.domain.columns]
-    ends = [[format_number(float(v)) for v in view.domain.bounds[k]] for k in (0, 1)]
-    margin = max(len(end) for end in ends[1])
-    room, points = min(ACROSS, terminal.width - margin - 5), view.domain.points
-    grid = grid_of(points)
-    if grid is None:
-        down = int(np.clip(np.sqrt(len(points) / 4), 4, DOWN))
-        x, y = Axis.bins(points[:, 0], min(room, 4 * down)), Axis.bins(points[:, 1], down)
-    else:
-        x, y = Axis.ranks(grid[0], room, 4), Axis.ranks(grid[1], DOWN, 2)
-    letters = _letters(view, terminal)
-    kinds = _majority(view, y.cell(points[:, 1]) * x.cells + x.cell(points[:, 0]), x.cells * y.cells)
-    table = np.array([letters[kind] for kind in kinds], dtype=object).reshape(y.cells, x.cells)
+def _plane(data: PlotData, terminal: TerminalStyle) -> str:
+    x_name, y_name = (terminal.plain(column_label(column)) for column in data.domain.columns)
+    (x_low, x_high), (y_low, y_high) = ([format_number(float(v)) for v in bounds] for bounds in data.domain.bounds)
+    margin = max(len(y_low), len(y_high))
+    points = data.domain.points
+    x, y = _plane_axes(points, min(MAX_WIDTH, terminal.width - margin - 5))
+    letters = _class_letters(data, terminal)
+    classes = _majority(data, y.cell_of(points[:, 1]) * x.cells + x.cell_of(points[:, 0]), x.cells * y.cells)
+    table = np.array([letters[name] for name in classes], dtype=object).reshape(y.cells, x.cells)
     table = table.repeat(y.repeat, axis=0).repeat(x.repeat, axis=1)
-    for kind, place in _marks(view):
-        mark = terminal.paint(MARKS[kind][not terminal.unicode], "pending" if kind == "pending" else "strong")
-        table[y.at(place[1]), x.at(place[0])] = mark
-    side, corner, line = ("│", "└", "─") if terminal.unicode else ("|", "+", "-")
-    rows = [f"  {names[1]}"]
+    for kind, point in _marked_points(data):
+        table[y.letter_of(point[1]), x.letter_of(point[0])] = _mark(kind, terminal)
+    side, corner, line = "│└─" if terminal.unicode else "|+-"
+    labels = {0: y_low, y.size - 1: y_high}
+    rows = [f"  {y_name}"]
     for k in range(y.size - 1, -1, -1):  # high values at the top
-        label = ends[1][1] if k == y.size - 1 else ends[1][0] if k == 0 else ""
-        rows.append(f"  {label:>{margin}} {side}{''.join(table[k])}")
+        rows.append(f"  {labels.get(k, ''):>{margin}} {side}{''.join(table[k])}")
     rows.append(f"  {'':>{margin}} {corner}{line * x.size}")
-    rows.append(f"  {'':>{margin}}  {_ends(ends[0], x.size)}  {names[0]}")
-    return "\n".join([*rows, _legend(view, terminal)])
+    rows.append(f"  {'':>{margin}}  {_axis_ends(x_low, x_high, x.size)}  {x_name}")
+    return "\n".join([*rows, _legend(data, terminal)])
 
 
-def _majority(view: PlotData, cells: Index, count: int) -> list[str | None]:
-    """The class of most points in each cell; among equals the first of open, above, below."""
-    masks = {name: mask for name, mask, _ in view.classes()}
-    names = [name for name in ("open", "above", "below") if name in masks]
+def _plane_axes(points: Array, width: int) -> tuple[Axis, Axis]:
+    """Return the axes of a map: a cell for each point of a grid if they fit, else bins."""
+    grid = grid_of(points)
+    if grid is not None:
+        return Axis.by_rank(grid[0], width, 4), Axis.by_rank(grid[1], MAX_HEIGHT, 2)
+    height = int(np.clip(np.sqrt(len(points) / 4), 4, MAX_HEIGHT))
+    return Axis.by_bins(points[:, 0], min(width, 4 * height)), Axis.by_bins(points[:, 1], height)
+
+
+def _majority(data: PlotData, cells: Index, count: int) -> list[str | None]:
+    """Return the class of most points in each cell, None for an empty one; ties go to undecided, then above."""
+    masks = {name: mask for name, mask, _ in data.classes()}
+    names = [name for name in ("undecided", "above", "below") if name in masks]
     counts = np.stack([np.bincount(cells[masks[name]], minlength=count) for name in names])
-    return [names[k] if there else None for k, there in zip(counts.argmax(axis=0), counts.sum(axis=0) > 0, strict=True)]
+    occupied = counts.sum(axis=0) > 0
+    return [names[k] if filled else None for k, filled in zip(counts.argmax(axis=0), occupied, strict=True)]
 
 
-def _marks(view: PlotData) -> list[tuple[str, Array]]:
-    columns = view.domain.columns
-    marks = [("measured", at) for at in view.places]
-    marks += [("pending", np.array([point[name] for name in columns])) for point in view.pending]
-    if not view.goal.level_set and len(view.places):
-        marks.append(("best", np.array([view.result.best.point[name] for name in columns])))
+def _marked_points(data: PlotData) -> list[tuple[str, Array]]:
+    marks = [("measured", point) for point in data.measured]
+    marks += [("pending", data.coordinates(point)) for point in data.pending]
+    if data.shows_best:
+        marks.append(("best", data.best_point))
     return marks
 
 
-def _ends(ends: list[str], size: int) -> str:
-    """The two ends of an axis, as far apart."""
-    return f"{ends[0]}{ends[1]:>{max(size - len(ends[0]), len(ends[1]) + 1)}}"
+def _axis_ends(low: str, high: str, size: int) -> str:
+    """Return the labels of the two ends of an axis, `size` letters apart if they fit."""
+    return f"{low}{high:>{max(size - len(low), len(high) + 1)}}"
 
 
-# -- one axis ------------------------------------------------------------------------------------------------------
+# -- one column: a curve -----------------------------------------------------------------------------------------------
 
 
-def _curve(view: PlotData, terminal: TerminalStyle) -> str:
-    points, r, pick = view.domain.points[:, 0], view.result, 0 if terminal.unicode else 1
-    shown = [r.lower, r.upper, view.values[np.isfinite(view.values)]]
-    if view.threshold is not None:
-        shown.append(np.array([view.threshold]))
-    low, high = float(min(v.min() for v in shown if len(v))), float(max(v.max() for v in shown if len(v)))
-    margin = max(len(format_number(v)) for v in (low, high, view.threshold or low))
-    x = Axis.ranks(np.unique(points), min(ACROSS, terminal.width - margin - 5), 4)
-    cells = x.cell(points)
+def _curve(data: PlotData, terminal: TerminalStyle) -> str:
+    (column,) = data.domain.columns
+    points = data.domain.points[:, 0]
+    result = data.result
+    threshold = data.threshold
+    shown = [result.lower, result.upper, data.values[np.isfinite(data.values)]]
+    if threshold is not None:
+        shown.append(np.array([threshold]))
+    low = float(min(values.min() for values in shown if len(values)))
+    high = float(max(values.max() for values in shown if len(values)))
 
-    def row(y: float) -> int:
-        return int(np.clip((y - low) / (high - low) * DOWN if high > low else 0, 0, DOWN - 1))
+    def row_of(value: float) -> int:
+        share = (value - low) / (high - low) if high > low else 0.0
+        return int(np.clip(share * MAX_HEIGHT, 0, MAX_HEIGHT - 1))
 
-    band, mid, dash = "░:"[pick], "━="[pick], "╌-"[pick]
-    table = np.full((DOWN, x.cells), " ", dtype=object)
+    labels = {MAX_HEIGHT - 1: format_number(high), 0: format_number(low)}
+    if threshold is not None:
+        labels[row_of(threshold)] = format_number(threshold)
+    margin = max(len(label) for label in (format_number(low), format_number(high), *labels.values()))
+    x = Axis.by_rank(np.unique(points), min(MAX_WIDTH, terminal.width - margin - 5), 4)
+    cells = x.cell_of(points)
+    side, band, mean, dash = "│░━╌" if terminal.unicode else "|:=-"
+
+    table = np.full((MAX_HEIGHT, x.cells), " ", dtype=object)
     for k in range(x.cells):
-        here = cells == k
-        bottom, top = row(float(r.lower[here].min())), row(float(r.upper[here].max()))
+        inside = cells == k
+        bottom = row_of(float(result.lower[inside].min()))
+        top = row_of(float(result.upper[inside].max()))
         table[bottom : top + 1, k] = terminal.paint(band, "faint")
-    if view.threshold is not None:
-        table[row(view.threshold)] = terminal.paint(dash, "above")
+    if threshold is not None:
+        table[row_of(threshold)] = terminal.paint(dash, "above")
     for k in range(x.cells):
-        table[row(float(r.mean[cells == k].mean())), k] = terminal.paint(mid, "below")
+        table[row_of(float(result.mean[cells == k].mean())), k] = terminal.paint(mean, "below")
     table = table.repeat(x.repeat, axis=1)
-    letters = _letters(view, terminal)
-    foot = [letters[kind] for kind in _majority(view, cells, x.cells) for _ in range(x.repeat)]
-    for at, y in zip(view.places[:, 0], view.values, strict=True):
-        if np.isfinite(y):
-            table[row(float(y)), x.at(at)] = terminal.paint(MARKS["measured"][pick], "strong")
-    for point in view.pending:
-        foot[x.at(point[view.domain.columns[0]])] = terminal.paint(MARKS["pending"][pick], "pending")
-    labels = {DOWN - 1: format_number(high), 0: format_number(low)}
-    if view.threshold is not None:
-        labels[row(view.threshold)] = format_number(view.threshold)
-    lines = [f"  {labels.get(k, ''):>{margin}} {'│|'[pick]}{''.join(table[k])}" for k in range(DOWN - 1, -1, -1)]
-    lines.append(f"  {'':>{margin}}  {''.join(foot)}")
-    ends = [format_number(float(v)) for v in (points.min(), points.max())]
-    lines.append(f"  {'':>{margin}}  {_ends(ends, x.size)}  {terminal.plain(column_label(view.domain.columns[0]))}")
-    lines.append(f"  {mid} mean   {band} bounds" + (f"   {dash} threshold" if view.threshold is not None else ""))
-    return "\n".join([*lines, _legend(view, terminal)])
+    for point, value in zip(data.measured[:, 0], data.values, strict=True):
+        if np.isfinite(value):
+            table[row_of(float(value)), x.letter_of(point)] = _mark("measured", terminal)
+
+    letters = _class_letters(data, terminal)
+    strip = [letters[name] for name in _majority(data, cells, x.cells) for _ in range(x.repeat)]
+    for point in data.pending:
+        strip[x.letter_of(point[column])] = _mark("pending", terminal)
+
+    lines = [f"  {labels.get(k, ''):>{margin}} {side}{''.join(table[k])}" for k in range(MAX_HEIGHT - 1, -1, -1)]
+    lines.append(f"  {'':>{margin}}  {''.join(strip)}")
+    ends = _axis_ends(format_number(float(points.min())), format_number(float(points.max())), x.size)
+    lines.append(f"  {'':>{margin}}  {ends}  {terminal.plain(column_label(column))}")
+    key = f"  {mean} mean   {band} bounds"
+    lines.append(key if threshold is None else f"{key}   {dash} threshold")
+    return "\n".join([*lines, _legend(data, terminal)])
 
 
-# -- more columns --------------------------------------------------------------------------------------------------
+# -- three or more columns: a bar chart of each ------------------------------------------------------------------------
 
 
-def _columns(view: PlotData, terminal: TerminalStyle) -> str:
-    """For each column, along its range, the share of the points of each class that matters."""
-    wanted = [(name, mask) for name, mask, _ in view.classes() if view.goal.level_set or name == "open"]
-    wanted = [(name, mask) for name, mask in wanted if name != "below" or not view.goal.level_set]
-    labels = [terminal.plain(column_label(column)) for column in view.domain.columns]
-    heads = {"above": "above", "open": "open (M)"}
-    size = max(8, min(STRIP, (terminal.width - max(map(len, labels)) - 26) // len(wanted) - 2))
-    ends = [[format_number(float(v)) for v in bounds] for bounds in view.domain.bounds]
-    left, right = (max(len(end[k]) for end in ends) for k in (0, 1))
-    wide = max(map(len, labels))
-    lines = [f"  {'':{wide}}  {'':{left + right + 4}}  " + "  ".join(f"{heads[name]:{size}}" for name, _ in wanted)]
+def _columns(data: PlotData, terminal: TerminalStyle) -> str:
+    """Draw, along the range of each column, the share of the points above and undecided."""
+    headings = {"above": "above", "undecided": "undecided"} if data.goal.level_set else {"undecided": "possible"}
+    masks = [(name, mask) for name, mask, _ in data.classes() if name in headings]
+    labels = [terminal.plain(column_label(column)) for column in data.domain.columns]
+    label_width = max(map(len, labels))
+    size = max(MIN_BINS, min(MAX_BINS, (terminal.width - label_width - 26) // len(masks) - 2))
+    ends = [[format_number(float(v)) for v in bounds] for bounds in data.domain.bounds]
+    left = max(len(low) for low, _ in ends)
+    right = max(len(high) for _, high in ends)
+    lines = [
+        f"  {'':{label_width}}  {'':{left + right + 4}}  " + "  ".join(f"{headings[name]:{size}}" for name, _ in masks)
+    ]
+    dots = "…" if terminal.unicode else "to"
     for k, label in enumerate(labels):
-        x = view.domain.points[:, k]
-        cell = Axis.bins(x, size).cell(x)
-        every = np.maximum(np.bincount(cell, minlength=size), 1)
+        values = data.domain.points[:, k]
+        cells = Axis.by_bins(values, size).cell_of(values)
+        total = np.bincount(cells, minlength=size)
         strips = []
-        for name, mask in wanted:
-            share = np.bincount(cell[mask], minlength=size) / every
-            strips.append(terminal.paint(_heights(share, np.bincount(cell, minlength=size) > 0, terminal), name))
+        for name, mask in masks:
+            share = np.bincount(cells[mask], minlength=size) / np.maximum(total, 1)
+            strips.append(terminal.paint(_bars(share, total > 0, terminal), name))
         low, high = ends[k]
-        to = "…" if terminal.unicode else "to"
-        lines.append(f"  {label:{wide}}  {low:>{left}} {to:^2} {high:<{right}}  " + "  ".join(strips))
-    lines.append(f"  the higher the bar, the larger the share of the points; {len(view.places)} measured")
-    if not view.goal.level_set and len(view.places):
-        best = view.result.best
-        place = ", ".join(f"{name} {value:.4g}" for name, value in best.point.items())
-        lines.append(terminal.plain(f"  best so far: {place}, value {best.mean:.4g} ± {best.sd:.2g}"))
+        lines.append(f"  {label:{label_width}}  {low:>{left}} {dots:^2} {high:<{right}}  " + "  ".join(strips))
+    lines.append(f"  bar height: share of the points in that part of the range; {len(data.measured)} measured")
+    if data.shows_best:
+        best = data.result.best
+        text = f"best so far: {format_coordinates(best.point)}, value {best.mean:.4g} ± {best.sd:.2g}"
+        lines.append(f"  {terminal.plain(text)}")
     return "\n".join(lines)
 
 
-def _heights(share: Array, there: NDArray[np.bool_], terminal: TerminalStyle) -> str:
-    steps = HEIGHTS[not terminal.unicode]
-    level = np.ceil(share * len(steps)).astype(int)
-    return "".join(" " if n == 0 or not seen else steps[n - 1] for n, seen in zip(level, there, strict=True))
+def _bars(share: Array, occupied: Mask, terminal: TerminalStyle) -> str:
+    steps = BARS[0] if terminal.unicode else BARS[1]
+    heights = np.ceil(share * len(steps)).astype(int)
+    return "".join(steps[n - 1] if n > 0 and filled else " " for n, filled in zip(heights, occupied, strict=True))
 
 
-# -- both ----------------------------------------------------------------------------------------------------------
+# -- letters and legend ------------------------------------------------------------------------------------------------
 
 
-def _letters(view: PlotData, terminal: TerminalStyle) -> dict[str | None, str]:
-    palette = LEVEL_SET if view.goal.level_set else OPTIMUM
-    painted: dict[str | None, str] = {None: " "}
-    for name, letters in palette.items():
-        kind = "above" if not view.goal.level_set and name == "open" else name
-        kind = "open" if not view.goal.level_set and name != "open" else kind
-        painted[name] = terminal.paint(letters[not terminal.unicode], kind)
-    return painted
+def _class_letters(data: PlotData, terminal: TerminalStyle) -> dict[str | None, str]:
+    """Return the letter of each class in its colour; an empty cell is a space."""
+    letters: dict[str | None, str] = {None: " "}
+    if data.goal.level_set:
+        for name, pair in LEVEL_SET.items():
+            letters[name] = terminal.paint(terminal.letter(pair), name)
+    else:
+        for name, pair in OPTIMUM.items():
+            colour = "above" if name == "undecided" else "undecided"
+            letters[name] = terminal.paint(terminal.letter(pair), colour)
+    return letters
 
 
-def _legend(view: PlotData, terminal: TerminalStyle) -> str:
-    letters = _letters(view, terminal)
-    parts = [f"{letters[name]} {text}" for name, _, text in view.classes()]
-    pick = 0 if terminal.unicode else 1
-    if len(view.places):
-        parts.append(f"{MARKS['measured'][pick]} measured")
-    if view.pending:
-        parts.append(f"{terminal.paint(MARKS['pending'][pick], 'pending')} suggested")
-    if not view.goal.level_set and len(view.places) and len(view.domain.columns) == 2:
-        parts.append(f"{MARKS['best'][pick]} best")
+def _mark(kind: str, terminal: TerminalStyle) -> str:
+    return terminal.paint(terminal.letter(MARKS[kind]), "pending" if kind == "pending" else "strong")
+
+
+def _legend(data: PlotData, terminal: TerminalStyle) -> str:
+    letters = _class_letters(data, terminal)
+    parts = [f"{letters[name]} {label}" for name, _, label in data.classes()]
+    if len(data.measured):
+        parts.append(f"{terminal.letter(MARKS['measured'])} measured")
+    if data.pending:
+        parts.append(f"{_mark('pending', terminal)} suggested")
+    if data.shows_best and len(data.domain.columns) == 2:
+        parts.append(f"{terminal.letter(MARKS['best'])} best")
     return "  " + "   ".join(parts)
