@@ -1,8 +1,10 @@
-"""The laws that every journal keeps.
+"""Contract tests for implementations of `truvar.storage.base.EventLog`.
 
-`check_event_log(open_)` runs a journal through turns that end well and turns that fail, readers who know a part of it,
-several writers, and whole studies. `open_(name)` opens the journal of that name, made if there is none: twice the same
-name are two ways to the same journal. A law that is broken raises `AssertionError` and says which.
+`check_event_log(open_log)` checks transactions that succeed and transactions that fail, readers that know only some of
+the events, concurrent writers, and whole studies. It raises `AssertionError` with the requirement that is not met.
+
+`open_log(name)` must open the event log of that name and create it if it does not exist. Two calls with the same name
+must open the same event log.
 """
 
 from __future__ import annotations
@@ -23,98 +25,112 @@ from truvar.storage.serialization import event_to_dict
 from truvar.study.study import Study
 from truvar.study.suggestion import Suggestion
 
-Open = Callable[[str], EventLog]
-WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-WRITERS, TURNS = 4, 3
+OpenLog = Callable[[str], EventLog]
+
+EVENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+WRITERS = 4  # threads that write at the same time
+TRANSACTIONS_PER_WRITER = 3
 
 
-def check_event_log(open_: Open) -> None:
-    """All laws, one after the other."""
-    for check in (check_turns, check_failure, check_news, check_writers, check_study):
-        check(open_)
+def check_event_log(open_log: OpenLog) -> None:
+    """Run all checks on an event log.
+
+    Args:
+        open_log: Opens the event log of a name, and creates it if it does not exist.
+
+    Raises:
+        AssertionError: If a requirement is not met.
+    """
+    for check in (check_append, check_rollback, check_new_events, check_concurrent_writers, check_study):
+        check(open_log)
 
 
-def check_turns(open_: Open) -> None:
-    """What a turn wrote is there once it has ended, in order and to the last bit."""
-    event_log = open_("turns")
-    _law(list(event_log.since(0)) == [], "a new journal is empty")
-    events = [_created(), _noted(2, {"text": "ümlauts", "third": 1 / 3, "never": float("inf"), "none": None})]
+def check_append(open_log: OpenLog) -> None:
+    """Check that the events of a transaction are stored in order and unchanged."""
+    event_log = open_log("append")
+    _require(list(event_log.since(0)) == [], "a new event log is empty")
+    details = {"text": "ümlauts", "third": 1 / 3, "never": float("inf"), "none": None}
+    events = [_created_event(), _note_event(2, details)]
     with event_log.transaction(0) as transaction:
-        _law(list(transaction.new_events) == [], "a new journal has no news")
+        _require(list(transaction.new_events) == [], "the first transaction has no new events")
         transaction.appended += events
         transaction.summary = StudySummary(0, 0.0, 0)
-    for each in (event_log, open_("turns")):
-        _law(_same(each.since(0), events), "what was written is read as it was")
-        _law(_same(each.since(1), events[1:]), "since(n) has the events after number n")
-        _law(list(each.since(2)) == [], "since the last number there is nothing")
+    for each in (event_log, open_log("append")):
+        _require(_equal(each.since(0), events), "stored events are read back unchanged")
+        _require(_equal(each.since(1), events[1:]), "since(n) returns the events after number n")
+        _require(list(each.since(2)) == [], "since(the last number) returns nothing")
 
 
-def check_failure(open_: Open) -> None:
-    """Of a turn that fails nothing is written."""
-    event_log = open_("failure")
-    _write(event_log, 0, [_created()])
+def check_rollback(open_log: OpenLog) -> None:
+    """Check that a transaction that fails stores nothing."""
+    event_log = open_log("rollback")
+    _append(event_log, 0, [_created_event()])
     try:
         with event_log.transaction(1) as transaction:
-            transaction.appended.append(_noted(2))
+            transaction.appended.append(_note_event(2))
             raise ZeroDivisionError
     except ZeroDivisionError:
-        pass
+        propagated = True
     else:
-        raise AssertionError("a journal breaks a law: what fails within a turn is not hidden")
-    _law(len(event_log.since(0)) == 1, "a turn that failed has written nothing")
-    _write(event_log, 1, [_noted(2)])
-    _law(len(event_log.since(0)) == 2, "the next turn is not hindered by one that failed")
+        propagated = False
+    _require(propagated, "an exception in a transaction propagates")
+    _require(len(event_log.since(0)) == 1, "a failed transaction stores nothing")
+    _append(event_log, 1, [_note_event(2)])
+    _require(len(event_log.since(0)) == 2, "a transaction after a failed one is stored")
 
 
-def check_news(open_: Open) -> None:
-    """A turn begins with what others wrote since."""
-    one = open_("news")
-    _write(one, 0, [_created()])
-    other = open_("news")
-    _write(one, 1, [_noted(2), _noted(3)])
+def check_new_events(open_log: OpenLog) -> None:
+    """Check that a transaction begins with the events that others have appended."""
+    one = open_log("new events")
+    _append(one, 0, [_created_event()])
+    other = open_log("new events")
+    _append(one, 1, [_note_event(2), _note_event(3)])
     with other.transaction(1) as transaction:
-        _law([event.number for event in transaction.new_events] == [2, 3], "a turn begins with what others wrote since")
-        transaction.appended.append(_noted(4))
-    _law([event.number for event in one.since(3)] == [4], "what others wrote is seen by all")
+        numbers = [event.number for event in transaction.new_events]
+        _require(numbers == [2, 3], "new_events are the events that others appended since")
+        transaction.appended.append(_note_event(4))
+    _require([event.number for event in one.since(3)] == [4], "events are visible to everybody who opened the log")
 
 
-def check_writers(open_: Open) -> None:
-    """Turns are taken one after the other: no number is written twice or left out."""
-    _write(open_("writers"), 0, [_created()])
+def check_concurrent_writers(open_log: OpenLog) -> None:
+    """Check that transactions of several threads exclude each other."""
+    _append(open_log("writers"), 0, [_created_event()])
 
     def write(_: int) -> None:
-        event_log = open_("writers")
-        for _ in range(TURNS):
+        event_log = open_log("writers")
+        for _ in range(TRANSACTIONS_PER_WRITER):
             with event_log.transaction(0) as transaction:
-                transaction.appended.append(_noted(transaction.new_events[-1].number + 1))
+                transaction.appended.append(_note_event(transaction.new_events[-1].number + 1))
 
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write, range(WRITERS)))
-    numbers = [event.number for event in open_("writers").since(0)]
-    _law(numbers == list(range(1, WRITERS * TURNS + 2)), "several writers leave no gap and write nothing twice")
+    with ThreadPoolExecutor(WRITERS) as executor:
+        list(executor.map(write, range(WRITERS)))
+    numbers = [event.number for event in open_log("writers").since(0)]
+    expected = list(range(1, WRITERS * TRANSACTIONS_PER_WRITER + 2))
+    _require(numbers == expected, "concurrent writers store every number once, without gaps")
 
 
-def check_study(open_: Open) -> None:
-    """A study on it goes as one in memory, and goes on as if it had never been left."""
-    memory, kept = _study(), _study(store=open_("study"), name="study")
+def check_study(open_log: OpenLog) -> None:
+    """Check that a study on the event log continues as a study in memory does, however often it is reopened."""
+    memory = _study()
+    stored = _study(store=open_log("study"), name="study")
     for _ in range(3):
         batch = memory.ask(2)
-        _law(kept.ask(2) == batch, "a study suggests what one in memory does")
+        _require(stored.ask(2) == batch, "a stored study makes the suggestions of one in memory")
         for suggestion in reversed(batch):
-            memory.tell(suggestion, _value(suggestion))
-            kept.tell(suggestion, _value(suggestion))
-        kept = Study.from_event_log(open_("study"), "study")
-    for study in (memory, kept):
+            memory.tell(suggestion, _measure(suggestion))
+            stored.tell(suggestion, _measure(suggestion))
+        stored = Study.from_event_log(open_log("study"), "study")
+    for study in (memory, stored):
         study.correct(2, 0.4)
         study.withdraw(3)
         study.note("the probe was cleaned")
-    kept = Study.from_event_log(open_("study"), "study")
-    _law(kept.measurements.equals(memory.measurements), "a resumed study has the same measurements")
-    _law(kept.history.equals(memory.history), "a resumed study has the same history")
-    _law(kept.ask() == memory.ask(), "a resumed study goes on as if it had never been left")
+    stored = Study.from_event_log(open_log("study"), "study")
+    _require(stored.measurements.equals(memory.measurements), "a reopened study has the same measurements")
+    _require(stored.history.equals(memory.history), "a reopened study has the same history")
+    _require(stored.ask() == memory.ask(), "a reopened study continues with the same suggestion")
 
 
-# -- what they are tried on --------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 
 
 def _study(**options: Any) -> Study:
@@ -123,28 +139,28 @@ def _study(**options: Any) -> Study:
     return Study(domain, LevelSet(0.3), kernel=Matern(0.4, nu=2.5), mean=0.0, noise=0.01, cost=cost, **options)
 
 
-def _value(suggestion: Suggestion) -> float:
+def _measure(suggestion: Suggestion) -> float:
     return float(np.sin(5 * suggestion.point["x"]) + suggestion.point["y"] / 3)
 
 
-def _created() -> Event:
-    return Event(1, WHEN, "somebody", "created", _study()._state.config.parts())
+def _created_event() -> Event:
+    return Event(1, EVENT_TIME, "somebody", "created", _study()._state.config.parts())
 
 
-def _noted(number: int, details: dict[str, Any] | None = None) -> Event:
-    return Event(number, WHEN, "somebody", "noted", {"text": f"event {number}"} if details is None else details)
+def _note_event(number: int, details: dict[str, Any] | None = None) -> Event:
+    return Event(number, EVENT_TIME, "somebody", "noted", details or {"text": f"event {number}"})
 
 
-def _write(event_log: EventLog, number: int, events: Sequence[Event]) -> None:
+def _append(event_log: EventLog, number: int, events: Sequence[Event]) -> None:
     with event_log.transaction(number) as transaction:
         transaction.appended += events
 
 
-def _same(found: Sequence[Event], wanted: Sequence[Event]) -> bool:
-    """Whether both are written down alike."""
-    return [event_to_dict(event) for event in found] == [event_to_dict(event) for event in wanted]
+def _equal(found: Sequence[Event], expected: Sequence[Event]) -> bool:
+    """Return whether two lists of events are serialized alike; arrays have no `==` that gives one Boolean."""
+    return [event_to_dict(event) for event in found] == [event_to_dict(event) for event in expected]
 
 
-def _law(kept: bool, law: str) -> None:
-    if not kept:
-        raise AssertionError(f"a journal breaks a law: {law}")
+def _require(met: bool, requirement: str) -> None:
+    if not met:
+        raise AssertionError(f"the event log does not meet a requirement: {requirement}")
