@@ -99,7 +99,7 @@ def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
     assert Path("sine.db").exists()
     card = truvar("ask")
     assert card.startswith("suggestion 1\n")
-    for part in ("x_m 3", "± 0.1", "undecided points", "expected to decide about", "truvar tell 1 VALUE"):
+    for part in ("x_m 3", "± 0.1", "25 undecided", "expected to decide about", "truvar tell 1 VALUE"):
         assert part in card
     assert truvar("tell", "1", "0.1").startswith("told 1: above 0, below ")
     assert truvar("tell", "x_m=1.5", "-0.9").startswith("told 2: ")
@@ -402,8 +402,8 @@ def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: st
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ("[noise]\nlevels = [{variance = 0.01, cost = 5}, {variance = 0.04, cost = 1}]", "± 0.1 for 5, ± 0.2 for 1"),
-        ("[model]\nkernel = 'matern32'\nrefit_every = 4", "matern32, learned from the values as they come, anew"),
+        ("[noise]\nlevels = [{variance = 0.01, cost = 5}, {variance = 0.04, cost = 1}]", "± 0.1 at cost 5, ± 0.2 at cost 1"),
+        ("[model]\nkernel = 'matern32'\nrefit_every = 4", "matern32, learned from the values as they come, again"),
         ("[policy]\nname = 'gchk/cost'", "GCHK (per_cost=True); engine dense"),
         ("[goal]\nfraction_of_max = 0.8", "where is the value above 80 % of its maximum?"),
         ("[goal]\nminimize = true", "where is the value lowest?"),
