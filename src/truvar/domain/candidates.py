@@ -52,6 +52,18 @@ class Candidates:
         return Candidates(self.points[rows], self.noise[rows], self.cost[rows], sites)
 
 
+def model_sites(points: Array, tasks: Tasks | None) -> Array:
+    """Return the sites that belong to points (m, d) of the domain.
+
+    Without tasks these are the points; with tasks every point appears once per task, the target first, with the task's
+    index as a further coordinate: (m x tasks, d + 1).
+    """
+    if tasks is None:
+        return points
+    count = len(tasks.names)
+    return np.column_stack([np.tile(points, (count, 1)), np.repeat(np.arange(count), len(points))])
+
+
 class ActionSpace:
     """The user's noise, cost and tasks on a domain; `candidates(last)` is the table for the next choice."""
 
@@ -129,7 +141,7 @@ class ActionSpace:
         if self.tasks is None:
             return Candidates(points, noise, cost, None)
         count, m = len(self.tasks.names), len(points)
-        sites = np.column_stack([np.tile(points, (count, 1)), np.repeat(np.arange(count), m)])
+        sites = model_sites(points, self.tasks)
         noises, costs = np.tile(noise, (count, 1)), np.tile(cost, (count, 1))
         for task in range(count):
             rows = slice(task * m, (task + 1) * m)

@@ -9,13 +9,15 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
-from truvar.algorithm.learner import Action, ActiveLearner, Prior
+from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.action import Action
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize, Minimize
 from truvar.exceptions import TruvarError, import_optional
 from truvar.integrations.cost_model import predict_costs
 from truvar.integrations.optuna_space import SearchSpace
 from truvar.models.fit import Learned, Model, fit, unfitted
+from truvar.models.surrogate import Prior
 from truvar.validation import check_integer, check_nonnegative
 
 optuna = import_optional("optuna", "TruVaRSampler", "optuna")
@@ -85,7 +87,8 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
 
     def _trials(self, study: Any, trial: Any, space: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
         """Trials with a finite value and all the parameters, and those of others that are under way. What failed or
-        was pruned has no value of the objective."""
+        was pruned has no value of the objective.
+        """
         state = optuna.trial.TrialState
         trials = study._get_trials(deepcopy=False, states=(state.COMPLETE, state.RUNNING), use_cache=True)
         whole = [t for t in trials if t.number != trial.number and all(_has(t, name, space[name]) for name in space)]
@@ -112,21 +115,22 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         noise = np.maximum(np.where(np.isnan(known), model.noise or 0.0, known), least)
         usual = float(np.median(noise)) if len(noise) else float(model.noise or 0.0)
         cost = self._prices(told, done, points)
-        prior = Prior(model.kernel, model.mean, usual, cost, None)
-        learner = ActiveLearner(domain, goal, self._policy, prior, int(self._rng.integers(2**31)))
+        prior = Prior(model.kernel, model.mean, usual)
+        learner = ActiveLearner(domain, goal, self._policy, prior, cost, int(self._rng.integers(2**31)))
         for number, (x, y, variance) in enumerate(zip(told, values, noise, strict=True)):
             learner.observe(Action(number, x, None, None, 0, float(variance), 1.0), float(y), [])
         pending = [
             Action(len(done) + number, x, None, None, 0, usual, 1.0)
             for number, x in enumerate(space.encode([t.params for t in running]))
         ]
-        learner.pend(pending)
+        learner.set_pending(pending)
         _, choice = learner.choose(None, pending, len(done) + len(pending))
         return choice.row if choice is not None else int(np.argmax(learner.posterior.pending_variance))
 
     def _model(self, told: Array, values: Array, known: Array) -> Model:
         """Kernel, mean and noise: learned from the trials. Where some say how noisy they are, that is taken as given,
-        and the median of it for the others."""
+        and the median of it for the others.
+        """
         extent, scatter = np.ones(told.shape[1]), bool(np.isnan(known).all())
         if len(values) < LEAST:
             return unfitted(Learned(noise=True), extent, values)

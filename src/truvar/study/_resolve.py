@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truvar._typing import Array
-from truvar.algorithm.learner import Action
+from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface, format_point
@@ -98,7 +98,7 @@ def action_at(
 ) -> Action:
     """The place and level of a row of the table, as the next action of the study."""
     point = table.points[row[0]]
-    task = int(point[-1]) if study_state.learner.tasks is not None else 0
+    task = int(point[-1]) if study_state.config.prior.tasks is not None else 0
     return Action(study_state.next_id, point, site, level, task, float(table.noise[row]), float(table.cost[row]), gain)
 
 
@@ -110,7 +110,7 @@ def last_position(study_state: StudyState) -> Array | None:
 def with_measured(action: Action, noise: float | None, cost: float | None) -> Action:
     """The action with the noise and cost that it turned out to have."""
     if noise is not None:
-        action = replace(action, noise=noise, noise_told=True)
+        action = replace(action, noise=noise, noise_given=True)
     return action if cost is None else replace(action, cost=cost)
 
 

@@ -16,12 +16,15 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.acquisition import Policy
-from truvar.algorithm.learner import Action, ActiveLearner, Prior
+from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.action import Action
+from truvar.domain.costs import CostLike
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.engines import EngineLike
 from truvar.exceptions import TruvarError
 from truvar.models.fit import Model
+from truvar.models.surrogate import Prior
 from truvar.storage.base import Event, StudySummary
 from truvar.storage.serialization import deserialize, serialize
 
@@ -39,6 +42,7 @@ class StudyConfig:
     goal: Goal
     policy: Policy
     prior: Prior
+    cost: CostLike | None
     start: int | None
     seed: int
     engine: EngineLike
@@ -46,7 +50,7 @@ class StudyConfig:
 
     def learner(self) -> ActiveLearner:
         """What is believed before the first measurement."""
-        return ActiveLearner(self.domain, self.goal, self.policy, self.prior, self.seed, self.engine)
+        return ActiveLearner(self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine)
 
     def parts(self) -> dict[str, Any]:
         """As the first event of a journal has them."""
@@ -62,7 +66,8 @@ class StudyConfig:
 
     def written(self) -> StudyConfig:
         """As they are once they were written down and read. A Python function cannot be written down; that of the noise
-        becomes its values, if there are finitely many."""
+        becomes its values, if there are finitely many.
+        """
         noise: Any = self.prior.noise
         if callable(noise) and not self.domain.continuous:
             noise = np.asarray(noise(self.domain.points), dtype=float)
@@ -126,7 +131,7 @@ class StudyState:
             refused = isinstance(error, TruvarError) and [step.kind for step in new] == ["told"]  # all or nothing
             self.return_to(before, intact=refused and not past_changed)
             raise
-        self._models = self.learner.models
+        self._models = self.learner.surrogate.fitted_models
         return {count: model for count, model in self._models.items() if count not in known}
 
     def mark(self) -> tuple[int, int, list[Step], dict[int, Model], dict[int, datetime]]:
@@ -224,7 +229,7 @@ class StudyState:
             "noise": action.noise,
             "cost": action.cost,
             "gain": None if np.isnan(action.gain) else action.gain,
-            "noise_told": action.noise_told,
+            "noise_told": action.noise_given,
         }
 
     def _action(self, details: Mapping[str, Any]) -> Action:
@@ -239,7 +244,7 @@ class StudyState:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     def _do_the_rest(self) -> None:
-        self.learner.models = self._models
+        self.learner.surrogate.fitted_models = self._models
         while self._done < len(self._steps):
             self._do(self._steps[self._done])
             self._done += 1
@@ -253,7 +258,7 @@ class StudyState:
         elif action is None:
             raise AssertionError(f"a step {step.kind!r} without an action")
         elif step.kind == "asked":
-            learner.add(action)
+            learner.add_pending(action)
             self.pending[action.id] = action
             self.trail.append((action.id, action.point))
         elif step.kind == "told":
@@ -264,7 +269,7 @@ class StudyState:
             del self.pending[action.id]
             self.trail = [(id_, place) for id_, place in self.trail if id_ != action.id]
             self.exhausted = False
-            learner.pend(self.pending.values())
+            learner.set_pending(self.pending.values())
 
     def _tell(self, action: Action, y: float) -> None:
         asked = self.pending.get(action.id)
@@ -301,4 +306,4 @@ class StudyState:
 
 def _same(asked: Action, told: Action) -> bool:
     """Whether it was measured as it was asked for."""
-    return (asked.noise, asked.cost, told.noise_told) == (told.noise, told.cost, False)
+    return (asked.noise, asked.cost, told.noise_given) == (told.noise, told.cost, False)

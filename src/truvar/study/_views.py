@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from truvar.algorithm.covering import information_bound
-from truvar.algorithm.learner import Action
+from truvar.domain.action import Action
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.study._state import StudyState
 from truvar.study.result import Best, Result
@@ -48,7 +48,7 @@ def result(study_state: StudyState, reason: str | None) -> Result:
     config, learner = study_state.config, study_state.learner
     domain, n = config.domain, len(config.domain)
     state, posterior = learner.state, learner.posterior
-    index, point, mean, sd = learner.best()
+    index, point, mean, sd = learner.best_point()
     certificate = certify(
         CertificateInputs(
             domain=domain,
@@ -57,7 +57,7 @@ def result(study_state: StudyState, reason: str | None) -> Result:
             policy=config.policy,
             actions=learner.actions,
             scale=posterior.scale,
-            learned=learner.is_learned,
+            learned=learner.surrogate.is_learned,
             betas=study_state.betas,
             information=lambda steps: information_bound(posterior, steps, learner.actions.candidates(None)),
             tolerance=float(getattr(learner.engine, "tolerance", 0.0)),

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.stats import norm
 
 from truvar.acquisition.confidence import bounds, intersection
-from truvar.algorithm.learner import Action, ActiveLearner
+from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.action import Action
 from truvar.models.posterior import EXACT
 
 VALUES = 16  # equally likely values of the measurement over which the outcome is averaged
@@ -29,13 +30,13 @@ class Lookahead:
 
 def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     """What the measurement would do; None as long as there is no model to judge by."""
-    if not learner.fitted:
+    if not learner.surrogate.fitted:
         return None
     posterior, state = learner.posterior, learner.state
     n, potential = len(learner.domain), learner.state.regions.potential
     nothing = Lookahead(int(potential.sum()), 0.0, 0.0)
     across, own = posterior.covariance_told(action.point)
-    d = own + max(action.noise, learner.least_noise)
+    d = own + max(action.noise, learner.surrogate.minimum_noise)
     before = posterior.variance[:n]
     if d <= EXACT * posterior.scale**2 or not potential.any():
         return nothing

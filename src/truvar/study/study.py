@@ -18,7 +18,8 @@ from truvar._typing import Array
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
 from truvar.algorithm import loop
-from truvar.algorithm.learner import Action, ActiveLearner, Prior
+from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, as_table
@@ -27,6 +28,7 @@ from truvar.engines import EngineLike
 from truvar.exceptions import DamagedStudyError, Finished, TruvarError
 from truvar.messages import for_interface, format_point
 from truvar.models.fit import Learned, Model
+from truvar.models.surrogate import Prior
 from truvar.storage.base import Event, EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
@@ -85,9 +87,9 @@ class Study:
         if isinstance(goal, type) or not hasattr(goal, "update"):
             raise TruvarError(f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of them")
         seed = check_integer(seed, "seed", minimum=0)
-        prior, rule = Prior(kernel, mean, noise, cost, tasks), policy_named(policy or "truvar")
+        prior, rule = Prior(kernel, mean, noise, tasks), policy_named(policy or "truvar")
         begin, ends = _start_index(domain, start, seed), _limits(limits)
-        config = StudyConfig(domain, goal, rule, prior, begin, seed, engine, ends)
+        config = StudyConfig(domain, goal, rule, prior, cost, begin, seed, engine, ends)
         self._begin(config, InMemoryEventLog(), name, who)
         if store is not None:
             self._begin(config.written(), _stored(store, name), name, who)  # as everyone else will have it
@@ -235,7 +237,8 @@ class Study:
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
     ) -> None:
         """Replaces a value that was told wrong, by the id of the measurement. All stands as if it had been told right
-        at the time; what was asked for in between stays as it was."""
+        at the time; what was asked for in between stays as it was.
+        """
         value, noise, cost = checked(y, noise, cost)
         with self._transaction() as write:
             known = measured(self._state, what)
@@ -244,7 +247,8 @@ class Study:
 
     def withdraw(self, what: Suggestion | int) -> None:
         """Takes back a suggestion that will not be measured, or a measurement that was a mistake, by its id: all stands
-        as if it had never been made."""
+        as if it had never been made.
+        """
         if isinstance(what, Mapping):
             raise TruvarError(
                 f"withdraw takes a suggestion or its id, but a point came, {format_point(what)}; give the id"
@@ -260,7 +264,8 @@ class Study:
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is told, corrected, withdrawn or asked within it is kept together when it ends; if anything in it fails,
-        nothing of it happened."""
+        nothing of it happened.
+        """
         with self._transaction():
             yield
 
@@ -308,7 +313,7 @@ class Study:
     @property
     def tasks(self) -> Tasks | None:
         """The tasks that may be measured, if there are any."""
-        return self._learner.tasks
+        return self._state.config.prior.tasks
 
     @property
     def levels(self) -> NoiseLevels | None:
@@ -328,12 +333,12 @@ class Study:
     @property
     def kernel(self) -> Kernel:
         """The kernel in use: as given, or as learned so far."""
-        return self._learner.kernel
+        return self._learner.surrogate.kernel
 
     @property
     def finished(self) -> str | None:
         """Why there is nothing left to measure, or None."""
-        return self._learner.end or ("no measurement would gain anything more" if self._state.exhausted else None)
+        return self._learner.finished or ("no measurement would gain anything more" if self._state.exhausted else None)
 
     @property
     def measurements(self) -> pd.DataFrame:
@@ -364,31 +369,31 @@ class Study:
         at, d = np.atleast_2d(np.asarray(points, dtype=float)), len(self.domain.columns)
         if at.ndim != 2 or at.shape[1] != d:
             raise TruvarError(f"points must have shape (q, {d}), got {at.shape}; give one row per point")
-        if self.tasks is not None:
-            at = np.column_stack([at, np.zeros(len(at))])  # of the target
-        mean, variance = self._learner.posterior.predict(at)
+        mean, variance = self._learner.surrogate.predict(at)
         return mean, np.sqrt(variance)
 
     def theory_setting(self) -> TheorySetting:
         """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""
-        if self._learner.is_learned:
+        if self._learner.surrogate.is_learned:
             given = for_interface("kernel and mean", problem="[model] lengthscales and mean")
             raise TruvarError(f"bounds are about a known model, but part of this one is learned; give {given}")
         return TheorySetting.of(self._learner.posterior, self._learner.actions.candidates(None), self.policy.confidence)
 
     def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
         """The mean and standard deviation of the value that a pending suggestion, or a point, would give now. The
-        latter is infinite as long as the model is not learned."""
+        latter is infinite as long as the model is not learned.
+        """
         action = resolve_action(self._state, what)
-        mean, variance = self._learner.posterior.predict(action.point[None, :])
-        return float(mean[0]), float(np.sqrt(variance[0] + action.noise)) if self._learner.fitted else float("inf")
+        mean, variance = self._learner.surrogate.predict_measurement(action)
+        return mean, float(np.sqrt(variance)) if self._learner.surrogate.fitted else float("inf")
 
     def sample_measurement(self, what: Suggestion | int, rng: np.random.Generator) -> float:
         """A value that a pending suggestion could give, drawn from what is believed now. A study that is told such
-        values is run on a function drawn from its own prior."""
+        values is run on a function drawn from its own prior.
+        """
         action = resolve_action(self._state, what)
-        mean, variance = self._learner.posterior.predict(action.point[None, :])
-        return float(rng.normal(mean[0], np.sqrt(variance[0] + action.noise)))
+        mean, variance = self._learner.surrogate.predict_measurement(action)
+        return float(rng.normal(mean, np.sqrt(variance)))
 
     def lookahead(self, what: Suggestion | int) -> Lookahead | None:
         """What a pending suggestion would settle by itself; None as long as the model is not learned."""
@@ -467,7 +472,7 @@ class Study:
         with self._transaction() as write:
             if self._state.trail:
                 raise TruvarError("fit comes before the first suggestion, but this study has begun; make a new one")
-            model = self._learner.fit(table, value)
+            model = self._learner.surrogate.fit_table(table, value)
             write("fitted", model=model)
         return model
 
@@ -489,7 +494,8 @@ class Study:
     @contextmanager
     def _transaction(self) -> Iterator[Callable[..., None]]:
         """A turn to change the study, up to date with what others did: yields `write(kind, **details)`. What is written
-        counts at once, and is stored when the turn ends; if that fails, it has never counted."""
+        counts at once, and is stored when the turn ends; if that fails, it has never counted.
+        """
         if self._write is not None:  # one turn around several changes
             yield self._write
             return

@@ -36,7 +36,7 @@ class Simulated(Protocol):
 
     def ask(self) -> Any: ...
 
-    def imagine(self, what: Any, rng: np.random.Generator) -> float:
+    def sample_measurement(self, what: Any, rng: np.random.Generator) -> float:
         """A value that the measurement could give, drawn from what is believed now."""
         ...
 

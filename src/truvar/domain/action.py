@@ -1,0 +1,34 @@
+"""`Action`: one measurement that was suggested or made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truvar._typing import Array
+
+
+@dataclass(frozen=True)
+class Action:
+    """A measurement, suggested or made: where, how precisely, at which cost.
+
+    Attributes:
+        id: Number of the suggestion or measurement, unique in its study.
+        point: Coordinates, shape (d',): the task's index is the last one if there are tasks.
+        site: Row of the model's grid; None if the point is not one of its rows.
+        level: Index of the noise level; None without levels.
+        task: Index of the task; 0 is the target.
+        noise: Noise variance.
+        cost: Cost, travel included.
+        gain: The policy's score before division by the cost; NaN if the point was not suggested.
+        noise_given: Whether the noise came with the value, so that refitting leaves it unchanged.
+    """
+
+    id: int
+    point: Array
+    site: int | None
+    level: int | None
+    task: int
+    noise: float
+    cost: float
+    gain: float = float("nan")
+    noise_given: bool = False
