@@ -1,37 +1,67 @@
-"""What a message tells its reader to write, in the language of the door that they came in by.
+"""Parts of error messages that depend on the caller's interface: Python, the command line, or HTTP.
 
-The same mistake reaches the same check from a Python program, from the command line, and over HTTP, where a page shows
-it. Its message is written once; the pieces of it that the reader could type are worded for the door, which the command
-line and the service say with `by`.
+The same check can be reached from a Python program, from the command line, and over HTTP, where a web page shows the
+message. The message is written once. Those parts of it that the reader could type are given for each interface, and the
+command line and the service set theirs with `interface`.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 from typing import Any, Literal
 
 Interface = Literal["python", "cli", "http"]
 
-_interface: ContextVar[Interface] = ContextVar("door", default="python")
+_interface: ContextVar[Interface] = ContextVar("interface", default="python")
 
 
 @contextmanager
-def interface(door: Interface) -> Iterator[None]:
-    """Within it, messages are for those who came in by that door."""
-    before = _interface.set(door)
+def interface(name: Interface) -> Iterator[None]:
+    """Set the interface for which messages are written while the context lasts.
+
+    Args:
+        name: "python", "cli" or "http".
+    """
+    token = _interface.set(name)
     try:
         yield
     finally:
-        _interface.reset(before)
+        _interface.reset(token)
 
 
 def for_interface(python: str, *, problem: str | None = None, cli: str | None = None, http: str | None = None) -> str:
-    """What to write: in a program; in a problem file, for the two other doors; at the command line; over HTTP."""
+    """Return the part of a message that suits the interface of the caller.
+
+    Args:
+        python: What to write in a Python program; also the default for the others.
+        problem: What to write in a problem file, for both the command line and HTTP.
+        cli: What to write at the command line, if it is not `problem`.
+        http: What to write over HTTP, if it is not `problem`.
+    """
     own = {"python": python, "cli": cli, "http": http}[_interface.get()]
     return own or problem or python
+
+
+def unknown_name(kind: str, name: Any, known: Iterable[Any]) -> str:
+    """Return the message for a name that does not exist, with a similar one that does.
+
+    Args:
+        kind: What it is a name of, such as "column".
+        name: The name that was given.
+        known: The names that exist.
+
+    Returns:
+        For example "unknown column 'dept'; did you mean 'depth_m'?", or "unknown column 'q'; expected one of x, y".
+    """
+    names = [str(each) for each in known]
+    similar = get_close_matches(str(name), names, n=1)
+    if similar:
+        return f"unknown {kind} {name!r}; did you mean {similar[0]!r}?"
+    return f"unknown {kind} {name!r}; expected one of {', '.join(names)}"
 
 
 def format_point(point: Mapping[str, Any], *, style: Interface | None = None, digits: int = 10) -> str:
