@@ -41,7 +41,7 @@ def test_a_result_as_a_table_has_coordinates_mean_sd_bounds_and_class():
     frame = result.to_frame()
     assert list(frame.columns) == ["x", "y", "mean", "sd", "lower", "upper", "class"]
     np.testing.assert_array_equal(frame["mean"], result.mean)
-    assert set(frame["class"]) <= {"above", "below", "open"}
+    assert set(frame["class"]) <= {"above", "below", "undecided"}
     np.testing.assert_array_equal(frame["class"] == "above", result.above)
 
 
@@ -132,7 +132,7 @@ def test_a_result_on_a_grid_is_a_dataset_over_its_axes():
     assert dict(dataset.sizes) == {"x": 4, "y": 3}
     np.testing.assert_array_equal(dataset["mean"].to_numpy().ravel(), result.mean)
     np.testing.assert_array_equal(dataset["class"].to_numpy().ravel(), result.above * 1 - result.below * 1)
-    assert dataset["class"].attrs["flag_meanings"] == "below open above"
+    assert dataset["class"].attrs["flag_meanings"] == "below undecided above"
     assert dataset["class"].dtype == np.int8
     assert dataset.attrs["certificate"] == str(result.certificate)
     assert dataset.sel(x=2, y=10)["upper"] == result.upper[8]

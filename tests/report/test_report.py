@@ -252,7 +252,7 @@ def test_a_folder_report_has_all_files_and_they_agree_with_the_study(tmp_path: P
     assert data["result"]["spent"] == pytest.approx(measured["spent"].iloc[-1])
     assert data["truth"]["f1"] == pytest.approx(result.f1(truth))
     counts = points["class"].value_counts()
-    for name, key in (("above", "above"), ("below", "below"), ("open", "potential")):
+    for name, key in (("above", "above"), ("below", "below"), ("undecided", "potential")):
         assert counts.get(name, 0) == data["result"][key]
     assert size_of(paths["map"].read_bytes()) == (1210, 682)
 

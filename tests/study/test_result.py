@@ -58,7 +58,7 @@ def test_the_frame_has_a_row_per_point_with_its_class() -> None:
     frame = result.to_frame()
     assert list(frame.columns) == ["x", "mean", "sd", "lower", "upper", "class"]
     assert len(frame) == 11
-    for name, mask in (("above", result.above), ("below", result.below), ("open", result.potential)):
+    for name, mask in (("above", result.above), ("below", result.below), ("undecided", result.potential)):
         np.testing.assert_array_equal(frame["class"] == name, mask)
 
 

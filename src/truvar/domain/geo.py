@@ -16,7 +16,7 @@ from truvar._typing import Array
 from truvar.exceptions import TruvarError, import_optional
 
 CRS, GRID = "truvar_crs", "truvar_grid"  # what a table remembers of where it came from, in its `attrs`
-CLASSES = ("below", "open", "above")
+CLASSES = ("below", "undecided", "above")
 
 
 # -- GeoPandas -------------------------------------------------------------------------------------------------------

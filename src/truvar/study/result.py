@@ -97,12 +97,12 @@ class Result:
         return float(values.max() - values[list(self.measured)].max())
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per point: coordinates, mean, sd, lower, upper, and class: above, below or open.
+        """One row per point: coordinates, mean, sd, lower, upper, and class: above, below or undecided.
 
         A name that a coordinate has already gets an underscore behind it.
         """
         frame = self.domain.to_frame()
-        kind = np.select([self.above, self.below], ["above", "below"], "open")
+        kind = np.select([self.above, self.below], ["above", "below"], "undecided")
         columns = {"mean": self.mean, "sd": self.sd, "lower": self.lower, "upper": self.upper, "class": kind}
         for name, values in columns.items():
             frame[f"{name}_" if name in self.domain.columns else name] = values
@@ -114,7 +114,7 @@ class Result:
 
     def to_xarray(self) -> Any:
         """`to_frame` as an xarray Dataset: over the axes of a grid, otherwise over the dimension "point". `class` is
-        -1, 0 or 1 for below, open and above, as its flags say (CF conventions)."""
+        -1, 0 or 1 for below, undecided and above, as its flags say (CF conventions)."""
         frame = self.to_frame()
         if self.domain.frame is not None:
             frame.attrs = dict(self.domain.frame.attrs)
