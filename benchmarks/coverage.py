@@ -98,7 +98,7 @@ class Recorded:
     def __call__(self, start: EpochStart) -> float:
         beta = self.schedule(start)
         cover = start.cover(start.eta / sqrt(beta))
-        allowed = epoch_cost(cover, start.open, beta, start.eta, start.slack, start.dearest)
+        allowed = epoch_cost(cover, start.open, beta, start.eta, start.slack, start.max_cost)
         self.starts.append((start.spent, allowed))
         return beta
 
@@ -226,7 +226,7 @@ def rows(chosen: list[Case], functions: int, jobs: int) -> Iterator[dict[str, An
 
 COLUMNS = (
     *("kernel", "noise", "goal", "beta", "accurate at every epoch end", "statement true after every measurement"),
-    *("every bound right at all times", "no epoch above C_(i)", "dearest epoch over C_(i)", "mean cost"),
+    *("every bound right at all times", "no epoch above C_(i)", "most expensive epoch over C_(i)", "mean cost"),
     "C_epsilon over it",
 )
 

@@ -30,8 +30,8 @@ def a_start(**known: Any) -> EpochStart:
         open=10,
         level_set=True,
         spent=0.0,
-        cheapest=1.0,
-        dearest=1.0,
+        min_cost=1.0,
+        max_cost=1.0,
         cover=lambda xi: 0.0,
         information=lambda steps: 0.0,
     )
@@ -108,7 +108,7 @@ def test_a_schedule_is_shown_what_is_known_when_the_epoch_starts() -> None:
     study = a_study(noise=levels, cost=np.linspace(1, 2, 10), policy=tv.TruVaR(beta=spy, slack=0.2, r=0.5, eta=2.0))
     first = spy.seen[0]
     assert (first.t, first.eta, first.slack, first.points, first.actions, first.open) == (1, 2.0, 0.2, 10, 20, 10)
-    assert (first.spent, first.cheapest, first.dearest, first.level_set) == (0.0, 3.0, 7.0, True)
+    assert (first.spent, first.min_cost, first.max_cost, first.level_set) == (0.0, 3.0, 7.0, True)
     seen = len(spy.seen)
     while len(spy.seen) == seen:
         suggestion = study.ask()
@@ -226,13 +226,13 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
     for _ in range(4):
         while checked < len(spy.seen):
             start, beta = spy.seen[checked], spy.said[checked]
-            total = start.cheapest * sqrt(6 * delta * np.exp(beta / 2) / (4 * pi**2))  # (beta_i) with equality
+            total = start.min_cost * sqrt(6 * delta * np.exp(beta / 2) / (4 * pi**2))  # (beta_i) with equality
             epoch = total - start.spent  # C_(i); what was spent is at most the sum of the earlier ones
             xi = start.eta / sqrt(beta) * scale
             exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, told)
             assert start.open == 4
             assert exact <= start.cover(start.eta / sqrt(beta)) + 1e-9
-            assert epoch >= exact * max(0.0, log(start.open * beta / (slack * start.eta) ** 2)) + start.dearest - 1e-9
+            assert epoch >= exact * max(0.0, log(start.open * beta / (slack * start.eta) ** 2)) + start.max_cost - 1e-9
             checked += 1
         suggestion = study.ask()
         study.tell(suggestion, 0.0)  # at the threshold: M stays D

@@ -98,7 +98,7 @@ def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
         site = int(rng.integers(len(SCATTER)))
         posterior.add(SCATTER.points[site], 1e-6 * scale, site)
         if step % 3 == 0:
-            while posterior.n_observed < posterior.rows:
+            while posterior.n_observed < posterior.n_rows:
                 posterior.observe(0.0)
         excess = posterior.pending_variance - scale * 10.0 ** rng.uniform(-9, -1)
         rows = np.flatnonzero(excess > 0)

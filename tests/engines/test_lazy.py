@@ -119,7 +119,7 @@ def test_norms_stay_above_and_close_through_pending_and_dropped_steps(domain: tv
     chosen = rng.random(len(domain)) < 0.8
     norms = Norms(posterior, product_for(posterior, domain), chosen)
     for step in range(40):
-        if posterior.rows > posterior.n_observed and step % 3 == 0:
+        if posterior.n_rows > posterior.n_observed and step % 3 == 0:
             posterior.observe(float(rng.normal())) if noise else posterior.drop_pending()
         if step % 7 == 6:
             posterior.drop_pending()

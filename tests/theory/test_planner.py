@@ -106,7 +106,7 @@ def test_the_setting_of_a_study_is_in_units_of_the_prior():
     setting = study.theory_setting()
     assert setting.levels == [(0.1, 3.0), (0.5, 1.0)]
     assert (setting.points, setting.actions) == (64, 128)
-    assert (setting.cheapest, setting.dearest) == (1.0, 3.0)
+    assert (setting.min_cost, setting.max_cost) == (1.0, 3.0)
     assert np.allclose(setting.matrix(), RBF(0.3)(GRID.points))
     assert (setting.eta, setting.r, setting.slack, setting.scale) == (1.0, 0.5, 0.1, pytest.approx(2.0))
     # twice the standard deviation: twice the epsilon costs the same

@@ -62,7 +62,7 @@ def test_least_cost_of_covering_three_points_by_hand():
     assert exact_cover(independent, 0.5, np.array([True, False, False])) == 2
     one = TheorySetting.from_covariance(np.ones((3, 3)), 0.5)
     assert exact_cover(one, 0.5) == Covering(one).cost(0.5) == 2
-    # A chain with correlation 0.8, no noise: the middle leaves 1 - 0.64 = 0.6^2 at the ends, and is dear.
+    # A chain with correlation 0.8, no noise: the middle leaves 1 - 0.64 = 0.6^2 at the ends, and is expensive.
     chain = np.array([[1, 0.8, 0.64], [0.8, 1, 0.8], [0.64, 0.8, 1]])
     assert exact_cover(TheorySetting.from_covariance(chain, 0.0), 0.6) == 1
     assert (
@@ -219,7 +219,7 @@ def test_choosing_the_noise_is_as_good_as_the_best_level():
     found = choose_noise(levels, 0.5, 0.1)
     assert [horizon.cost for horizon in found] == sorted(horizon.cost for horizon in found)
     assert {horizon.level for horizon in found} == {0, 1, 2}
-    # One level of the three by itself: the same, but for |D| = 30 in beta and the overshoot of the dearest level.
+    # One level by itself: the same, but for |D| = 30 in beta and the overshoot of the most expensive level.
     k = found[0].level
     alone = replace(levels, noise=levels.noise[:, [k]], cost=levels.cost[:, [k]])
     assert improved(alone, 0.5, 0.1).cost <= found[0].cost <= 1.2 * improved(alone, 0.5, 0.1).cost

@@ -21,9 +21,9 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def anticipated_bounds(
+def anticipated_bounds(  # type: ignore[no-untyped-def]
     covariance, scale, variance, mean, root_beta, share, floor, nodes, weights, fraction, member, out
-):  # type: ignore[no-untyped-def]
+):
     """Add to out_x the sum over targets of P(the target stays in M) max(share s2, floor), after x is measured.
 
     Args:

@@ -25,7 +25,7 @@ from truvar.acquisition.entropy import PES, draw, improvement, sampled, systemat
 from truvar.acquisition.truncation import covariance_tiles
 from truvar.acquisition.utils import bookkeeping, threshold
 from truvar.domain.candidates import Candidates
-from truvar.engines.rounding import near_best
+from truvar.engines.ties import near_best
 from truvar.validation import check_at_least
 
 __all__ = ["Plus"]

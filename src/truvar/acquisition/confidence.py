@@ -64,8 +64,8 @@ class EpochStart:
     open: int  # |M_{t-1}|
     level_set: bool
     spent: float
-    cheapest: float  # c_min
-    dearest: float  # c_max
+    min_cost: float  # c_min
+    max_cost: float  # c_max
     cover: Callable[[float], float]  # xi -> an upper bound on the cost of bringing sigma to xi on M
     information: Callable[[int], float]  # T -> an upper bound on gamma_T
 
@@ -124,18 +124,18 @@ class TheoremBeta:
                 f"the theorem needs slack > 0 and eta > 0, but slack was {start.slack:g} and eta {start.eta:g}; give "
                 + for_interface("TruVaR(beta=TheoremBeta(0.1), slack=0.1)", problem="[policy] slack = 0.1")
             )
-        cost = start.spent + start.dearest
+        cost = start.spent + start.max_cost
         while True:  # increasing in cost and growing by its logarithm, so this ends
             beta = self.at_cost(cost, start)
             cover = start.cover(start.eta / sqrt(beta))
-            epoch = cover * max(0.0, log(start.open * beta / (start.slack * start.eta) ** 2)) + start.dearest
+            epoch = cover * max(0.0, log(start.open * beta / (start.slack * start.eta) ** 2)) + start.max_cost
             if start.spent + epoch <= cost:
                 return beta
             cost = 1.1 * (start.spent + epoch)
 
     def at_cost(self, cost: float, start: EpochStart) -> float:
         """Eq. (14) for a cumulative cost at the end of the epoch: the lemma's at the last t that it can pay for."""
-        return lemma_beta(start.actions, cost / start.cheapest, self.delta)
+        return lemma_beta(start.actions, cost / start.min_cost, self.delta)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
 from truvar.acquisition.truncation import covariance_tiles, truncated_reduction
 from truvar.domain.candidates import Candidates
 from truvar.domain.goals import LevelSet
-from truvar.engines.rounding import near_best
+from truvar.engines.ties import near_best
 from truvar.exceptions import TruvarError
 
 __all__ = ["TruVaR"]

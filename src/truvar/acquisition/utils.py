@@ -44,7 +44,7 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
         mean, variance = posterior.mean[candidates.sites], posterior.pending_variance[candidates.sites]
     else:
         mean, variance = posterior.predict(candidates.points)
-        if posterior.rows > posterior.n_observed:  # some are pending
+        if posterior.n_rows > posterior.n_observed:  # some are pending
             variance = posterior.candidate_variance(candidates)
     return context.goal.sign * mean, np.sqrt(variance)
 

@@ -284,8 +284,8 @@ class ActiveLearner:
             open=int(targets.sum()),
             level_set=self.goal.level_set,
             spent=self.spent,
-            cheapest=cheapest,
-            dearest=most_expensive,
+            min_cost=cheapest,
+            max_cost=most_expensive,
             cover=lambda xi: cover_cost(posterior, targets, xi * posterior.scale, candidates),
             information=lambda steps: information_bound(posterior, steps, candidates),
         )

@@ -14,7 +14,7 @@ from truvar.acquisition.base import Policy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Epoch, EpochStart, bounds, intersection
 from truvar.domain.candidates import Candidates
 from truvar.domain.goals import Goal, Regions
-from truvar.engines.rounding import EQUAL
+from truvar.engines.ties import TIE_TOLERANCE
 from truvar.models.posterior import Posterior
 
 StartOfEpoch = Callable[[float, Mask], EpochStart]  # what is known now, given eta and the targets
@@ -66,7 +66,7 @@ def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, pla
     highest = scores.max(initial=-np.inf)
     if not policy.signed and not highest > 0:
         return None
-    place, level = divmod(int(np.argmax(scores >= highest - EQUAL * abs(highest))), table.n_levels)
+    place, level = divmod(int(np.argmax(scores >= highest - TIE_TOLERANCE * abs(highest))), table.n_levels)
     return Choice(place if places is None else int(places[place]), level, float(gains[place, level]))
 
 

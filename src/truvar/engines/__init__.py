@@ -54,7 +54,7 @@ def engine_for(posterior: Posterior, domain: Domain, engine: EngineLike = None) 
     """The engine that was asked for by name, or by what makes it; None: the one that suits the domain."""
     if engine is None:
         most = GRID_BYTES if convolves(posterior, domain) else DENSE_BYTES
-        engine = "dense" if 8 * posterior.targets * len(posterior.sites) <= most else "lazy"
+        engine = "dense" if 8 * posterior.n_targets * len(posterior.sites) <= most else "lazy"
     return check_engine(engine)(posterior, domain)
 
 

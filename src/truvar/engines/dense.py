@@ -17,7 +17,7 @@ import numpy as np
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.engines.matrix import Matrix
-from truvar.engines.rounding import TIE, settle
+from truvar.engines.ties import NEAR_TIE, rescore_near_best
 from truvar.models.posterior import Posterior
 
 RESCORE = 64  # candidates scored exactly at a time, most promising first
@@ -85,7 +85,7 @@ class Dense:
         bounds[:, level] = CERTAIN
         self._look(sums, worth, bounds, best, lambda x, k: matrix.column_sums(rows, x, excess, predictive[x, k]))
         e = over_targets(self.posterior, rows, excess)
-        settle(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
+        rescore_near_best(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
         return sums
 
     def _best_in_single(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array | None:
@@ -94,7 +94,7 @@ class Dense:
         own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]))
         sums = _over_levels(matrix.at_most(own, len(rows)), predictive, level)
         self._lost -= SAVED * len(rows) * len(own)
-        most = (PATIENCE * self.posterior.targets * len(own) - self._lost) / len(rows)
+        most = (PATIENCE * self.posterior.n_targets * len(own) - self._lost) / len(rows)
         e = over_targets(self.posterior, rows, excess)
         seen = self._look(
             sums,
@@ -108,7 +108,7 @@ class Dense:
         if not self._forced and seen > most:
             return None
         if seen > 1:  # else the best was scored by itself
-            settle(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
+            rescore_near_best(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
         return sums
 
     def _look(
@@ -151,12 +151,12 @@ def _contenders(bounds: Array, best: float, count: int) -> Index:
     if count == 1:
         first = flat.argmax()
         return np.array([first] if flat[first] > 0 else [], np.intp)
-    reach = np.flatnonzero(flat >= max(best * (1 - TIE), LEAST))
+    reach = np.flatnonzero(flat >= max(best * (1 - NEAR_TIE), LEAST))
     return reach if len(reach) <= count else reach[np.argpartition(-flat[reach], count)[:count]]
 
 
 def over_targets(posterior: Posterior, rows: Index, excess: Array) -> Array:
     """The excess of some rows as that of all targets, zero elsewhere. (n,)"""
-    e = np.zeros(posterior.targets)
+    e = np.zeros(posterior.n_targets)
     e[rows] = excess
     return e

@@ -28,9 +28,10 @@ from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.engines.dense import over_targets
 from truvar.engines.norms import Cells, Norms, common_start
-from truvar.engines.products import Product, gamma, product_for
-from truvar.engines.rounding import SUM_ROUNDING, settle
+from truvar.engines.products import Product, product_for
+from truvar.engines.rounding import SUM_ROUNDING, gamma
 from truvar.engines.search import BUDGET, KERNEL, READ, Search, excess_outside, norm_bound
+from truvar.engines.ties import rescore_near_best
 from truvar.exceptions import TruvarError
 from truvar.models.kernels import Coregionalized, stationary_form
 from truvar.models.posterior import Posterior
@@ -93,7 +94,7 @@ class Lazy:
             self._narrow(norms, e, predictive)
             sums = Search(self, norms, rows, e, predictive, worth).run()
             if self.tolerance == 0:  # else what it has looked at depends on the way anyhow
-                settle(sums, worth, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites]))
+                rescore_near_best(sums, worth, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites]))
             return sums
 
     def covariance(self, rows: Index, sites: slice) -> Array:
@@ -128,14 +129,14 @@ class Lazy:
         proportion to d where d has.
         """
         posterior = self.posterior
-        now, kept = posterior.serials, common_start(self._serials, posterior.serials)
+        now, kept = posterior.row_ids, common_start(self._serials, posterior.row_ids)
         if self._held is None or self._held[1].shape != predictive.shape:
             self.roots, self.seen = np.full(predictive.shape, np.inf), np.zeros(predictive.shape)
         else:
             old_e, old_d = self._held
             for i in range(kept, len(self._serials)):
                 self._move(self._pending[self._serials[i]], old_e)
-            for i in range(kept, posterior.rows):
+            for i in range(kept, posterior.n_rows):
                 self._move(posterior.factor.row(i), old_e)
             grown = float(np.maximum(e - old_e, 0.0).sum()) * (1 + SUM_ROUNDING)
             if grown > 0 or (predictive > old_d).any():
@@ -158,7 +159,7 @@ class Lazy:
 
     def _norms_for(self, active: int, e: Array) -> Norms | None:
         """Norms over the active targets and not many more; None where scoring every candidate in full is cheaper."""
-        t, m = self.posterior.rows, len(self.posterior.sites)
+        t, m = self.posterior.n_rows, len(self.posterior.sites)
         pass_cost = 2 * t * m * READ
         limit, total = active * m * (2 * t + KERNEL), e.sum()
         for norms in reversed(self._norms):
@@ -184,7 +185,7 @@ class Lazy:
         upper = predictive * (float(e.sum()) * (1 + SUM_ROUNDING))
         if norms is not None:
             np.minimum(upper, norm_bound(norms, excess_outside(norms, e), predictive), out=upper)
-            if self.posterior.rows == 0:  # C is K itself: min(k^2, e d) can be summed like k^2
+            if self.posterior.n_rows == 0:  # C is K itself: min(k^2, e d) can be summed like k^2
                 for k in range(predictive.shape[1]):
                     cap = float(e.max() * predictive[:, k].max())
                     np.minimum(upper[:, k], self.product.squares(e > 0, cap), out=upper[:, k])

@@ -38,11 +38,11 @@ class Matrix:
         self.posterior = posterior
         self._type = np.float32 if single else np.float64
         self._largest = float(np.max(posterior.kernel.diag(posterior.sites)))  # no covariance exceeds it
-        shape = posterior.targets, len(posterior.sites)
+        shape = posterior.n_targets, len(posterior.sites)
         self._entries = np.empty(shape, self._type)  # pages are touched where a row is built
-        self._line = np.zeros(posterior.targets, np.intp)  # where a target's row is: in the order they were built
+        self._line = np.zeros(posterior.n_targets, np.intp)  # where a target's row is: in the order they were built
         self._built = 0
-        self._applied = np.full(posterior.targets, UNBUILT)  # how many steps each row has seen
+        self._applied = np.full(posterior.n_targets, UNBUILT)  # how many steps each row has seen
         self._serials: list[int] = []  # of the steps that some row may have seen
         self._pending: dict[int, Array] = {}  # u of those that were pending then, to take them back
         self._stores = 0  # how often an entry may have been rounded to the matrix's precision
@@ -140,7 +140,7 @@ class Matrix:
 
     def _follow(self) -> None:
         """Takes back the steps that the posterior has dropped, and notes the new ones."""
-        posterior, now = self.posterior, self.posterior.serials
+        posterior, now = self.posterior, self.posterior.row_ids
         if now[: len(self._serials)] != self._serials:
             self._take_back(common_start(self._serials, now))
         self._serials = list(now)

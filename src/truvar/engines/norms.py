@@ -19,7 +19,8 @@ from math import sqrt
 import numpy as np
 
 from truvar._typing import Array, Index
-from truvar.engines.products import Product, block_error, gamma
+from truvar.engines.products import Product
+from truvar.engines.rounding import block_error, gamma
 from truvar.models.cholesky import Mask
 from truvar.models.posterior import Posterior
 
@@ -33,7 +34,7 @@ class Norms:
     def __init__(self, posterior: Posterior, product: Product, chosen: Mask) -> None:
         self.posterior, self.product = posterior, product
         self.chosen, self.count = chosen, int(chosen.sum())
-        self._serials = posterior.serials[: posterior.n_observed]  # of the steps that are in
+        self._serials = posterior.row_ids[: posterior.n_observed]  # of the steps that are in
         self._before: dict[int, Array] = {}  # `upper` before each step that was pending then, to take it back
         self._top = (1 + LONGER) * float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
         self.upper = self._built()
@@ -41,11 +42,11 @@ class Norms:
     @property
     def behind(self) -> int:
         """How many steps are still to make."""
-        return len(self.posterior.serials) - self._kept
+        return len(self.posterior.row_ids) - self._kept
 
     def follow(self) -> None:
         """Takes back the steps that the posterior has dropped, and makes the new ones."""
-        posterior, now, kept = self.posterior, self.posterior.serials, self._kept
+        posterior, now, kept = self.posterior, self.posterior.row_ids, self._kept
         if kept < len(self._serials):
             self.upper = self._before[self._serials[kept]]
         self._serials = now[:kept]
@@ -59,7 +60,7 @@ class Norms:
 
     @property
     def _kept(self) -> int:
-        return common_start(self._serials, self.posterior.serials)
+        return common_start(self._serials, self.posterior.row_ids)
 
     def _after(self, i: int) -> Array:
         """`upper` after step i."""

@@ -25,13 +25,12 @@ from scipy.linalg import cholesky, solve_triangular
 from truvar._numba import interpolation
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
+from truvar.engines.rounding import KERNEL_ROUNDING, UNIT, block_error, gamma
 from truvar.models.cholesky import BLOCK, Mask, blocked_product, quadratic_forms
 from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior
 
-UNIT = 2.0**-53
 FFT_ROUNDING = 16 * UNIT  # per binary digit of the length, for factors 2, 3 and 5
-KERNEL_ROUNDING = 16 * UNIT  # of a kernel value, as a share of the prior variance
 EVEN = 1e-12  # an axis is evenly spaced if no value is off by more than this share of its extent
 TAPS = 6  # nodes per axis that a point is interpolated from
 LEBESGUE = 356 / 256  # the largest sum of their weights' magnitudes
@@ -82,17 +81,6 @@ def _form(posterior: Posterior) -> Stationary | None:
     """The kernel within a task, if it is stationary."""
     kernel = posterior.kernel
     return stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
-
-
-def gamma(terms: float) -> float:
-    """The relative error of that many roundings, at most."""
-    return terms * UNIT / (1 - terms * UNIT)
-
-
-def block_error(terms: int) -> float:
-    """The relative error of a sum of that many terms, made by blocks: `blocked_product` is off by at most this share of
-    the magnitudes' products, also where several parts are summed so and then added, each of them shorter."""
-    return gamma(BLOCK + terms / BLOCK + 2)
 
 
 # -- regular grids -----------------------------------------------------------------------------------------------------
@@ -284,7 +272,7 @@ class LowRank:
     |E_ij| <= sqrt(E_ii E_jj), to rounding."""
 
     def __init__(self, posterior: Posterior) -> None:
-        self._targets = posterior.targets
+        self._targets = posterior.n_targets
         diagonal = np.asarray(posterior.kernel.diag(posterior.sites), dtype=float)
         most = min(len(diagonal), FACTOR_RANK, max(PIVOTS, FACTOR_BYTES // (8 * len(diagonal))))
         self._factor, pivots, rest = _pivoted_factor(posterior, diagonal, most)

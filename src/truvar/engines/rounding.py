@@ -1,50 +1,45 @@
-"""What rounding can do to sums of min(C_jx^2, e_j d_x) that are formed from the factor, C_jx = k(j, x) - v_j . v_x; and
-which scores count as equal because of it.
+"""Bounds on rounding errors, which are part of every bound that an engine prunes candidates with.
 
-An engine rounds according to the way it took, say over suggestions that were withdrawn; so what a choice depends on is
-scored again by itself, from the factor alone: the choice is a function of what was told and is pending.
+| symbol | here |
+|---|---|
+| u, unit roundoff of double precision | `UNIT` |
+| gamma_n = n u / (1 - n u) | `gamma` |
+| C_jx = k(j, x) - v_j . v_x, formed from the factor | `entry_error` bounds its error |
+
+The section "Rounding" of docs/performance.md derives the bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-
-from truvar._typing import Array, Index
-from truvar.engines.products import KERNEL_ROUNDING, gamma
+from truvar.models.cholesky import BLOCK
 from truvar.models.posterior import Posterior
 
-EQUAL = 1e-9  # scores this close, relatively, are equal: the first of them is chosen
-TIE = 2 * EQUAL  # below the best by more than this, relatively, is no contender
-CONTENDERS = 64  # scored again at most
-SUM_ROUNDING = gamma(1 << 15)  # relative error of a sum by tiles of 2048, to sixty million rows
+UNIT = 2.0**-53
+KERNEL_ROUNDING = 16 * UNIT  # error of a kernel value, as a share of the prior variance
 
 
-def entry_error(posterior: Posterior, top: float) -> float:
-    """How far a computed C_jx is from the exact one at most; `top` is the largest prior variance, |v_x|^2 below it."""
-    return (gamma(posterior.rows + 8) + KERNEL_ROUNDING) * top
+def gamma(terms: float) -> float:
+    """Return the largest relative error of that many roundings."""
+    return terms * UNIT / (1 - terms * UNIT)
 
 
-def near_best(scores: Array) -> Index:
-    """The places whose rounding the choice depends on: the first of the equals and, if any place is about as far below
-    the best as equals can be, all that could be among them."""
-    best = scores.max(initial=0.0)
-    if not best > 0:
-        return np.empty(0, np.intp)
-    contenders = np.flatnonzero(scores >= best * (1 - TIE))
-    below = 1 - scores[contenders] / best
-    if (np.abs(below - EQUAL) < EQUAL / 2).any():
-        return contenders[:CONTENDERS]
-    return np.asarray(contenders[below <= EQUAL][:1])
+SUM_ROUNDING = gamma(1 << 15)  # relative error of a sum by tiles of 2048 terms, up to sixty million terms
 
 
-def _highest(scores: Array) -> Array:
-    """Over the levels: (c, K) to (c,)."""
-    return scores[:, 0] if scores.shape[1] == 1 else np.asarray(scores.max(axis=1))
+def block_error(terms: int) -> float:
+    """Return the largest relative error of a sum of that many terms made by blocks.
+
+    `blocked_product` is off by at most this share of the sum of the magnitudes, also where several shorter parts are
+    summed so and then added.
+    """
+    return gamma(BLOCK + terms / BLOCK + 2)
 
 
-def settle(sums: Array, worth: Array, again: Callable[[Index], Array]) -> None:
-    """Scores by themselves the places (c, K) whose rounding the choice of the highest sum x worth depends on."""
-    for place in near_best(_highest(sums * worth)):
-        sums[place] = again(np.array([place]))[0]
+def entry_error(posterior: Posterior, max_variance: float) -> float:
+    """Return how far a computed C_jx can be from the exact one.
+
+    Args:
+        posterior: Posterior whose factor the entries are formed from.
+        max_variance: Largest prior variance, which |v_x|^2 does not exceed.
+    """
+    return (gamma(posterior.n_rows + 8) + KERNEL_ROUNDING) * max_variance

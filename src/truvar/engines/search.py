@@ -16,8 +16,8 @@ import numpy as np
 from truvar._numba.threads import run_tiles
 from truvar._typing import Array, Index
 from truvar.engines.norms import Cells, Norms
-from truvar.engines.products import gamma
-from truvar.engines.rounding import EQUAL, SUM_ROUNDING, TIE, entry_error
+from truvar.engines.rounding import SUM_ROUNDING, entry_error, gamma
+from truvar.engines.ties import NEAR_TIE, TIE_TOLERANCE
 
 if TYPE_CHECKING:
     from truvar.engines.lazy import Lazy
@@ -62,7 +62,7 @@ class Search:
         self.sums = engine.roots**2 * (1 + gamma(4))  # upper bounds, exact where `stage` is DONE
         self.scores = (self.sums * worth).max(axis=1)  # (m,)
         self.stage = np.zeros(len(worth), np.int8)  # how many looks were taken
-        self.per_row = 2 * self.posterior.rows + KERNEL  # what a row of a candidate costs
+        self.per_row = 2 * self.posterior.n_rows + KERNEL  # what a row of a candidate costs
         self.looks = [] if norms is None else [count for count in NEAR if count <= PAYS * len(rows)]
         self.best, self.rescored, self.reach, self.batch = 0.0, 0, FIRST, FIRST
         self.begun = self.scored = engine.work
@@ -77,7 +77,7 @@ class Search:
             self._score(self._promising(live))
         while True:
             engine.work += SIFT * len(live)
-            live = live[(self.stage[live] < DONE) & (self.scores[live] >= self.best * (1 - TIE))]
+            live = live[(self.stage[live] < DONE) & (self.scores[live] >= self.best * (1 - NEAR_TIE))]
             gap = max(float(self.scores[live].max(initial=0.0)) / self.best - 1, 0.0) if self.best > 0 else np.inf
             if len(live) == 0:
                 break
@@ -89,7 +89,7 @@ class Search:
                 else:
                     last = True
                     self._score_seen(live, 0.0)
-            elif gap <= EQUAL:
+            elif gap <= TIE_TOLERANCE:
                 ties += self._score(live[: self.batch])
             else:
                 self._sharpen(live)
@@ -97,7 +97,9 @@ class Search:
                     live = self._contenders()
         engine.certificate, engine.rescored = gap if len(live) else 0.0, self.rescored
         if len(live):  # what could at most be as good, or better within the tolerance, must not be taken unseen
-            below = np.divide(self.best * (1 - TIE), self.worth[live], where=self.worth[live] > 0, out=self.sums[live])
+            below = np.divide(
+                self.best * (1 - NEAR_TIE), self.worth[live], where=self.worth[live] > 0, out=self.sums[live]
+            )
             self.sums[live] = np.minimum(self.sums[live], below)
         return self.sums
 
@@ -117,7 +119,7 @@ class Search:
 
     def _good_enough(self, gap: float, ties: int) -> bool:
         engine = self.engine
-        if gap <= EQUAL:
+        if gap <= TIE_TOLERANCE:
             return ties >= TIES
         budget = max(engine.budget * len(self.rows) * self.per_row, LEAST * len(self.stage))
         work = engine.work - self.begun
@@ -126,7 +128,7 @@ class Search:
         return engine.tolerance > 0 and work >= LAST_RESORT * budget and np.isfinite(gap)
 
     def _contenders(self) -> Index:
-        least = self.best * (1 - TIE)
+        least = self.best * (1 - NEAR_TIE)
         return np.flatnonzero((self.scores >= least) & (self.scores > 0) & (self.stage < DONE))
 
     def _sharpen(self, live: Index) -> None:
@@ -161,7 +163,7 @@ class Search:
         leading[of[lead % n]] = True
         these = live[leading[of[live % n]] & (self.stage[live] == stage)]
         these = these[np.argsort(of[these % n], kind="stable")]
-        count, t = self.looks[stage], self.posterior.rows
+        count, t = self.looks[stage], self.posterior.n_rows
         fetching = CALL / count + FETCH + t * GATHER  # per row, for however many candidates
         most = int(fetching / self.per_row) + 1
         groups, work = [], 0.0
@@ -204,7 +206,7 @@ class Search:
         if len(sites):
             sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites])
             self._settle(sites, sums, SUM_ROUNDING)
-            self.engine.work += len(self.rows) * (self.posterior.rows * READ + len(sites) * self.per_row)
+            self.engine.work += len(self.rows) * (self.posterior.n_rows * READ + len(sites) * self.per_row)
             self.scored = self.engine.work
         return len(sites)
 

@@ -134,7 +134,9 @@ class Columns:
         def work(tile: slice) -> None:
             these: slice | Index = tile if dense else rows[tile]
             prior = np.ascontiguousarray(self.k(points, self.sites[these]))
-            truncated_sums.candidate_sums(prior, columns @ v[:, these], excess[tile], predictive, sums[tile.start // TILE])
+            truncated_sums.candidate_sums(
+                prior, columns @ v[:, these], excess[tile], predictive, sums[tile.start // TILE]
+            )
 
         run_tiles(work, tiles, count * len(points) * (1 + self.rows // 8))
         return np.asarray(sums.sum(axis=0))
@@ -162,7 +164,9 @@ class Columns:
         def look(part: slice) -> None:
             for (near, points, columns, d), (out, squares) in zip(looks[part], found[part], strict=True):
                 prior = np.ascontiguousarray(self.k(points, self.sites[near]))
-                truncated_sums.candidate_bound_gaps(prior, columns @ v[:, near], excess[near], sign[near], d, out, squares)
+                truncated_sums.candidate_bound_gaps(
+                    prior, columns @ v[:, near], excess[near], sign[near], d, out, squares
+                )
 
         entries = sum(len(near) * len(points) for near, points, *_ in looks) * (1 + self.rows // 8)
         run_tiles(look, [slice(i, i + 4) for i in range(0, len(looks), 4)], entries)

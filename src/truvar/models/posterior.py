@@ -50,21 +50,21 @@ class Posterior:
         self.kernel = kernel
         self.k = covariance_function(kernel)
         self.sites = sites
-        self.targets = len(sites) if domain is None else domain
+        self.n_targets = len(sites) if domain is None else domain
         self.scale = prior_scale(kernel, sites[:domain])  # of the target: the first `domain` sites
         self._prior_mean = mean
         self._task_means = task_means
         m = len(sites)
-        self.n_observed, self.rows = 0, 0
-        self.serials: list[int] = []  # one per row, never used twice: tells whether a row is still the same
-        self._serial = 0
+        self.n_observed, self.n_rows = 0, 0
+        self.row_ids: list[int] = []  # one per row, never used twice: tells whether a row is still the same
+        self._last_id = 0
         self._solved: tuple[Array, tuple[int, int], Array] | None = None
         self.variance: Array = np.asarray(kernel.diag(sites), dtype=float).copy()
         self.pending_variance: Array = self.variance.copy()
         self._points = np.empty((16, sites.shape[1]))
         self._noise = np.empty(16)
         self._factor = np.zeros((16, 16))
-        self.factor = factor(kernel, sites, self.targets)
+        self.factor = factor(kernel, sites, self.n_targets)
         # L^-1 (y - offset), L^-1 1, and their products with V: the mean follows for any constant prior mean.
         self._offset = 0.0 if mean is None else mean
         self._whitened = np.zeros(16)
@@ -93,7 +93,7 @@ class Posterior:
         """Cov(rows, candidates) given all that was told and is pending: (rows, c)."""
         if candidates.sites is None:
             across = self.k(self.sites[rows], candidates.points)
-            solved = self._solve(candidates.points, self.rows)
+            solved = self._solve(candidates.points, self.n_rows)
             if 4 * len(rows) < len(self.sites):  # few: to pick them first is quicker
                 return np.asarray(across - self.factor.at(rows).T @ solved)
             return np.asarray(across - self.factor.combine(solved.T)[:, rows].T)
@@ -111,10 +111,10 @@ class Posterior:
         """sigma^2 at the candidates' places (c,), given all that was told and is pending."""
         if candidates.sites is not None:
             return self.pending_variance[candidates.sites]
-        v = self._solve(candidates.points, self.rows)
+        v = self._solve(candidates.points, self.n_rows)
         return np.asarray(np.maximum(self.kernel.diag(candidates.points) - (v * v).sum(axis=0), 0.0))
 
-    def covariance_told(self, point: Array) -> tuple[Array, float]:
+    def observed_covariance(self, point: Array) -> tuple[Array, float]:
         """Cov(x, point) at every site x, and the variance at the point (d',), from what was told alone."""
         x = point[None, :]
         v = self._solve(x, self.n_observed)[:, 0]
@@ -128,7 +128,7 @@ class Posterior:
     @property
     def points(self) -> Array:
         """Where was measured, then where a measurement is pending: (rows, d')."""
-        return self._points[: self.rows]
+        return self._points[: self.n_rows]
 
     @property
     def v(self) -> Array:
@@ -139,9 +139,9 @@ class Posterior:
 
     def add(self, point: Array, noise: float, site: int | None = None) -> None:
         """Appends a pending action: a measurement at `point` (d',) whose value is not yet known."""
-        if self.rows == len(self._noise):
+        if self.n_rows == len(self._noise):
             self._grow()
-        t = self.rows
+        t = self.n_rows
         x = point[None, :]
         v = self._solve(x, t)[:, 0] if site is None else self.factor.at(np.array([site]))[:, 0]
         own = float(self.kernel.diag(x)[0]) - float(v @ v)
@@ -151,9 +151,9 @@ class Posterior:
         self._points[t], self._noise[t] = point, noise
         self._factor[t, :t], self._factor[t, t] = v, root
         self.pending_variance = np.maximum(self.pending_variance - row**2, 0.0)
-        self.rows += 1
-        self._serial += 1
-        self.serials.append(self._serial)
+        self.n_rows += 1
+        self._last_id += 1
+        self.row_ids.append(self._last_id)
 
     def observe(self, y: float, task: int = 0) -> None:
         """The value of the first pending action."""
@@ -172,14 +172,14 @@ class Posterior:
         self._hold += self._ones[t] * u
         self.variance = np.maximum(self.variance - u**2, 0.0)
         self.n_observed += 1
-        if self.n_observed == self.rows:
+        if self.n_observed == self.n_rows:
             self.pending_variance = self.variance.copy()
 
     def drop_pending(self) -> None:
         """Forgets every pending action."""
-        self.rows = self.n_observed
+        self.n_rows = self.n_observed
         self.factor.truncate(self.n_observed)
-        del self.serials[self.n_observed :]
+        del self.row_ids[self.n_observed :]
         self.pending_variance = self.variance.copy()
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Posterior:
         """L^-1 k_t(points), over the first `rows` rows: (rows, q). The last answer is kept: it is often asked twice."""
         if rows == 0:
             return np.zeros((0, len(points)))
-        key = (self._serial, rows)
+        key = (self._last_id, rows)
         if self._solved is not None and self._solved[0] is points and self._solved[1] == key:
             return self._solved[2]
         across = self.k(self._points[:rows], points)

@@ -63,7 +63,7 @@ def bounds_summary(study: Study, epsilon: float, delta: float, plan: Plan | None
         "actions": setting.actions,
         "prior_variance": setting.scale**2,
         "noise": [float(setting.noise.min()) * setting.scale**2, float(setting.noise.max()) * setting.scale**2],
-        "cost": [setting.cheapest, setting.dearest],
+        "cost": [setting.min_cost, setting.max_cost],
         "epsilon": epsilon,
         "delta": delta,
         "slack": setting.slack,

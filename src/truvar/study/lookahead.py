@@ -35,7 +35,7 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     posterior, state = learner.posterior, learner.state
     n, potential = len(learner.domain), learner.state.regions.potential
     nothing = Lookahead(int(potential.sum()), 0.0, 0.0)
-    across, own = posterior.covariance_told(action.point)
+    across, own = posterior.observed_covariance(action.point)
     d = own + max(action.noise, learner.surrogate.minimum_noise)
     before = posterior.variance[:n]
     if d <= EXACT * posterior.scale**2 or not potential.any():

@@ -107,23 +107,23 @@ def _joint(
 ) -> tuple[float, float, float]:
     """The least C_(i) with its beta_(i) and C*: C -> C* log(...) + c_max grows more slowly than C, so it is iterated
     from below until it no longer asks for more."""
-    cost = setting.dearest
+    cost = setting.max_cost
     while True:
-        beta = lemma_beta(setting.actions, (spent + cost) / setting.cheapest, delta)  # eq. (14)
+        beta = lemma_beta(setting.actions, (spent + cost) / setting.min_cost, delta)  # eq. (14)
         cover = covering.cost(eta / sqrt(beta))
-        needed = epoch_cost(cover, points, beta, eta, setting.slack, setting.dearest)
+        needed = epoch_cost(cover, points, beta, eta, setting.slack, setting.max_cost)
         if needed <= cost:
             return cost, beta, cover
         cost = needed * (1 + 1e-9)
-        if cost > MANY * setting.dearest:
+        if cost > MANY * setting.max_cost:
             return inf, beta, cover
 
 
-def epoch_cost(cover: float, points: int, beta: float, eta: float, slack: float, dearest: float) -> float:
+def epoch_cost(cover: float, points: int, beta: float, eta: float, slack: float, max_cost: float) -> float:
     """C* log(|Mbar| beta / (slack^2 eta^2)) + c_max, the right-hand side of eq. (13)."""
     if points == 0:
         return 0.0
-    return cover * max(0.0, log(points * beta / (slack * eta) ** 2)) + dearest
+    return cover * max(0.0, log(points * beta / (slack * eta) ** 2)) + max_cost
 
 
 def within_gap(goal: Goal, f: Array, gap: float) -> Mask:
@@ -256,16 +256,18 @@ def _least(
     if epochs <= 0:  # the prior is epsilon-accurate
         return Horizon(0.0, 0.0, 0.0, 0.0, level)
     epochs += more_epochs
-    steps, dearest, cheapest = 1.0, setting.dearest, setting.cheapest
+    steps = 1.0
     while True:
-        most = cost if constants.overshoot else dearest  # the paper bounds the cost of T measurements by c_max T
-        beta = lemma_beta(setting.actions, steps * most / cheapest, delta)
+        most = (
+            cost if constants.overshoot else setting.max_cost
+        )  # the paper bounds the cost of T measurements by c_max T
+        beta = lemma_beta(setting.actions, steps * most / setting.min_cost, delta)
         gamma = gain.upper(steps)
         points = setting.points if constants.overshoot else setting.actions  # M lives on the points
         factor = max(1.0, log(constants.inside * points * beta / (setting.slack * accuracy) ** 2))
         base = needed(gamma, beta, accuracy)
         if constants.overshoot:
-            least = (base + epochs) * factor + min(epochs * dearest / cost, base + epochs)
+            least = (base + epochs) * factor + min(epochs * setting.max_cost / cost, base + epochs)
         else:
             least = (base + 2 * epochs) * factor
         if least <= steps:

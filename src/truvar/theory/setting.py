@@ -60,7 +60,7 @@ class TheorySetting:
             prior=np.asarray(posterior.kernel.diag(posterior.sites), dtype=float) / variance,
             noise=candidates.noise / variance,
             cost=candidates.cost,
-            points=posterior.targets,
+            points=posterior.n_targets,
             eta=confidence.eta,
             r=confidence.r,
             slack=confidence.slack,
@@ -92,12 +92,12 @@ class TheorySetting:
         return int(self.noise.size)
 
     @property
-    def cheapest(self) -> float:
+    def min_cost(self) -> float:
         """c_min."""
         return float(self.cost.min())
 
     @property
-    def dearest(self) -> float:
+    def max_cost(self) -> float:
         """c_max."""
         return float(self.cost.max())
 
