@@ -1,10 +1,10 @@
 // The page: which part is shown is what stands behind the # of the address.
 
 import { adoptToken, get, setToken } from "./api.js";
-import { create } from "./create.js";
+import { create } from "./create-study.js";
 import { el, field, replace } from "./dom.js";
-import { list } from "./list.js";
-import { study } from "./study.js";
+import { list } from "./study-list.js";
+import { study } from "./study-page.js";
 
 const main = document.getElementById("main");
 let leave = () => {};

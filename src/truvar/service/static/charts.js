@@ -1,7 +1,7 @@
 // How it went: epsilon and the shares of the classes against the cost.
 
 import { el, svg } from "./dom.js";
-import { axes, plot } from "./plot.js";
+import { axes, plot } from "./plot-area.js";
 import { extent, scale } from "./scale.js";
 
 export function charts(view) {

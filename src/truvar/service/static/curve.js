@@ -2,7 +2,7 @@
 
 import { classes, order } from "./colour.js";
 import { svg } from "./dom.js";
-import { axes, plot, star } from "./plot.js";
+import { axes, plot, star } from "./plot-area.js";
 import { edges, extent, scale } from "./scale.js";
 
 export function curve(scene, moved, picked) {

@@ -3,7 +3,7 @@
 import { classes, order, shade } from "./colour.js";
 import { contour } from "./contour.js";
 import { svg } from "./dom.js";
-import { axes, diamond, plot, star } from "./plot.js";
+import { axes, diamond, plot, star } from "./plot-area.js";
 import { distinct, edges, extent, scale } from "./scale.js";
 
 const NUMBERED = 30; // measurements up to which each has its number

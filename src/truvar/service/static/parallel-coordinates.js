@@ -3,7 +3,7 @@
 import { classes, ink } from "./colour.js";
 import { svg } from "./dom.js";
 import { number } from "./format.js";
-import { plot } from "./plot.js";
+import { plot } from "./plot-area.js";
 import { extent, scale } from "./scale.js";
 
 const MANY = 400; // lines of one class

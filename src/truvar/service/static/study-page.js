@@ -4,10 +4,10 @@ import { download, get, live, of, post } from "./api.js";
 import { charts } from "./charts.js";
 import { busy, el, replace, say } from "./dom.js";
 import { number, plural } from "./format.js";
-import { journal } from "./journal.js";
-import { next } from "./next.js";
-import { picture } from "./picture.js";
-import { values } from "./values.js";
+import { journal } from "./event-log.js";
+import { next } from "./suggestions.js";
+import { picture } from "./domain-plot.js";
+import { values } from "./measurements.js";
 
 export async function study(main, name, server, link) {
   let view = await get(`${of(name)}/view`);

@@ -6,8 +6,8 @@ import { curve } from "./curve.js";
 import { choice, el, field, replace, svg } from "./dom.js";
 import { number, place, plural } from "./format.js";
 import { map } from "./map.js";
-import { parallel } from "./parallel.js";
-import { diamond, star } from "./plot.js";
+import { parallel } from "./parallel-coordinates.js";
+import { diamond, star } from "./plot-area.js";
 import { distinct, extent } from "./scale.js";
 
 export function picture(current, pick) {

@@ -2,7 +2,7 @@
 
 import { busy, el, field, replace, say } from "./dom.js";
 import { number, place } from "./format.js";
-import { checked } from "./next.js";
+import { checked } from "./suggestions.js";
 
 const SHOWN = 200; // rows, until all are asked for
 
