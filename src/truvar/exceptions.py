@@ -20,6 +20,7 @@
 | `DamagedStudyError` | the stored events of a study are damaged |
 | `MeasurementFailedError` | the measuring function or program failed too often |
 | `OutputError` | a file or folder of results cannot be written |
+| `WorkerLostError` | a worker process died, or a cluster cannot be reached or has no workers |
 | `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
 | `MissingDependencyError` | an optional library is not installed |
 """
@@ -118,6 +119,10 @@ class MeasurementFailedError(TruvarError):
 
 class OutputError(TruvarError):
     """A file or folder of results cannot be written."""
+
+
+class WorkerLostError(TruvarError):
+    """A worker process died, or a cluster cannot be reached or has no workers."""
 
 
 class ServiceError(TruvarError):

@@ -1,7 +1,12 @@
-"""Backtests: policies against known values. Each policy asks, a table or a function answers, and all are compared at
-equal cost.
+"""Backtests: compare policies on known values, at equal cost.
 
-`replay` is one run, `outcome` what came out of all of them, `runs` spreads and keeps them.
+Each policy suggests measurements, and a table or a function answers them in place of an instrument.
+
+| module | content |
+|---|---|
+| `simulation` | one run of one policy |
+| `runner` | all policies and replicates, in parallel, with finished runs kept on disk |
+| `result` | scores at equal cost, costs to reach targets |
 """
 
 from truvar.backtest.result import Backtest

@@ -1,4 +1,4 @@
-"""What came out of a backtest: curves, scores at equal cost, costs to targets."""
+"""The result of a backtest: curves, scores at equal cost, costs to reach targets."""
 
 from __future__ import annotations
 
@@ -10,27 +10,48 @@ import pandas as pd
 
 from truvar._typing import Array
 
+# Scores for which the summary has the cost to reach them.
 F1_TARGETS = (0.8, 0.9, 0.95)
 REGRET_TARGETS = (1e-1, 1e-2, 1e-3)
-SHARES = (0.25, 0.5, 0.75, 1.0)  # of the budget
+SHARES = (0.25, 0.5, 0.75, 1.0)  # shares of the budget at which the summary has scores
 
 
 @dataclass(frozen=True)
 class Backtest:
-    """What came out: `curves`, a row per measurement, and `summary`, a row per policy."""
+    """The result of a backtest.
 
-    curves: pd.DataFrame  # policy, replicate, step, spent, score, seconds, coordinates; level where there are any
-    measure: str  # what the score is: "F1" or "regret"
+    Attributes:
+        curves: A row per measurement with the columns policy, replicate, step, spent, score, seconds (that
+            the suggestion took), the coordinates, and level if there are noise levels.
+        measure: Name of the score, "F1" or "regret".
+        budget: Cost that each run could spend.
+
+    Example:
+        ```python
+        result = tv.backtest("lake.toml", "chlorophyll", ["truvar", "gchk"], replicates=5, budget=2000)
+        print(result.summary)
+        ```
+    """
+
+    curves: pd.DataFrame
+    measure: str
     budget: float
 
     @property
     def policies(self) -> list[str]:
-        """The names of the policies, in the order they were given."""
+        """Names of the policies, in the order in which they were given."""
         return list(dict.fromkeys(self.curves["policy"]))
 
     def scores(self, spent: Array) -> dict[str, Array]:
-        """By policy, the score of every replicate (rows) once each of the costs is spent (columns): it keeps its last
-        value, and is nan before the first."""
+        """Return the scores of every policy at given costs.
+
+        Args:
+            spent: Costs, shape (m,).
+
+        Returns:
+            For each policy an array of shape (replicates, m): the score after the last measurement that the cost pays
+            for, NaN before the first.
+        """
         count = int(self.curves["replicate"].max()) + 1
         table: dict[str, Array] = {policy: np.full((count, len(spent)), np.nan) for policy in self.policies}
         for key, run in self.curves.groupby(["policy", "replicate"], sort=False):
@@ -40,25 +61,36 @@ class Backtest:
         return table
 
     def at(self, spent: float) -> pd.DataFrame:
-        """The score of every replicate (rows) and policy (columns) once that much is spent."""
+        """Return the score of every replicate (rows) and policy (columns) at the cost `spent`."""
         scores = {policy: values[:, 0] for policy, values in self.scores(np.array([spent])).items()}
         return pd.DataFrame(scores).rename_axis(index="replicate", columns="policy")
 
     def costs_to(self, target: float) -> pd.DataFrame:
-        """What every replicate (rows) and policy (columns) had spent when it first reached the target; inf: never."""
-        better = self.curves["score"] >= target if self.measure == "F1" else self.curves["score"] <= target
+        """Return the cost at which every replicate (rows) and policy (columns) first reached a score.
+
+        Args:
+            target: A score: F1 must be at least this, regret at most.
+
+        Returns:
+            The costs; infinite where the target was not reached.
+        """
+        scores = self.curves["score"]
+        better = scores >= target if self.measure == "F1" else scores <= target
         reached = self.curves[better].groupby(["replicate", "policy"])["spent"].min().unstack("policy")
         return reached.reindex(index=self.curves["replicate"].unique(), columns=self.policies).fillna(np.inf)
 
     @property
     def targets(self) -> tuple[float, ...]:
-        """The levels whose cost the summary gives."""
+        """Scores for which the summary has the cost to reach them."""
         return F1_TARGETS if self.measure == "F1" else REGRET_TARGETS
 
     @property
     def summary(self) -> pd.DataFrame:
-        """Per policy: mean score and the half-width of its 95 % interval at shares of the budget, median cost to each
-        target with its ratio to the first policy's, and seconds per suggestion."""
+        """A row per policy.
+
+        The columns are the mean score and the half-width of its 95 % interval at shares of the budget, the median cost
+        to reach each target with its ratio to that of the first policy, and the median seconds per suggestion.
+        """
         table = pd.DataFrame(index=pd.Index(self.policies, name="policy"))
         for share in SHARES:
             scores = self.at(share * self.budget)
@@ -72,30 +104,46 @@ class Backtest:
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary, for JSON."""
-        summary, reached = self.summary, {target: np.isfinite(self.costs_to(target)).mean() for target in self.targets}
-
-        def of(policy: str) -> dict[str, Any]:
+        """Return the summary as nested dicts and lists, for JSON."""
+        summary = self.summary
+        reached = {target: np.isfinite(self.costs_to(target)).mean() for target in self.targets}
+        policies = []
+        for policy in self.policies:
             row = cast(dict[str, float], summary.loc[policy].astype(float).to_dict())
-            scores = []
-            for share in SHARES:
-                mean, half = row[f"{self.measure} at {share:.0%}"], row[f"± at {share:.0%}"]
-                interval = [mean - half, mean + half] if np.isfinite(half) else None
-                scores.append({"share": share, "spent": share * self.budget, "mean": mean, "interval_95": interval})
-            costs = [
+            shares_reached = {target: float(share[policy]) for target, share in reached.items()}
+            policies.append(
                 {
-                    "target": target,
-                    "median_cost": row[f"cost to {target:g}"],
-                    "ratio_to_first": row[f"ratio to {target:g}"],
-                    "share_of_runs_that_reach_it": float(reached[target][policy]),
+                    "policy": policy,
+                    "scores": self._scores_to_list(row),
+                    "costs": self._costs_to_list(row, shares_reached),
+                    "seconds_per_suggestion": row["seconds"],
                 }
-                for target in self.targets
-            ]
-            return {"policy": policy, "scores": scores, "costs": costs, "seconds_per_suggestion": row["seconds"]}
-
+            )
         return {
             "measure": self.measure.lower(),
             "budget": self.budget,
             "replicates": int(self.curves["replicate"].nunique()),
-            "policies": [of(policy) for policy in self.policies],
+            "policies": policies,
         }
+
+    def _scores_to_list(self, row: dict[str, float]) -> list[dict[str, Any]]:
+        """Return the scores at shares of the budget, from a row of the summary."""
+        scores = []
+        for share in SHARES:
+            mean = row[f"{self.measure} at {share:.0%}"]
+            half = row[f"± at {share:.0%}"]
+            interval = [mean - half, mean + half] if np.isfinite(half) else None
+            scores.append({"share": share, "spent": share * self.budget, "mean": mean, "interval_95": interval})
+        return scores
+
+    def _costs_to_list(self, row: dict[str, float], shares_reached: dict[float, float]) -> list[dict[str, Any]]:
+        """Return the costs to reach the targets, from a row of the summary."""
+        return [
+            {
+                "target": target,
+                "median_cost": row[f"cost to {target:g}"],
+                "ratio_to_first": row[f"ratio to {target:g}"],
+                "share_of_runs_that_reach_it": shares_reached[target],
+            }
+            for target in self.targets
+        ]

@@ -1,7 +1,7 @@
-"""Every policy and replicate: handed out to processes or a cluster, and kept on disk when done.
+"""All runs of a backtest: shared out over processes or a cluster, and kept on disk once they are finished.
 
-Every replicate starts from its own random point, the same for every policy, and draws its own noise; a run depends on
-nothing but the problem, the truth, the policy, the seed and the replicate, so results are the same however the work is
+Every replicate starts at a random point of its own, the same for all policies, and has its own noise. A run depends
+only on the problem, the truth, the policy, the seed and the replicate, so the results are the same however the work is
 spread.
 """
 
@@ -25,10 +25,11 @@ from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
 from truvar.backtest.result import Backtest
 from truvar.backtest.simulation import Judged, Simulator, Truth, is_noisy, simulate_run, true_values
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError, WorkerLostError
 from truvar.messages import for_interface
 from truvar.problem import Problem, load_problem
 from truvar.study.executors import WorkerPool
+from truvar.validation import check_integer
 
 Policies = Sequence[Policy | str] | Mapping[str, Policy | str]
 
@@ -49,52 +50,71 @@ def backtest(
     folder: str | Path | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Backtest:
-    """Replays known values for every policy and replicate, to the budget.
+    """Compare policies on known values, at equal cost.
 
-    truth     the column of the problem's table that answers, its values on the domain, or what gives the values or the
-              `Function` of each replicate
-    policies  rules or names (a name with "/cost" behind it divides its score by the cost), or both by their own names
-    noisy     whether noise is added to the true values; None: where the problem says how much there is
-    judged    regret is that of the point "reported" (of the best mean), or of the best one "measured"
-    until     a run ends once its score is that good, within the budget
-    jobs      processes that share the work; or any `executor` does, a Dask client too
-    folder    where every finished run is kept: a backtest that was interrupted continues where it stopped
-    progress  is called with the number of runs done and of all
+    Args:
+        problem: A problem, or the path of a problem file.
+        truth: Name of the column of the problem's table with the true values, their array, or a function of the number
+            of the replicate that returns an array or a `Function`.
+        policies: Policies or names of policies, or a dict of either by the names to report them under. A name followed
+            by "/cost" divides the score by the cost.
+        replicates: Number of runs per policy.
+        budget: Cost that each run may spend. Default: the budget of the problem.
+        seed: Seed of the starting points, the noise and the policies.
+        noisy: Whether noise is added to the true values. Default: if the problem states its variance.
+        judged: Point whose regret is the score of an optimum: "reported" is the point of best posterior mean,
+            "measured" the best point measured so far.
+        until: Score at which a run ends before the budget is spent.
+        jobs: Number of processes.
+        executor: Executor to use in place of processes, such as a Dask client.
+        folder: Folder in which finished runs are kept. With a folder, an interrupted backtest
+            continues where it stopped.
+        progress: Called with the number of finished runs and the number of all runs.
+
+    Returns:
+        The curves of all runs, with a summary.
+
+    Raises:
+        InvalidArgumentError: If an argument cannot be used.
+        UnknownPolicyError: If there is no policy of a given name.
+        UnsupportedGoalError: If a policy does not serve the problem's goal; no run is started then.
+        WorkerLostError: If a worker process died.
+
+    Example:
+        ```python
+        result = tv.backtest("lake.toml", "chlorophyll", ["truvar", "gchk"], replicates=5, budget=2000, jobs=2)
+        print(result.summary)
+        ```
     """
     problem = problem if isinstance(problem, Problem) else load_problem(problem)
-    rules = _named(policies)
-    spend = budget if budget is not None else problem.run.get("budget")
-    if spend is None or not spend > 0:
-        raise TruvarError(
-            f"a backtest needs a budget > 0 to compare at, got {'missing' if spend is None else spend}; give "
-            f"{for_interface('budget=...', cli='--budget COST')}"
-        )
-    if replicates < 1 or jobs < 1:
-        raise TruvarError(f"replicates and jobs must be at least 1, got {replicates!r} and {jobs!r}")
+    policies_by_name = _policies_by_name(policies)
+    spend = _check_budget(problem.run.get("budget") if budget is None else budget)
+    check_integer(replicates, "replicates", minimum=1)
+    check_integer(jobs, "jobs", minimum=1)
     if judged not in ("reported", "measured"):
-        raise TruvarError(f"judged must be 'reported' or 'measured', got {judged!r}; give one of them")
+        raise InvalidArgumentError(f"judged must be 'reported' or 'measured', got {judged!r}")
     values = truth if callable(truth) else true_values(problem.domain, truth)
-    for rule in rules.values():
-        study = problem.study(policy=rule)
-        rule.places(study.policy_context(), study.candidates())  # a rule that does not suit the problem is refused now
-    noise = is_noisy(problem) if noisy is None else noisy
+    for policy in policies_by_name.values():
+        study = problem.study(policy=policy)
+        policy.places(study.policy_context(), study.candidates())  # raises if the policy does not suit the problem
+    add_noise = is_noisy(problem) if noisy is None else noisy
     runs = [
-        _Run(problem, name, rule, values, float(spend), (seed, r), noise, judged, until)
-        for r in range(replicates)
-        for name, rule in rules.items()
+        _Run(problem, name, policy, values, spend, (seed, replicate), add_noise, judged, until)
+        for replicate in range(replicates)
+        for name, policy in policies_by_name.items()
     ]
-    kept = _Kept(None if folder is None else Path(folder))
-    tables = {run: table for run in runs if (table := kept.read(run)) is not None}
-    todo = [run for run in runs if run not in tables]
+    cache = _RunCache(None if folder is None else Path(folder))
+    tables = {run: table for run in runs if (table := cache.read(run)) is not None}
+    unfinished = [run for run in runs if run not in tables]
     if progress is not None:
         progress(len(tables), len(runs))
-    for run, table in _results(todo, jobs, executor):
+    for run, table in _execute(unfinished, jobs, executor):
         tables[run] = table
-        kept.write(run, table)
+        cache.write(run, table)
         if progress is not None:
             progress(len(tables), len(runs))
     measure = "F1" if problem.study().goal.level_set else "regret"
-    return Backtest(pd.concat([tables[run] for run in runs], ignore_index=True), measure, float(spend))
+    return Backtest(pd.concat([tables[run] for run in runs], ignore_index=True), measure, spend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +123,10 @@ class _Run:
 
     problem: Problem
     name: str
-    rule: Policy
+    policy: Policy
     truth: Array | Callable[[int], Truth]
     budget: float
-    seed: tuple[int, int]
+    seed: tuple[int, int]  # of the backtest, and the number of the replicate
     noisy: bool
     judged: Judged
     until: float | None
@@ -114,19 +134,21 @@ class _Run:
     def __call__(self) -> pd.DataFrame:
         start = int(np.random.default_rng(self.seed).integers(len(self.problem.domain)))
         seed = int(np.random.SeedSequence(self.seed).generate_state(1)[0])
-        study = self.problem.study(policy=self.rule, start=start, seed=seed)
+        study = self.problem.study(policy=self.policy, start=start, seed=seed)
         truth = self.truth(self.seed[1]) if callable(self.truth) else self.truth
-        with blas_in_one_thread():  # the processes share the work; and one thread sums in one order
-            answers = Simulator(truth, self.noisy, self.seed, self.judged)
-            return simulate_run(study, answers, self.budget, self.name, self.seed[1], self.until)
+        # The processes share the processors among themselves, and a single thread always sums in the same order.
+        with blas_in_one_thread():
+            simulator = Simulator(truth, self.noisy, self.seed, self.judged)
+            return simulate_run(study, simulator, self.budget, self.name, self.seed[1], self.until)
 
     @property
     def key(self) -> str:
-        """What the result depends on, as a name for it."""
+        """Hash of everything the result depends on."""
         from importlib.metadata import version
 
-        facts = [self.problem.to_dict(), self.name, repr(self.rule), self.budget, self.seed, self.noisy, self.judged]
-        facts += [] if self.until is None else [self.until]
+        facts = [self.problem.to_dict(), self.name, repr(self.policy), self.budget, self.seed, self.noisy, self.judged]
+        if self.until is not None:
+            facts.append(self.until)
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
         study = self.problem.study()
         table = study.candidates()
@@ -137,58 +159,74 @@ class _Run:
         return digest.hexdigest()[:24]
 
 
-def _named(policies: Policies) -> dict[str, Policy]:
-    """The rules by the names they are reported under."""
+def _check_budget(budget: float | None) -> float:
+    if budget is None or not budget > 0:
+        given = "none" if budget is None else budget
+        raise InvalidArgumentError(
+            f"a backtest needs a budget > 0, got {given}; give {for_interface('budget=...', cli='--budget COST')}"
+        )
+    return float(budget)
+
+
+def _policies_by_name(policies: Policies) -> dict[str, Policy]:
+    """Return the policies by the names they are reported under."""
     if isinstance(policies, Mapping):
-        rules = {name: policy_named(rule) for name, rule in policies.items()}
+        found = {name: policy_named(policy) for name, policy in policies.items()}
     else:
-        rules = {}
+        found = {}
         for policy in policies:
             name = policy if isinstance(policy, str) else type(policy).__name__
-            if name in rules:
-                raise TruvarError(
-                    f"two policies are called {name!r}; "
-                    + for_interface("give them as a dict, {name: policy}", cli="leave out one of them")
-                )
-            rules[name] = policy_named(policy)
-    if not rules:
-        raise TruvarError("a backtest needs at least one policy, but none was given; name some, such as truvar,gchk")
-    return rules
+            if name in found:
+                remedy = for_interface("give them as a dict, {name: policy}", cli="leave out one of them")
+                raise InvalidArgumentError(f"the policies need different names, got two policies {name!r}; {remedy}")
+            found[name] = policy_named(policy)
+    if not found:
+        raise InvalidArgumentError("a backtest needs at least one policy, got none; name some, such as truvar,gchk")
+    return found
 
 
-def _results(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_Run, pd.DataFrame]]:
-    """Every run with its table, as they finish."""
+def _execute(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_Run, pd.DataFrame]]:
+    """Yield every run with its table, in the order in which they finish.
+
+    Raises:
+        WorkerLostError: If a worker process died.
+    """
     if executor is None and jobs == 1:
         for run in runs:
             yield run, run()
         return
-    own: Any = ProcessPoolExecutor(min(jobs, len(runs) or 1)) if executor is None else nullcontext(executor)
-    with own as workers:
-        pool = WorkerPool(workers, workers=1)  # all runs are handed out at once
+    # An executor of the caller is not closed in the end, one made here is.
+    context: Any = ProcessPoolExecutor(min(jobs, len(runs) or 1)) if executor is None else nullcontext(executor)
+    with context as open_executor:
+        pool = WorkerPool(open_executor, workers=1)  # the number of workers is not used: all runs are submitted at once
         futures = {pool.submit(run): run for run in runs}
         try:
             while futures:
                 for future in pool.wait():
                     yield futures.pop(future), future.result()
         except BrokenExecutor as error:
-            raise TruvarError(
-                f"a worker died ({error}); run again: with a folder, what was finished is kept"
+            raise WorkerLostError(
+                f"a worker process died ({error}); run the backtest again: with a folder, it continues with the runs "
+                "that are not finished"
             ) from error
         finally:
             for future in futures:
                 future.cancel()
 
 
-class _Kept:
-    """Finished runs on disk, each in a file of its own that is there whole or not at all."""
+class _RunCache:
+    """Finished runs on disk, each in a file of its own that is written completely or not at all.
+
+    Args:
+        folder: Folder of the backtest. None: nothing is kept.
+    """
 
     def __init__(self, folder: Path | None) -> None:
+        from truvar.report.tables import make_folder
+
         self._folder = None if folder is None else folder / "runs"
         if self._folder is not None:
-            try:
-                self._folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise TruvarError(f"the folder {folder} cannot be made ({error.strerror}); give another") from None
+            make_folder(self._folder)
 
     def read(self, run: _Run) -> pd.DataFrame | None:
         path = self._path(run)
@@ -200,7 +238,7 @@ class _Kept:
         path = self._path(run)
         if path is not None:
             draft = path.with_suffix(f".{os.getpid()}.draft")
-            draft.write_text(json.dumps(table.to_dict("list")), encoding="utf-8")  # numbers come back to the last bit
+            draft.write_text(json.dumps(table.to_dict("list")), encoding="utf-8")  # JSON keeps every bit of a float
             os.replace(draft, path)
 
     def _path(self, run: _Run) -> Path | None:

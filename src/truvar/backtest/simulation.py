@@ -1,4 +1,4 @@
-"""One run: known values in the place of the instrument, and the curve of a study that they answer."""
+"""One run of a backtest: a study whose suggestions are answered from known values."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ import pandas as pd
 
 from truvar._typing import Array
 from truvar.domain.domain import Domain
-from truvar.exceptions import Finished, TruvarError
+from truvar.exceptions import Finished, InvalidArgumentError, InvalidDomainError
 from truvar.problem import Problem
 from truvar.study.study import Study
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_truth
 
-CURVES = ("policy", "replicate", "step", "spent", "score", "seconds")
+CURVE_COLUMNS = ("policy", "replicate", "step", "spent", "score", "seconds")
 
-Judged = Literal["reported", "measured"]  # which point regret is about: of the best mean, or the best one measured
+# The point whose regret is the score of an optimum: the one of best posterior mean, or the best one measured.
+Judged = Literal["reported", "measured"]
 
 
 @dataclass(frozen=True)
 class Function:
-    """A known function: `f` maps points (q, d) to values (q,), and `optimum` is its best value."""
+    """A known function.
+
+    Attributes:
+        f: Maps points of shape (q, d) to values of shape (q,).
+        optimum: The best value of `f` on the domain.
+    """
 
     f: Callable[[Array], Array]
     optimum: float
@@ -36,65 +42,97 @@ Truth = Array | Function
 
 @dataclass(frozen=True)
 class Simulator:
-    """Known values in the place of the instrument: the true one, with noise of the suggestion's variance if `noisy`."""
+    """Known values in place of an instrument.
 
-    truth: Truth  # on the domain (n,), or a function
+    Attributes:
+        truth: The true values on the domain, shape (n,), or a function.
+        noisy: Whether to add noise with the variance of the suggestion.
+        seed: Seed of the noise.
+        judged: Which point regret refers to, "reported" or "measured".
+    """
+
+    truth: Truth
     noisy: bool
     seed: tuple[int, ...]
     judged: Judged = "reported"
 
     def measure(self, suggestion: Suggestion, step: int) -> float:
-        """The value that the `step`-th measurement gives."""
-        if suggestion.task is not None:
-            raise TruvarError("known values of one quantity cannot answer for tasks; leave them out")
-        sd = float(np.sqrt(suggestion.noise)) if self.noisy else 0.0
-        return self._value(suggestion) + sd * float(np.random.default_rng([*self.seed, step]).standard_normal())
+        """Return the simulated value of a suggestion.
 
-    def _value(self, suggestion: Suggestion) -> float:
+        Args:
+            suggestion: The suggestion to answer.
+            step: Number of measurements made before; each step has its own noise.
+
+        Raises:
+            InvalidArgumentError: If the suggestion is for a task.
+            InvalidDomainError: If a table is asked for a point that it does not have.
+        """
+        if suggestion.task is not None:
+            raise InvalidArgumentError("known values of one quantity cannot answer for tasks; leave out the tasks")
+        sd = float(np.sqrt(suggestion.noise)) if self.noisy else 0.0
+        return self._true_value(suggestion) + sd * float(np.random.default_rng([*self.seed, step]).standard_normal())
+
+    def _true_value(self, suggestion: Suggestion) -> float:
         if isinstance(self.truth, Function):
             return float(self.truth.f(np.array([list(suggestion.point.values())]))[0])
         if suggestion.index is None:
-            raise TruvarError("a table can only answer at its own points; replay a grid or a table, not a box")
+            raise InvalidDomainError(
+                "a table only has values at its own points, got a point inside a box; give a grid or a table as the "
+                "domain, or a function as the truth"
+            )
         return float(self.truth[suggestion.index])
 
     def score(self, study: Study) -> float:
-        """F1 of the classification, or the regret of the point reported, or of the best one measured."""
-        result, truth = study.result(), self.truth
+        """Return the F1 score of the classification of a level set, or the regret of an optimum."""
+        result = study.result()
+        truth = self.truth
         if study.goal.level_set:
             return result.f1(truth.f(study.domain.points) if isinstance(truth, Function) else truth)
         if not isinstance(truth, Function):
             return result.regret(truth) if self.judged == "reported" else result.simple_regret(truth)
-        places = np.array([list(result.best.point.values())])
+        points = np.array([list(result.best.point.values())])
         if self.judged == "measured":
-            places = study.measurements[list(study.domain.columns)].to_numpy(dtype=float)
-        return float(truth.optimum * study.goal.sign - (study.goal.sign * truth.f(places)).max())
+            points = study.measurements[list(study.domain.columns)].to_numpy(dtype=float)
+        return float(truth.optimum * study.goal.sign - (study.goal.sign * truth.f(points)).max())
 
 
 def simulate_run(
-    study: Study, table: Simulator, budget: float, name: str, replicate: int, until: float | None = None
+    study: Study, simulator: Simulator, budget: float, name: str, replicate: int, until: float | None = None
 ) -> pd.DataFrame:
-    """The curve of one study that known values answer, to the budget or until the score is good enough."""
+    """Run a study on known values.
+
+    Args:
+        study: The study, which is changed.
+        simulator: Answers the suggestions.
+        budget: Cost that the run may spend.
+        name: Name of the policy, for the table.
+        replicate: Number of the replicate, for the table.
+        until: Score at which the run ends early.
+
+    Returns:
+        A row per measurement with the columns `CURVE_COLUMNS`, the coordinates, and `level` if there are noise levels.
+        A coordinate whose name is taken gets an underscore appended.
+    """
     rows: list[tuple[Any, ...]] = []
     levels: list[int] = []
     while True:
-        began = time.perf_counter()
+        started = time.perf_counter()
         try:
             suggestion = study.ask()
         except Finished:
             break
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started
         if study.spent + suggestion.cost > budget:
             break
-        study.tell(suggestion, table.measure(suggestion, study.steps))
-        place = suggestion.point.values()
-        score = table.score(study)
-        rows.append((name, replicate, study.steps, study.spent, score, seconds, *place))
+        study.tell(suggestion, simulator.measure(suggestion, study.steps))
+        score = simulator.score(study)
+        rows.append((name, replicate, study.steps, study.spent, score, seconds, *suggestion.point.values()))
         if suggestion.level is not None:
             levels.append(suggestion.level)
         if until is not None and (score >= until if study.goal.level_set else score <= until):
             break
-    names = [f"{column}_" if column in (*CURVES, "level") else column for column in study.domain.columns]
-    frame = pd.DataFrame(rows, columns=[*CURVES, *names])
+    names = [f"{column}_" if column in (*CURVE_COLUMNS, "level") else column for column in study.domain.columns]
+    frame = pd.DataFrame(rows, columns=[*CURVE_COLUMNS, *names])
     return frame.assign(level=levels) if levels else frame
 
 
@@ -104,17 +142,30 @@ def true_values(domain: Domain, truth: str | Array) -> Array:
 
 
 def truth_column(domain: Domain, column: str) -> Array:
-    """The column that answers, checked."""
+    """Return a column of true values.
+
+    Args:
+        domain: A domain with a table.
+        column: Name of a column of the table that is not a coordinate.
+
+    Raises:
+        InvalidArgumentError: If the column is a coordinate, or has a row without a number.
+    """
     values = domain.column(column)
     if column in domain.columns:
-        raise TruvarError(f"{column} is a coordinate of the domain; name the column of the measured quantity")
+        raise InvalidArgumentError(
+            f"the column of true values must not be a coordinate of the domain, got {column!r}; name the column of the "
+            "measured quantity"
+        )
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise TruvarError(f"column {column!r} must hold a number in every row, but row {row} has none; fill it in")
+        raise InvalidArgumentError(
+            f"column {column!r} must hold a finite number in every row, got {values[row]} in row {row}; fix that row"
+        )
     return values
 
 
 def is_noisy(problem: Problem) -> bool:
-    """Whether the answers get noise added: the table's own is all there is where the noise is to be learned."""
+    """Return whether a simulation adds noise: if the problem states the noise, and does not learn it from the table."""
     spec = problem.to_dict()
     return "noise" in spec and not spec.get("model", {}).get("learn_noise")
