@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from truvar._typing import Array
@@ -23,6 +22,9 @@ from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface, format_point
 from truvar.validation import check_finite, check_integer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SAME_POINT = 1e-9  # two points are one if no coordinate differs by more than this share of its extent
 
@@ -194,6 +196,8 @@ class Domain:
 
     def to_frame(self) -> pd.DataFrame:
         """The coordinates as a DataFrame."""
+        import pandas as pd
+
         return pd.DataFrame(self.points, columns=list(self.columns))
 
 
@@ -209,6 +213,8 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
     try:
         return np.ascontiguousarray(frame[name].to_numpy(dtype=float))
     except (TypeError, ValueError):
+        import pandas as pd
+
         values = pd.to_numeric(frame[name], errors="coerce")
         row = int(np.flatnonzero(values.isna())[0])
         raise TruvarError(
@@ -218,6 +224,8 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
 
 def as_table(table: Any) -> pd.DataFrame:
     """A DataFrame as it is, the path of a CSV file read."""
+    import pandas as pd
+
     if isinstance(table, pd.DataFrame):
         return table
     if not isinstance(table, (str, Path)):
@@ -230,6 +238,8 @@ def as_table(table: Any) -> pd.DataFrame:
 
 def read_csv(path: str | Path) -> pd.DataFrame:
     """A CSV file as a DataFrame, or a message that names the file."""
+    import pandas as pd
+
     try:
         return pd.read_csv(path)
     except FileNotFoundError:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from truvar._typing import Array
 from truvar.exceptions import TruvarError, import_optional
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CRS, GRID = "truvar_crs", "truvar_grid"  # what a table remembers of where it came from, in its `attrs`
 CLASSES = ("below", "undecided", "above")
@@ -24,12 +26,18 @@ CLASSES = ("below", "undecided", "above")
 
 def is_geographic_table(frame: Any) -> bool:
     """Whether this is a GeoDataFrame."""
-    return isinstance(frame, pd.DataFrame) and _made_by(frame, "geopandas")
+    if not _made_by(frame, "geopandas"):
+        return False
+    import pandas as pd
+
+    return isinstance(frame, pd.DataFrame)
 
 
 def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """A GeoDataFrame of points as a plain table, its geometry as columns, and the names of these: x and y, or lon and
     lat if they are degrees; and z if every point has one."""
+    import pandas as pd
+
     geometry = frame.geometry
     wrong = ~(geometry.geom_type == "Point") | geometry.is_empty
     if wrong.any():
@@ -81,6 +89,8 @@ def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
 
 def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
     """The axes of an xarray DataArray or Dataset, and its values as a table, the first axis slowest."""
+    import pandas as pd
+
     if not _made_by(data, "xarray") or not hasattr(data, "dims"):
         raise TruvarError(f"an xarray DataArray or Dataset must come, got {type(data).__name__}; give one")
     if hasattr(data, "data_vars"):

@@ -16,10 +16,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
@@ -30,6 +29,9 @@ from truvar.exceptions import TruvarError
 from truvar.models.cholesky import Columns, Factor, History, Job
 from truvar.models.posterior import Posterior
 from truvar.validation import check_integer
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
 PATIENCE = 60.0  # seconds to wait for a worker where there is none
 GLANCE = 2.0  # seconds after which a call that has not come back makes one look whether its worker is still there

@@ -15,16 +15,18 @@ joins them, whether there is one `Columns` in this process or one on each machin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._numba import truncated_sums
 from truvar._numba.threads import run_tiles
 from truvar._typing import Array, Index
 from truvar.models.kernels import covariance_function
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
 Mask = NDArray[np.bool_]
 Row = tuple[Array, Array, float]  # a measurement's point (d',), its column (t,) and the root of its variance

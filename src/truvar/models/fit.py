@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
-from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.domain.domain import number_column
 from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
-from truvar.models.kernels import SMOOTHNESS, named_kernel
+from truvar.models.kernels import SMOOTHNESS, named_kernel, to_sklearn
 from truvar.validation import check_integer
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.gaussian_process.kernels import Kernel
 
 JITTER = 1e-10  # of the values' variance: the least noise that a kernel is learned with
 LENGTH_PRIOR = (np.log(0.3), 1.0)
@@ -86,6 +87,8 @@ def fit(
 ) -> Model:
     """The hyperparameters that maximise the marginal likelihood of the values (q,) at the points (q, d) times the
     priors. `noise` (q,) is the known noise variance, ignored if the family learns it; `mean` None is learned too."""
+    from scipy.optimize import minimize
+
     centre = float(np.mean(values)) if mean is None else mean
     spread = float(np.sqrt(np.mean((values - centre) ** 2)))
     spread = spread if spread > 0 else 1.0
@@ -169,9 +172,11 @@ def fit_kernel(
     """The same for a kernel of the user's own, within its bounds, by scikit-learn's maximum likelihood. `noise` None:
     that of the values is learned along with the kernel."""
     from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import WhiteKernel
 
     variance = max(float(np.var(values)), 1e-300)
     centre = float(np.mean(values)) if mean is None else mean
+    kernel = to_sklearn(kernel)
     whole = kernel if noise is not None else kernel + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
     alpha = (noise or 0.0) + JITTER * variance
     regressor = GaussianProcessRegressor(whole, alpha=alpha, n_restarts_optimizer=3, random_state=seed)

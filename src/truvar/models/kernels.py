@@ -11,39 +11,113 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, WhiteKernel
 
 from truvar._numba import kernels
 from truvar._typing import Array
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidModelError, TruvarError
+
+if TYPE_CHECKING:  # scikit-learn takes longer to import than anything else, and a stored named kernel does without it
+    from sklearn.gaussian_process.kernels import Kernel
 
 Covariance = Callable[[Array, Array], Array]
 SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}
+SAFE_DISTANCE = 1e100  # in length-scales; the square of such a coordinate is still a finite number
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedKernel:
+    """`ConstantKernel(variance) * RBF(length_scale)`, or with a Matern kernel, without importing scikit-learn.
+
+    A kernel that a problem file names, or that was stored, is of this class until somebody asks for the scikit-learn
+    object: that import takes longer than a whole `truvar ask` otherwise does.
+
+    Attributes:
+        name: "rbf", "matern12", "matern32" or "matern52".
+        length_scale: One length-scale, or one per column.
+        variance: Prior variance; None: 1, without a `ConstantKernel`.
+    """
+
+    name: str
+    length_scale: float | Array
+    variance: float | None = None
+
+    @cached_property
+    def sklearn(self) -> Kernel:
+        """The scikit-learn kernel."""
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+        nu = SMOOTHNESS[self.name]
+        shape = RBF(self.length_scale) if self.name == "rbf" else Matern(self.length_scale, nu=nu)
+        return shape if self.variance is None else ConstantKernel(self.variance) * shape
+
+    @cached_property
+    def form(self) -> Stationary:
+        """The compiled form."""
+        nu = SMOOTHNESS[self.name]
+        scales = np.atleast_1d(np.asarray(self.length_scale, dtype=float))
+        variance = 1.0 if self.variance is None else float(self.variance)
+        return Stationary(0 if np.isinf(nu) else int(2 * nu), variance, scales)
+
+    def __call__(self, points: Array, others: Array | None = None) -> Array:
+        """Return k(points, others)."""
+        return np.asarray(self.sklearn(points, others))
+
+    def diag(self, points: Array) -> Array:
+        """Return the prior variance of every point."""
+        return np.full(len(points), self.form.variance)
+
+    def __repr__(self) -> str:
+        return repr(self.sklearn)
+
+
+def to_sklearn(kernel: Kernel | NamedKernel) -> Kernel:
+    """Return a kernel as a scikit-learn object."""
+    return kernel.sklearn if isinstance(kernel, NamedKernel) else kernel
+
+
+def check_named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> NamedKernel:
+    """Return the kernel of that name, without importing scikit-learn.
+
+    Args:
+        name: "rbf", "matern12", "matern32" or "matern52".
+        lengthscales: One length-scale, or one per column (ARD).
+        variance: Prior variance.
+
+    Raises:
+        InvalidModelError: If there is no such kernel, or a number is not positive.
+    """
+    scales = np.atleast_1d(np.asarray(lengthscales, dtype=float))
+    if not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise InvalidModelError(f"length-scales must be positive numbers, got {scales.tolist()}; correct them")
+    if not (np.isfinite(variance) and variance > 0):
+        raise InvalidModelError(f"the kernel must have a positive variance, got {variance}; correct it")
+    if name not in SMOOTHNESS:
+        raise InvalidModelError(f"unknown kernel {name!r}; expected one of {', '.join(SMOOTHNESS)}")
+    return NamedKernel(name, scales, variance)
 
 
 def named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> Kernel:
-    """The kernel called "rbf", "matern12", "matern32" or "matern52", with one length-scale per column (ARD)."""
-    scales = np.atleast_1d(np.asarray(lengthscales, dtype=float))
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise TruvarError(f"length-scales must be positive numbers, got {scales.tolist()}; correct them")
-    if not (np.isfinite(variance) and variance > 0):
-        raise TruvarError(f"the kernel's variance must be a positive number, got {variance}; correct it")
-    if name not in SMOOTHNESS:
-        raise TruvarError(f"the kernel must be one of {', '.join(SMOOTHNESS)}, got {name!r}; take one of them")
-    shape: Kernel = RBF(scales) if name == "rbf" else Matern(scales, nu=SMOOTHNESS[name])
-    return ConstantKernel(variance) * shape
+    """Return the scikit-learn kernel of that name; the arguments are those of `check_named_kernel`."""
+    return check_named_kernel(name, lengthscales, variance).sklearn
 
 
-def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel:
+def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel | NamedKernel:
     """The kernel, if it can be evaluated on the points; otherwise a message that says what is wrong with it."""
+    if isinstance(kernel, NamedKernel):
+        if _fits(kernel.form, points):
+            return kernel
+        kernel = kernel.sklearn  # for the message
+    from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+
     if not isinstance(kernel, Kernel):
-        raise TruvarError(
-            f"kernel must be a scikit-learn kernel, one of the names {', '.join(SMOOTHNESS)}, or None (learned), "
-            f"but it was {kernel!r}; give one such as RBF(0.3)"
+        raise InvalidModelError(
+            f"kernel must be a scikit-learn kernel, one of the names {', '.join(SMOOTHNESS)}, or None (learned), got "
+            f"{kernel!r}; give one such as RBF(0.3)"
         )
     if any(isinstance(part, WhiteKernel) for part in _parts(kernel)):
         raise TruvarError(
@@ -67,7 +141,7 @@ def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel:
     return kernel
 
 
-def prior_scale(kernel: Kernel, points: Array) -> float:
+def prior_scale(kernel: Kernel | NamedKernel | Coregionalized, points: Array) -> float:
     """The largest prior standard deviation over the points (of a stationary kernel, the only one): the unit of eta."""
     variance = float(np.max(kernel.diag(points)))
     if not variance > 0:
@@ -75,28 +149,30 @@ def prior_scale(kernel: Kernel, points: Array) -> float:
     return float(np.sqrt(variance))
 
 
-class Coregionalized(Kernel):  # type: ignore[misc]  # scikit-learn carries no types
-    """k((x, i), (x', j)) = covariance[i, j] k(x, x'); the task index is the last column of the points."""
+@dataclass(frozen=True, eq=False)
+class Coregionalized:
+    """k((x, i), (x', j)) = covariance[i, j] k(x, x'); the task index is the last column of the points.
 
-    def __init__(self, kernel: Kernel, covariance: ArrayLike) -> None:
-        self.kernel = kernel
-        self.covariance = covariance
+    Attributes:
+        kernel: The kernel of the target task.
+        covariance: The covariance of the tasks.
+    """
 
-    def __call__(self, X: Array, Y: Array | None = None, eval_gradient: bool = False) -> Any:
-        if eval_gradient:
-            raise TruvarError("a coregionalised kernel is fixed: fit the kernel of the target task instead")
+    kernel: Kernel | NamedKernel
+    covariance: ArrayLike
+
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        """Return k(X, Y)."""
         Y = X if Y is None else Y
         tasks, others = X[:, -1].astype(int), Y[:, -1].astype(int)
         between = np.asarray(self.covariance, dtype=float)[np.ix_(tasks, others)]
-        return between * self.kernel(X[:, :-1], Y[:, :-1])
+        return np.asarray(between * self.kernel(X[:, :-1], Y[:, :-1]))
 
     def diag(self, X: Array) -> Array:
+        """Return the prior variance of every point."""
         tasks = X[:, -1].astype(int)
         within = np.diag(np.asarray(self.covariance, dtype=float))[tasks]
         return np.asarray(within * self.kernel.diag(X[:, :-1]))
-
-    def is_stationary(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True)
@@ -117,8 +193,12 @@ class Stationary:
         return out
 
 
-def stationary_form(kernel: Kernel) -> Stationary | None:
+def stationary_form(kernel: Kernel | NamedKernel) -> Stationary | None:
     """The kernel in its compiled form, if it has one."""
+    if isinstance(kernel, NamedKernel):
+        return kernel.form
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Product
+
     factors = [kernel]
     while any(isinstance(factor, Product) for factor in factors):
         factors = [part for f in factors for part in ([f.k1, f.k2] if isinstance(f, Product) else [f])]
@@ -133,7 +213,7 @@ def stationary_form(kernel: Kernel) -> Stationary | None:
     return Stationary(0 if np.isinf(nu) else int(2 * nu), variance, scales)
 
 
-def covariance_function(kernel: Kernel) -> Covariance:
+def covariance_function(kernel: Kernel | NamedKernel | Coregionalized) -> Covariance:
     """k(X, Y) as fast as it can be had: compiled for the kernels that have such a form, scikit-learn's for the rest."""
     if isinstance(kernel, Coregionalized):
         inner, between = covariance_function(kernel.kernel), np.asarray(kernel.covariance, dtype=float)
@@ -147,7 +227,18 @@ def covariance_function(kernel: Kernel) -> Covariance:
     return form if form is not None else lambda points, others: np.asarray(kernel(points, others))
 
 
+def _fits(form: Stationary, points: Array) -> bool:
+    """Return whether a stationary kernel certainly passes `check_kernel`: it is finite on points of this width."""
+    scales = form.lengthscales
+    if not (np.isfinite(form.variance) and (scales > 0).all() and len(scales) in (1, points.shape[1])):
+        return False
+    with np.errstate(over="ignore"):
+        return bool((np.abs(points[:2] / scales) < SAFE_DISTANCE).all())
+
+
 def _parts(kernel: Kernel) -> list[Kernel]:
     """The kernel and every kernel that it is composed of."""
+    from sklearn.gaussian_process.kernels import Kernel
+
     inner = [value for value in kernel.get_params(deep=True).values() if isinstance(value, Kernel)]
     return [kernel, *inner]

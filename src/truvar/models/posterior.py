@@ -15,11 +15,11 @@ Rows 0..told-1 carry an observed value, the rows behind them are *pending*: they
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtrs
-from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._typing import Array, Index
 from truvar.domain.candidates import Candidates
@@ -27,6 +27,9 @@ from truvar.exceptions import TruvarError
 from truvar.messages import for_interface
 from truvar.models.cholesky import Factor, local_factor
 from truvar.models.kernels import covariance_function, prior_scale
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
 EXACT = 1e-14  # an action whose predictive variance is below this share of the prior's tells nothing new
 CONTRADICTION = 1e-4  # ... and a value further than this (in prior standard deviations) from the mean contradicts it

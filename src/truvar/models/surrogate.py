@@ -17,11 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._typing import Array
 from truvar.domain.action import Action
@@ -35,6 +33,10 @@ from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, training_
 from truvar.models.kernels import Coregionalized, check_kernel
 from truvar.models.posterior import Posterior
 from truvar.validation import check_finite
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.gaussian_process.kernels import Kernel
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from truvar.domain.domain import Domain, read_csv
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
 from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.models.fit import Learned, training_data
-from truvar.models.kernels import named_kernel
+from truvar.models.kernels import NamedKernel, check_named_kernel
 from truvar.problem.messages import did_you_mean
 from truvar.problem.schema import (
     REPRESENTERS,
@@ -44,7 +44,6 @@ from truvar.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
-    from sklearn.gaussian_process.kernels import Kernel
 
     from truvar.acquisition import Policy
     from truvar.acquisition.confidence import Schedule
@@ -246,7 +245,7 @@ def build_goal(spec: GoalSpec) -> Goal:
         return LevelSet(spec.level_set, spec.fraction_of_max, spec.monotone)
 
 
-def build_kernel(spec: ModelSpec, columns: int) -> Kernel | Learned:
+def build_kernel(spec: ModelSpec, columns: int) -> NamedKernel | Learned:
     """Build the kernel, or the family to be learned.
 
     Args:
@@ -264,7 +263,7 @@ def build_kernel(spec: ModelSpec, columns: int) -> Kernel | Learned:
         )
     variance = 1.0 if spec.variance is None else spec.variance
     with _section("model"):
-        return named_kernel(spec.kernel, scales, variance)
+        return check_named_kernel(spec.kernel, scales, variance)
 
 
 def build_noise(spec: NoiseSpec) -> NoiseLike | None:

@@ -16,9 +16,8 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, select, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -39,6 +38,9 @@ from truvar.storage.base import Event, Transaction, check_study_name
 from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import SCHEMA_VERSION, EventRow, StudyRow
 from truvar.storage.serialization import deserialize, dump_json, serialize
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WRITE_TIMEOUT = 60  # seconds to wait for the write lock of SQLite
 SQLITE_TIMEOUT = 5  # seconds to wait for any other lock of SQLite
@@ -128,6 +130,8 @@ class RDBStorage:
 
     def list_studies(self) -> pd.DataFrame:
         """Return a row per study, sorted by name, with the columns `LISTED_COLUMNS`."""
+        import pandas as pd
+
         columns = [getattr(StudyRow, name) for name in LISTED_COLUMNS]
         with self.read_transaction() as connection:
             rows = [tuple(row) for row in connection.execute(select(*columns).order_by(StudyRow.name))]
@@ -278,7 +282,7 @@ class RDBEventLog:
         events = []
         for row in connection.execute(select(*columns).where(*newer).order_by(EventRow.number)):
             try:
-                details = deserialize(json.loads(row.details))
+                details = deserialize(json.loads(row.details), deferred=True)
             except TruvarError:
                 raise
             except (AttributeError, LookupError, TypeError, ValueError) as error:

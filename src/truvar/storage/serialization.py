@@ -8,23 +8,28 @@ classes of the user's own cannot be serialized.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain, mesh
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.messages import for_interface
+from truvar.models.kernels import SMOOTHNESS, NamedKernel
 from truvar.storage.base import Event
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
 KERNEL_MODULE = "sklearn.gaussian_process.kernels"
+DEFAULT_BOUNDS = {"kind": "tuple", "values": [1e-05, 100000.0]}  # of a kernel's parameters, as stored
 SHORT_TEXT = 60  # characters of an invalid text that a message repeats
 
 # Classes that can be stored, with their modules. They are imported when they are needed.
@@ -80,10 +85,13 @@ def serialize(value: Any, what: str = "this value") -> Any:
         case Mapping():
             items = [[serialize(key, what), serialize(item, what)] for key, item in value.items()]
             return {"kind": "dict", "items": items}
-        case pd.Series() | pd.Index():
-            return serialize(value.to_numpy(), what)
         case Domain():
             return {"kind": "Domain", **_serialize_domain(value)}
+        case NamedKernel():
+            return serialize(value.sklearn, what)
+    pandas = sys.modules.get("pandas")  # without it, no value is a Series
+    if pandas is not None and isinstance(value, (pandas.Series, pandas.Index)):
+        return serialize(value.to_numpy(), what)
     name = type(value).__name__
     if type(value).__module__ == KERNEL_MODULE and _kernel_class(name) is type(value):
         return _serialize_object(name, value.get_params(deep=False), what)
@@ -95,34 +103,50 @@ def serialize(value: Any, what: str = "this value") -> Any:
     )
 
 
-def deserialize(serialized: Any) -> Any:
+def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
     """Return the value that `serialize` converted.
+
+    Args:
+        serialized: JSON values.
+        deferred: Return a kernel of the kinds that can be named in a problem file as a `NamedKernel`, which imports
+            scikit-learn only when it is needed.
 
     Raises:
         SerializationError: If it contains an object of an unknown class.
     """
+
+    def read(item: Any) -> Any:
+        return deserialize(item, deferred=deferred)
+
     if isinstance(serialized, list):
-        return [deserialize(item) for item in serialized]
+        return [read(item) for item in serialized]
     if not isinstance(serialized, Mapping):
         return serialized
     if "kind" not in serialized:
-        return {key: deserialize(item) for key, item in serialized.items()}
+        return {key: read(item) for key, item in serialized.items()}
     kind: str = serialized["kind"]
     parts = {key: item for key, item in serialized.items() if key != "kind"}
     if kind == "float":
         return float(parts["value"])
     if kind == "array":
-        return np.array(deserialize(parts["values"]))
+        return np.array(read(parts["values"]))
     if kind == "tuple":
-        return tuple(deserialize(parts["values"]))
+        return tuple(read(parts["values"]))
     if kind == "dict":
-        return {deserialize(key): deserialize(item) for key, item in parts["items"]}
+        return {read(key): read(item) for key, item in parts["items"]}
     if kind == "Domain":
         return _deserialize_domain(parts)
-    cls = _stored_class(RENAMED_CLASSES.get(kind, kind)) or _kernel_class(kind)
-    if cls is None:
+    if deferred:
+        kernel = _deserialize_named_kernel(serialized)
+        if kernel is not None:
+            return kernel
+    stored = _stored_class(RENAMED_CLASSES.get(kind, kind))
+    if stored is not None:
+        return stored(**{key: read(item) for key, item in parts.items()})
+    kernel_class = _kernel_class(kind)
+    if kernel_class is None:
         raise SerializationError(f"unknown class {kind!r}, stored by another version of truvar; update truvar")
-    return cls(**{key: deserialize(item) for key, item in parts.items()})
+    return kernel_class(**{key: deserialize(item) for key, item in parts.items()})
 
 
 def dump_json(value: Any) -> str:
@@ -145,6 +169,24 @@ def _kernel_class(name: str) -> Any:
     kernels = import_module(KERNEL_MODULE)
     found = getattr(kernels, name, None)
     return found if isinstance(found, type) and issubclass(found, kernels.Kernel) else None
+
+
+def _deserialize_named_kernel(serialized: Mapping[str, Any]) -> NamedKernel | None:
+    """Return a stored scikit-learn kernel as a `NamedKernel` if it is one, with the bounds that it has by default."""
+    variance = None
+    shape = serialized
+    if serialized["kind"] == "Product":
+        constant = serialized["k1"]
+        shape = serialized["k2"]
+        if constant["kind"] != "ConstantKernel" or constant["constant_value_bounds"] != DEFAULT_BOUNDS:
+            return None
+        variance = constant["constant_value"]
+    if shape["kind"] not in ("RBF", "Matern") or shape["length_scale_bounds"] != DEFAULT_BOUNDS:
+        return None
+    if shape["kind"] == "RBF":
+        return NamedKernel("rbf", deserialize(shape["length_scale"]), variance)
+    names = [name for name, nu in SMOOTHNESS.items() if nu == shape["nu"]]
+    return NamedKernel(names[0], deserialize(shape["length_scale"]), variance) if names else None
 
 
 def _serialize_array(array: np.ndarray[Any, Any], what: str) -> Any:
@@ -181,6 +223,8 @@ def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
 
 def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
     if "table" in parts:
+        import pandas as pd
+
         columns = [pd.Series(deserialize(column["values"]), dtype=column["type"]) for column in parts["table"]]
         frame = pd.concat(columns, axis=1, keys=range(len(columns))) if columns else pd.DataFrame()
         frame.columns = pd.Index([column["name"] for column in parts["table"]])
@@ -218,7 +262,7 @@ def event_from_dict(serialized: Mapping[str, Any]) -> Event:
         datetime.fromisoformat(serialized["time"]),
         serialized["who"],
         serialized["kind"],
-        deserialize(serialized["details"]),
+        deserialize(serialized["details"], deferred=True),
     )
 
 

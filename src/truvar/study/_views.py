@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from truvar.algorithm.covering import information_bound
 from truvar.domain.action import Action
@@ -11,6 +12,9 @@ from truvar.inference.certificate import CertificateInputs, certify
 from truvar.study._state import StudyState
 from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MEASUREMENT = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
 
@@ -32,6 +36,8 @@ def suggestion(study_state: StudyState, action: Action) -> Suggestion:
 
 def measurements(study_state: StudyState) -> pd.DataFrame:
     """One row per value told, in order."""
+    import pandas as pd
+
     domain, rows, spent = study_state.config.domain, [], 0.0
     for action, y in study_state.learner.observations:
         spent += action.cost

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from truvar._typing import Array, Mask
@@ -18,6 +17,9 @@ from truvar.domain.goals import Goal, LevelSet
 from truvar.exceptions import TruvarError
 from truvar.inference.certificate import Certificate
 from truvar.validation import check_truth
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from truvar.exceptions import StudyNotFoundError
 from truvar.messages import for_interface
 from truvar.storage import open_storage
 from truvar.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def load(url: str, name: str | None = None, who: str | None = None) -> Study:

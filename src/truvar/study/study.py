@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Kernel
 
 from truvar._deprecation import deprecated_alias
 from truvar._typing import Array
@@ -28,6 +26,7 @@ from truvar.engines import EngineLike
 from truvar.exceptions import DamagedStudyError, Finished, TruvarError
 from truvar.messages import for_interface, format_point
 from truvar.models.fit import Learned, Model
+from truvar.models.kernels import to_sklearn
 from truvar.models.surrogate import Prior
 from truvar.storage.base import Event, EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog
@@ -38,8 +37,13 @@ from truvar.study._views import measurements, result, suggestion
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
-from truvar.theory import TheorySetting
 from truvar.validation import check_finite, check_integer, check_nonnegative
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from truvar.theory import TheorySetting
 
 
 class Study:
@@ -333,7 +337,7 @@ class Study:
     @property
     def kernel(self) -> Kernel:
         """The kernel in use: as given, or as learned so far."""
-        return self._learner.surrogate.kernel
+        return to_sklearn(self._learner.surrogate.kernel)
 
     @property
     def finished(self) -> str | None:
@@ -351,11 +355,15 @@ class Study:
     @property
     def history(self) -> pd.DataFrame:
         """One row per value told: how the epoch, the regions and epsilon went."""
+        import pandas as pd
+
         return pd.DataFrame(self._state.history, columns=list(HISTORY))
 
     @property
     def events(self) -> pd.DataFrame:
         """What happened, in order: number, time, who, kind, details."""
+        import pandas as pd
+
         rows = [(event.number, event.time, event.who, event.kind, event.details) for event in self._event_log.since(0)]
         frame = pd.DataFrame(rows, columns=["number", "time", "who", "kind", "details"])
         return frame.assign(time=pd.to_datetime(frame["time"], utc=True))
@@ -374,6 +382,8 @@ class Study:
 
     def theory_setting(self) -> TheorySetting:
         """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""
+        from truvar.theory import TheorySetting
+
         if self._learner.surrogate.is_learned:
             given = for_interface("kernel and mean", problem="[model] lengthscales and mean")
             raise TruvarError(f"bounds are about a known model, but part of this one is learned; give {given}")
