@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from benchmarks import accuracy, cluster, overhead, peers, rivals, runs, scaling, search, service, startup, step
+from benchmarks import accuracy, baselines, cluster, overhead, peers, runs, scaling, search, service, startup, step
 from benchmarks.measure import Row, machine, one_thread
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
@@ -20,7 +20,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "scaling": scaling.rows,
     "accuracy": accuracy.rows,
     "overhead": overhead.rows,
-    "rivals": rivals.rows,
+    "baselines": baselines.rows,
     "search": search.rows,
     "startup": startup.rows,
     "cluster": cluster.rows,
@@ -64,8 +64,8 @@ def table(rows: Sequence[Row], judged: bool = True) -> str:
         "| " + " | ".join([*(cell.ljust(w) for cell, w in zip(line[:-1], widths, strict=True)), line[-1]]) + " |"
         for line in cells
     ]
-    rule = "|" + "|".join(["-" * (w + 2) for w in widths] + ["---"]) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]])
+    policy = "|" + "|".join(["-" * (w + 2) for w in widths] + ["---"]) + "|"
+    return "\n".join([lines[0], policy, *lines[1:]])
 
 
 def _measured(row: Row) -> str:
@@ -75,7 +75,9 @@ def _measured(row: Row) -> str:
 
 
 def _target(row: Row) -> str:
-    return "reported" if row.target is None else f"{row.target}{f' {row.unit}' if row.unit else ''}"
+    if row.target is None:
+        return "reported"
+    return f"{row.target} {row.unit}".rstrip()
 
 
 if __name__ == "__main__":

@@ -30,8 +30,9 @@ def rows(quick: bool) -> list[Row]:
 
 
 def errors(side: int, steps: int, lengthscale: float, noise: float, target: Target | None) -> list[Row]:
-    """How far the variance and the mean are off at worst; the prior variance is 1."""
-    axis, truth = np.linspace(0, 1, side), gp_on_grid(side, lengthscale, seed=1)
+    """Return the largest errors of variance and mean; the prior variance is 1."""
+    axis = np.linspace(0, 1, side)
+    truth = gp_on_grid(side, lengthscale, seed=1)
     study = tv.Study(
         tv.Domain.grid(x=axis, y=axis),
         tv.LevelSet(0.0),
@@ -39,7 +40,8 @@ def errors(side: int, steps: int, lengthscale: float, noise: float, target: Targ
         mean=0.0,
         noise=noise,
     )
-    where, values = [], []
+    where = []
+    values = []
     rng = np.random.default_rng(0)
     while study.steps < steps and study.finished is None:
         try:
@@ -77,5 +79,6 @@ def reference(points: Any, where: Any, values: Any, lengthscale: float, noise: f
             factor[i, j] = (gram[i, j] - factor[i, :j] @ factor[j, :j]) / factor[j, j]
         factor[i, i] = np.sqrt(gram[i, i] - factor[i, :i] @ factor[i, :i])
         right[i] = (right[i] - factor[i, :i] @ right[:i]) / factor[i, i]
-    v, weights = right[:, :-1], right[:, -1]
+    v = right[:, :-1]
+    weights = right[:, -1]
     return weights @ v, np.longdouble(1) - (v * v).sum(axis=0)

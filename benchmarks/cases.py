@@ -42,7 +42,7 @@ class Case:
         return tv.Study(self.domain, self.goal, **model, policy=policy, seed=self.seed, engine=self.engine)
 
     def measurer(self) -> Callable[[tv.Suggestion], float]:
-        """What measures: the truth and seeded noise."""
+        """Return a function that measures: the truth plus seeded noise."""
         rng = np.random.default_rng(self.seed)
         return lambda s: float(self.truth[s.index] + np.sqrt(s.noise) * rng.standard_normal())
 
@@ -52,7 +52,7 @@ class Case:
 
 
 def state_of(study: tv.Study, mean: float) -> tuple[MeasurementInput, Wanted]:
-    """Where a study stands, as the recipe sees it."""
+    """Return the state of a study as the recipe needs it."""
     learner = study._learner
     actions = [action for action, _ in learner.observations]
     told = MeasurementInput(
@@ -60,7 +60,8 @@ def state_of(study: tv.Study, mean: float) -> tuple[MeasurementInput, Wanted]:
         noise=np.array([action.noise for action in actions]),
         values=np.array([y for _, y in learner.observations]) - mean,
     )
-    table, epoch = study.candidates(), learner.state.epoch
+    table = study.candidates()
+    epoch = learner.state.epoch
     share = epoch.beta / learner.posterior.scale**2
     return told, Wanted(learner.state.targets, share, epoch.eta, table.noise, table.cost)
 
@@ -69,7 +70,8 @@ def optimum(side: int, steps: int = 100, noise: float = 1e-6, seed: int = 0) -> 
     """The paper's synthetic optimum on side x side points: the mean of a GP through 200 random values."""
     rng = np.random.default_rng(seed)
     kernel = named_kernel("rbf", [LENGTHSCALE, LENGTHSCALE])
-    k, domain = covariance_function(kernel), _square(side)
+    k = covariance_function(kernel)
+    domain = _square(side)
     knots = rng.random((200, 2))
     gram = k(knots, knots) + 1e-8 * np.eye(len(knots))
     values = np.linalg.cholesky(gram) @ rng.standard_normal(len(knots))
@@ -82,7 +84,8 @@ def level_set(side: int, steps: int = 150) -> Case:
     frame = lake.simulate(side, side)
     domain = tv.Domain.grid(distance_m=np.linspace(0, lake.LENGTH_M, side), depth_m=np.linspace(-lake.DEPTH_M, 0, side))
     kernel = ConstantKernel(lake.SIGNAL_SD**2) * Matern(lake.LENGTHSCALES, nu=2.5)
-    truth, goal = frame["chlorophyll"].to_numpy(), tv.LevelSet(lake.THRESHOLD)
+    truth = frame["chlorophyll"].to_numpy()
+    goal = tv.LevelSet(lake.THRESHOLD)
     return Case("level set", domain, truth, goal, kernel, lake.NOISE_SD**2, lake.MEAN, steps)
 
 
@@ -90,7 +93,8 @@ def noise_levels(side: int, steps: int = 100, seed: int = 3) -> Case:
     """The paper's level set with three precisions to choose from: a GP sample on the grid, h = 2.25."""
     truth = gp_on_grid(side, LENGTHSCALE, seed)
     kernel = named_kernel("rbf", [LENGTHSCALE, LENGTHSCALE])
-    domain, goal = _square(side), tv.LevelSet(2.25)
+    domain = _square(side)
+    goal = tv.LevelSet(2.25)
     return Case("three noise levels", domain, truth, goal, kernel, LEVELS, steps=steps, seed=seed)
 
 

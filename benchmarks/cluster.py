@@ -26,12 +26,14 @@ from truvar.integrations.dask import connect
 from truvar.integrations.sharded import Sharded
 from truvar.models.kernels import named_kernel
 
-POINTS, WORKERS, STEPS = 4_000_000, 4, 30
+POINTS = 4_000_000
+WORKERS = 4
+STEPS = 30
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run took; seconds are the wall clock's, per suggestion, told and all."""
+    """Time of a run, in seconds of wall clock per suggestion, `tell` included."""
 
     points: int
     workers: int  # 0: one process has it all
@@ -62,7 +64,8 @@ def busy(quick: bool) -> Row:
     domain = tv.Domain.grid(x=np.linspace(0, 1, 12), y=np.linspace(0, 1, 12))
     model: dict[str, Any] = {"kernel": named_kernel("rbf", 0.3), "mean": 0.0, "noise": 0.01}
     tv.Study(domain, tv.Maximize(), **model).run(lambda point: point["x"], steps=10)  # whatever is compiled is compiled
-    with a_cluster(workers=2 if quick else 4, threads=1 if quick else 2) as client:
+    workers = 2 if quick else 4
+    with a_cluster(workers=workers, threads=workers // 2) as client:
         threads = sum(client.nthreads().values())
         start = time.perf_counter()
         tv.Study(domain, tv.Maximize(), **model).run(sleep, steps=count, executor=client)
@@ -74,7 +77,8 @@ def busy(quick: bool) -> Row:
 
 def sharded(points: int, workers: int, steps: int, here: bool) -> list[Row]:
     """A large domain on one process and on the workers."""
-    one, many = measured(points, 0, steps, here), measured(points, workers, steps, here)
+    one = measured(points, 0, steps, here)
+    many = measured(points, workers, steps, here)
     same = sum(a == b for a, b in zip(one.choices, many.choices, strict=False))
     size = f"N={one.points}, t = {many.steps}"
     found = []
@@ -111,7 +115,8 @@ def run(points: int, workers: int, steps: int) -> Run:
         client = stack.enter_context(a_cluster(workers)) if workers else None
         study, truth = _study(points, "grid", "level-set", "lazy" if client is None else Sharded(client))
         rng = np.random.default_rng(0)
-        taken, choices = [], []
+        taken = []
+        choices = []
         while study.steps < steps:
             start = time.perf_counter()
             try:

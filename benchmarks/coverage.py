@@ -1,4 +1,4 @@
-"""How often the bounds hold, and what epochs cost against Theorem 3.1: studies of functions drawn from their own prior.
+"""Coverage of the bounds, and cost of epochs against Theorem 3.1, for functions drawn from the study's own prior.
 
     python -m benchmarks.coverage                 # 50 functions on 20 x 20 points, every setting: about ten minutes
     python -m benchmarks.coverage --functions 5   # a glance
@@ -31,7 +31,9 @@ import truvar as tv
 from truvar.acquisition.confidence import EpochStart, Schedule, lemma_beta
 from truvar.theory import TheorySetting, epoch_cost, theorem
 
-DELTA, SLACK, R = 0.1, 0.1, 0.5
+DELTA = 0.1
+SLACK = 0.1
+R = 0.5
 EPOCHS = 4  # eta = 1, 1/2, 1/4, 1/8
 THRESHOLD = 0.5
 KERNELS: dict[str, Kernel] = {"SE": RBF(0.2), "Matern-5/2": Matern(0.2, nu=2.5)}
@@ -108,14 +110,11 @@ def problem(case: Case) -> dict[str, Any]:
     axis = np.linspace(0, 1, case.side)
     domain = tv.Domain.grid(x=axis, y=axis)
     x = domain.points[:, 0]
-    equal = case.noise == "equal"
-    return {
-        "domain": domain,
-        "kernel": KERNELS[case.kernel],
-        "mean": 0.0,
-        "noise": 1e-3 if equal else 10 ** (-4 + 1.5 * x),  # 0.0001 on the left to 0.003 on the right
-        "cost": 1.0 if equal else 5 - 4 * x,  # where it is precise it is dear
-    }
+    known = {"domain": domain, "kernel": KERNELS[case.kernel], "mean": 0.0}
+    if case.noise == "equal":
+        return {**known, "noise": 1e-3, "cost": 1.0}
+    # Noise from 0.0001 on the left to 0.003 on the right; precise measurements cost more.
+    return {**known, "noise": 10 ** (-4 + 1.5 * x), "cost": 5 - 4 * x}
 
 
 @lru_cache(maxsize=8)
@@ -144,7 +143,11 @@ def _run(case: Case, number: int, most: int = 2000) -> Outcome:
     beta = Recorded(schedule(case))
     goal = GOALS[case.goal]
     study = tv.Study(given.pop("domain"), goal, policy=tv.TruVaR(beta=beta, slack=SLACK, r=R), **given)
-    accurate, true, covered, loose, index = True, True, True, True, study.epoch.index
+    accurate = True
+    true = True
+    covered = True
+    loose = True
+    index = study.epoch.index
     ended: list[float] = []  # what was spent when each epoch ended
     while study.steps < most and study.epoch.index <= EPOCHS:
         try:
@@ -177,7 +180,7 @@ def is_accurate(result: tv.Result, f: np.ndarray, epsilon: float) -> bool:
 
 
 def _safest_is_within(result: tv.Result, f: np.ndarray) -> bool:
-    """What the certificate's epsilon says of an optimum."""
+    """Check the claim of the certificate's epsilon about an optimum."""
     if result.goal.level_set:
         return True
     safest = np.argmax(np.where(result.potential, result.lower, -np.inf))
@@ -202,7 +205,7 @@ def study_of(case: Case, functions: int, pool: ProcessPoolExecutor | None = None
 
 
 def rows(chosen: list[Case], functions: int, jobs: int) -> Iterator[dict[str, Any]]:
-    """What came out, case by case."""
+    """Yield the results, case by case."""
     bounds = {(case.kernel, case.noise): 0.0 for case in chosen}
     for kernel, noise in bounds:
         bounds[kernel, noise] = bound(Case(kernel, noise, "maximum", "theorem", chosen[0].side))

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Target:
-    """What a row should reach."""
+    """Value that a row should reach."""
 
     kind: Literal["at most", "at least"]
     value: float
@@ -110,7 +110,7 @@ def one_thread() -> Iterator[None]:
 
 
 def machine() -> dict[str, Any]:
-    """What it was measured on."""
+    """Return a description of the machine and the library versions."""
     from importlib.metadata import PackageNotFoundError, version
 
     versions = {}

@@ -1,4 +1,4 @@
-"""What a `Study` costs beyond its engine: ask and tell against a bare loop that makes the same choices.
+"""Cost of a `Study` beyond its engine: ask and tell against a bare loop that makes the same choices.
 
 The bare loop has the same posterior and engine, is given M and the truncation, scores, picks, conditions, and keeps no
 books: no bounds, regions, epochs, table of candidates, checks or history.
@@ -16,11 +16,16 @@ from truvar.models.posterior import Posterior
 
 
 def rows(quick: bool) -> list[Row]:
-    case = level_set(12 if quick else 50, 12 if quick else 150)
-    study, measure = case.study(), case.measurer()
+    side, steps = (12, 12) if quick else (50, 150)
+    case = level_set(side, steps)
+    study = case.study()
+    measure = case.measurer()
     posterior = Posterior(case.kernel, case.domain.points, case.mean)
-    engine, table = engine_for(posterior, case.domain), study.candidates()
-    whole, bare, choices = [], [], []
+    engine = engine_for(posterior, case.domain)
+    table = study.candidates()
+    whole = []
+    bare = []
+    choices = []
     with no_collection():
         while study.steps < case.steps:
             state = study._learner.state
@@ -31,7 +36,8 @@ def rows(quick: bool) -> list[Row]:
             with Stopwatch() as choosing:
                 gains = truncated_reduction(engine, state.targets, tau, table, only_best=True)
                 place = int(np.argmax(gains / table.cost))
-            site, y = int(suggestion.index or 0), measure(suggestion)
+            site = int(suggestion.index or 0)
+            y = measure(suggestion)
             with Stopwatch() as telling:
                 study.tell(suggestion, y)
             with Stopwatch() as conditioning:

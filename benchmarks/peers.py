@@ -56,7 +56,8 @@ def truncated_formula(covariance: Array, wanted: Wanted) -> int:
     """Eq. (3) from a joint posterior covariance over the domain; unit prior variance."""
     variance = covariance.diagonal()
     rows = covariance[wanted.targets]
-    own, floor = variance[wanted.targets][:, None], wanted.eta**2
+    own = variance[wanted.targets][:, None]
+    floor = wanted.eta**2
     delta = rows**2 / (variance + wanted.noise[:, 0])
     gained = np.maximum(wanted.beta * own, floor) - np.maximum(wanted.beta * (own - delta), floor)
     return int(np.argmax(gained.sum(axis=0) / wanted.cost[:, 0]))

@@ -3,7 +3,7 @@
 | paper | here | shape |
 |---|---|---|
 | k(x, x') over D, computed once | `prior` | (n, n) |
-| L with L L^T = K_{t-1} + Sigma_{t-1} | anew every step | (t, t) |
+| L with L L^T = K_{t-1} + Sigma_{t-1} | again every step | (t, t) |
 | k_{t-1}(x), (K_{t-1} + Sigma_{t-1})^-1 k_{t-1}(x) for every x | `across`, `solved` | (t, n) |
 | sigma_{t-1}^2(x), Cov_{t-1}(M, x) | `variance`, `covariance` | (n,), (m, n) |
 | Delta_{t-1|x}(M) | `delta`, per noise level | (m, n) |
@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class MeasurementInput:
-    """What was measured: the points' indices, noise variances, and values less the prior mean."""
+    """Measurements: the points' indices, noise variances, and values less the prior mean."""
 
     where: Index  # (t,)
     noise: Array  # (t,)
@@ -38,7 +38,7 @@ class MeasurementInput:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the choice depends on: M, the numbers of the epoch, and what can be done at which price."""
+    """Inputs of the choice: M, the numbers of the epoch, and the possible measurements with their costs."""
 
     targets: Mask  # M_{t-1}, (n,)
     beta: float  # over the prior variance, since the paper has k(x, x) = 1
@@ -66,7 +66,8 @@ class Recipe:
         mean = told.values @ solved
         variance = self.prior.diagonal() - (across * solved).sum(axis=0)
         covariance = self.prior[wanted.targets] - across[:, wanted.targets].T @ solved
-        own, floor = variance[wanted.targets][:, None], wanted.eta**2
+        own = variance[wanted.targets][:, None]
+        floor = wanted.eta**2
         gains = np.empty_like(wanted.noise)
         for level, noise in enumerate(wanted.noise.T):
             delta = covariance**2 / (noise + variance)
@@ -81,7 +82,7 @@ class Recipe:
 
 
 class Fixed(Recipe):
-    """The same over all of D; the rows outside M are left out of the sum."""
+    """Recipe over all of D; the rows outside M are left out of the sum."""
 
     def gains(self, told: MeasurementInput, wanted: Wanted) -> tuple[Array, Array]:
         across = self.prior[told.where]
@@ -89,7 +90,8 @@ class Fixed(Recipe):
         mean = told.values @ solved
         covariance = self.prior - across.T @ solved
         variance = covariance.diagonal()
-        own, floor = variance[:, None], wanted.eta**2
+        own = variance[:, None]
+        floor = wanted.eta**2
         gains = np.empty_like(wanted.noise)
         for level, noise in enumerate(wanted.noise.T):
             delta = covariance**2 / (noise + variance)
@@ -99,7 +101,7 @@ class Fixed(Recipe):
 
 
 class Tuned(Recipe):
-    """The same, with one triangular solve and few temporaries."""
+    """Recipe with one triangular solve and few temporaries."""
 
     def gains(self, told: MeasurementInput, wanted: Wanted) -> tuple[Array, Array]:
         factor = self._factor(told)
@@ -107,7 +109,8 @@ class Tuned(Recipe):
         mean = solve_triangular(factor, told.values, lower=True, check_finite=False) @ v
         variance = self.prior.diagonal() - np.einsum("ij,ij->j", v, v)
         rows = np.flatnonzero(wanted.targets)
-        own, floor = variance[rows], wanted.eta**2
+        own = variance[rows]
+        floor = wanted.eta**2
         square = self.prior[rows]
         square -= v[:, rows].T @ v
         np.square(square, out=square)

@@ -51,7 +51,10 @@ def rows(quick: bool) -> list[Row]:
     ):
         prior = case.recipe().prior
         recipes = {"over M": Recipe(prior).choose, "over D": Fixed(prior).choose, "tuned": Tuned(prior).choose}
-        samples, repeats = (2, 1) if quick else (12, 5) if len(case.domain) < 10_000 else (6, 3)
+        samples, repeats = (12, 5) if len(case.domain) < 10_000 else (6, 3)
+        if quick:
+            samples = 2
+            repeats = 1
         contest = compete(case, recipes, samples, repeats)
         name = f"{case.name.replace(' ', '-')}-{'10k' if target.value > 40 else '2500'}"
         what = f"run: {case.name}, N={len(case.domain)}, against the recipe"
@@ -88,7 +91,8 @@ def compete(case: Case, others: Mapping[str, Suggests], samples: int, repeats: i
 
 def run(case: Case, before: Callable[[tv.Study], object]) -> list[float]:
     """The seconds of every ask and tell of a run; `before` is called before each ask, off the clock."""
-    study, measure = case.study(), case.measurer()
+    study = case.study()
+    measure = case.measurer()
     taken = []
     with no_collection():
         while study.steps < case.steps and study.finished is None:

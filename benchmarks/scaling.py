@@ -32,12 +32,14 @@ GOALS = ("optimum", "level-set")
 STEPS = 100
 NOISE = 1e-6
 THRESHOLD = 1.0
-EXACT, CERTIFIED = 2e-9, 0.02  # ties count as equal
+# ties count as equal
+EXACT = 2e-9
+CERTIFIED = 0.02
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run took. Seconds are of processor time, per suggestion, told and all; `wall` is the wall clock's."""
+    """Time of a run, in seconds of processor time per suggestion, `tell` included; `wall` is the wall clock's."""
 
     points: int
     steps: int
@@ -67,13 +69,15 @@ def rows(quick: bool) -> list[Row]:
 
 
 def given_away(n: int, steps: int) -> Row:
-    """What the choices of a search that may stop early lack to the best, which an exact search finds beside it."""
+    """Return the loss of choices by a search that may stop early, against an exact search beside it."""
     study, truth = _study(n, "scattered", "level-set", engine=partial(Lazy, tolerance=CERTIFIED))
-    losses, certificates = [], []
+    losses = []
+    certificates = []
     exact = Lazy(study.policy_context().posterior, study.domain, tolerance=0.0)
     rng = np.random.default_rng(0)
     for _ in range(steps):
-        context, table = study.policy_context(), study.candidates()
+        context = study.policy_context()
+        table = study.candidates()
         scale = context.posterior.scale**2
         gains = truncated_reduction(exact, context.targets, context.epoch.tau * scale, table, only_best=True)
         best = float((gains / table.cost).max()) * context.epoch.beta / scale
@@ -120,7 +124,9 @@ def run(n: int, layout: str, goal: str, steps: int) -> Run:
     """Asks and tells `steps` times, or until the study is finished."""
     study, truth = _study(n, layout, goal)
     rng = np.random.default_rng(0)
-    taken, wall, certificates = [], [], []
+    taken = []
+    wall = []
+    certificates = []
     while study.steps < steps and study.finished is None:
         start = time.perf_counter()
         try:

@@ -16,8 +16,10 @@ SHARES = (0.25, 0.05)  # of the grid's fits
 def rows(quick: bool) -> list[Row]:
     X, y = load_digits(return_X_y=True)
     if quick:
-        X, y = X[:150], y[:150]
-    grid = {"C": np.logspace(-1, 3, 4 if quick else 14), "gamma": np.logspace(-6, -1, 4 if quick else 16)}
+        X = X[:150]
+        y = y[:150]
+    c_values, gamma_values = (4, 4) if quick else (14, 16)
+    grid = {"C": np.logspace(-1, 3, c_values), "gamma": np.logspace(-6, -1, gamma_values)}
     folds = 3 if quick else 5
     with Stopwatch() as watch:
         whole = GridSearchCV(SVC(), grid, cv=folds, refit=False).fit(X, y)
@@ -35,7 +37,8 @@ def rows(quick: bool) -> list[Row]:
         with Stopwatch() as watch:
             budget = max(round(share * fits), 4 * folds)
             search = TruVaRSearchCV(SVC(), grid, cv=folds, refit=False, budget=budget, random_state=0).fit(X, y)
-        name, used = f"search-{share:g}", int(search.cv_results_["n_folds"].sum())
+        name = f"search-{share:g}"
+        used = int(search.cv_results_["n_folds"].sum())
         short = float(whole.best_score_ - search.best_score_) / error if error else 0.0
         possible = f"{int(search.summary_.table['possible'].sum())} of {len(search.summary_.table)} can still be best"
         found += [

@@ -44,7 +44,7 @@ name = "straddle"
 
 @dataclass
 class Load:
-    """What came of it."""
+    """Results of a load test."""
 
     seconds: float = 0.0
     latencies: dict[str, list[float]] = field(default_factory=dict)  # by kind of request
@@ -169,7 +169,7 @@ async def _work(http: Any, name: str, client: int, end: float, load: Load) -> No
 
 
 def lost_and_doubled(store: str, load: Load) -> tuple[int, int]:
-    """What the store has too little and too much."""
+    """Return how many acknowledged values the store lacks, and how many it has twice."""
     import truvar as tv
 
     lost = doubled = 0

@@ -31,10 +31,13 @@ print(loaded - start, time.perf_counter() - loaded)
 
 def rows(quick: bool) -> list[Row]:
     side = 12 if quick else 50
-    own, peer = OWN.format(side=side), PEER
+    own = OWN.format(side=side)
+    peer = PEER
     if not quick:
         _fresh(own)
-    imports, firsts, peers = [], [], []
+    imports = []
+    firsts = []
+    peers = []
     for _ in range(1 if quick else 7):
         (taken,) = _fresh(peer)
         loaded, first = _fresh(own)
@@ -62,6 +65,6 @@ def rows(quick: bool) -> list[Row]:
 
 
 def _fresh(code: str) -> list[float]:
-    """What a fresh interpreter prints."""
+    """Return the numbers that a fresh interpreter prints."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()]

@@ -30,7 +30,10 @@ def _rows(quick: bool, single: bool) -> list[Row]:
         predictive = posterior.pending_variance[:, None] + case.noise
         return engine.best_sums(everyone, posterior.pending_variance, predictive, 1.0 / predictive)
 
-    step, whole, through, through_half = [], [], [], []
+    step = []
+    whole = []
+    through = []
+    through_half = []
     with no_collection():
         for site in where.tolist():
             with Stopwatch() as adding:
@@ -46,7 +49,8 @@ def _rows(quick: bool, single: bool) -> list[Row]:
                     np.negative(passed, out=passed)
                 taken.append(passing.seconds)
     warm = slice(3, None)  # the first builds the matrix
-    double, half_as_long = median(through[warm]), median(through_half[warm])
+    double = median(through[warm])
+    half_as_long = median(through_half[warm])
     name, precision, unit, target = (
         ("step-single", "single", half_as_long, None) if single else ("step", "double", double, at_most(1.15))
     )

@@ -1,1 +1,1 @@
-"""How well rules decide: what they spend to reach a goal, on problems whose truth is known."""
+"""Decision quality: what policies spend to reach a goal, on problems whose truth is known."""

@@ -10,31 +10,32 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
+from benchmarks.decision.policies import baselines
 from benchmarks.decision.problems import Case, cases
-from benchmarks.decision.rules import rivals
 from benchmarks.decision.runs import Outcome, run
 from benchmarks.decision.score import Ratio, bootstrapped, by_target, costs
 from benchmarks.measure import one_thread
 from truvar.acquisition import Policy, policy_named
 from truvar.exceptions import TruvarError
 
-SIDE, QUICK_SIDE = 50, 12
+SIDE = 50
+QUICK_SIDE = 12
 OURS = "plus"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.decision", description="What rules spend to reach a goal."
+        prog="python -m benchmarks.decision", description="What policies spend to reach a goal."
     )
     parser.add_argument(
         "--half", choices=["tuning", "held-out", "apart", "both"], default="tuning", help="which problems"
     )
     parser.add_argument("--only", action="append", help="this problem only; may be given several times")
     parser.add_argument(
-        "--policies", help="rules by name, with commas between; default: ours and the rivals of each problem"
+        "--policies", help="policies by name, with commas between; default: ours and the baselines of each problem"
     )
     parser.add_argument(
-        "--starts", type=int, default=20, help="runs of every rule on every problem, one on each function at least"
+        "--starts", type=int, default=20, help="runs of every policy on every problem, one on each function at least"
     )
     parser.add_argument("--side", type=int, help=f"points along an axis of a grid; default {SIDE}")
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs of a problem")
@@ -55,14 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with one_thread():
         for case in chosen:
             few = replace(case, make=lambda side, make=case.make: make(side)[:starts]) if given.quick else case
-            outcome = run(few, rules(case, given.policies), starts, side, given.folder, given.jobs)
+            outcome = run(few, policies(case, given.policies), starts, side, given.folder, given.jobs)
             outcomes.append(outcome)
             made = len(next(iter(outcome.costs.values())))
             print(f"\n{case.name} ({case.half}, {made} starts)\n{costs(outcome).to_string()}", flush=True)
             if OURS in outcome.seconds.index and len(outcome.seconds) > 1:
-                print(f"{OURS} over the best rival: {by_target(outcome, OURS)}", flush=True)
+                print(f"{OURS} over the best baseline: {by_target(outcome, OURS)}", flush=True)
     overall = compared(chosen, outcomes)
-    print("\nGeometric mean over problems and targets of the cost over that of the best other rule, 95 % interval:")
+    print("\nGeometric mean over problems and targets of the cost over that of the best other policy, 95 % interval:")
     for name, value in overall.items():
         print(f"  {name:20} {value}")
     if given.json:
@@ -71,9 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def rules(case: Case, names: str | None) -> dict[str, Policy]:
-    """The rules to run on a problem: ours and its rivals, or those of the given names that suit it."""
-    known = {OURS: policy_named(OURS), **rivals(case)}
+def policies(case: Case, names: str | None) -> dict[str, Policy]:
+    """The policies to run on a problem: ours and its baselines, or those of the given names that suit it."""
+    known = {OURS: policy_named(OURS), **baselines(case)}
     if names is None:
         return known
     found: dict[str, Policy] = {}
@@ -81,30 +82,30 @@ def rules(case: Case, names: str | None) -> dict[str, Policy]:
         if name in known:
             found[name] = known[name]
             continue
-        rule = policy_named(name)
+        policy = policy_named(name)
         try:
-            study = case.make(QUICK_SIDE)[0].study(policy=rule)
-            rule.places(study.policy_context(), study.candidates())
+            study = case.make(QUICK_SIDE)[0].study(policy=policy)
+            policy.places(study.policy_context(), study.candidates())
         except TruvarError:
             continue  # not for this kind of problem
-        found[name] = rule
+        found[name] = policy
     return found
 
 
 def compared(chosen: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, Ratio]:
-    """Every rule that ran on all of the problems of its kind, against the best other rule of each of them."""
+    """Every policy that ran on all of the problems of its kind, against the best other policy of each of them."""
     found: dict[str, Ratio] = {}
     names = dict.fromkeys(name for outcome in outcomes for name in outcome.seconds.index)
     for name in names:
         ran = [outcome for outcome in outcomes if name in outcome.seconds.index and len(outcome.seconds) > 1]
         if ran:
-            others = [[rival for rival in outcome.seconds.index if rival != name] for outcome in ran]
+            others = [[baseline for baseline in outcome.seconds.index if baseline != name] for outcome in ran]
             found[f"{name} on {len(ran)}"] = bootstrapped(ran, name, others)
     return found
 
 
 def record(outcomes: Sequence[Outcome], overall: dict[str, Ratio]) -> dict[str, object]:
-    """What was found, for JSON: null where a run never got there."""
+    """Return the results for JSON: null where a run never reached the target."""
     tables = {
         outcome.name: {
             "budget": outcome.budget,

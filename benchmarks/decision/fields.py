@@ -1,4 +1,4 @@
-"""What is measured in the suite: simulated fields and functions, the terrain, and tables of real measurements.
+"""Fields of the suite: simulated fields and functions, the terrain, and tables of real measurements.
 
 All of it is drawn from fixed seeds. `side` is the number of points along each axis of a grid.
 """
@@ -24,7 +24,7 @@ TRUTH = "value"  # the column that answers
 
 
 def data_folder() -> Path | None:
-    """Where the measurements of others are: TRUVAR_DATA."""
+    """Return the folder of measured data sets that TRUVAR_DATA names."""
     folder = os.environ.get("TRUVAR_DATA")
     return Path(folder) if folder else None
 
@@ -82,8 +82,10 @@ def terrain(side: int, east: bool) -> tuple[pd.DataFrame, Array]:
 
 def smoothed(frame: pd.DataFrame, columns: list[str], value: str, side: int, model: Model) -> pd.DataFrame:
     """Scattered measurements as a field on a grid, as the paper has its lake: the posterior mean."""
-    points, values = frame[columns].to_numpy(float), frame[value].to_numpy(float)
-    low, high = points.min(axis=0), points.max(axis=0)
+    points = frame[columns].to_numpy(float)
+    values = frame[value].to_numpy(float)
+    low = points.min(axis=0)
+    high = points.max(axis=0)
     table = grid((columns[0], columns[1]), (low[0], low[1]), (high[0], high[1]), side)
     posterior = Posterior(model.kernel, table.to_numpy(), model.mean)
     for x, y in zip(points, values, strict=True):
@@ -94,7 +96,8 @@ def smoothed(frame: pd.DataFrame, columns: list[str], value: str, side: int, mod
 
 def fitted(frame: pd.DataFrame, columns: list[str], value: str) -> Model:
     """Hyperparameters of maximal likelihood, from at most 400 of the measurements."""
-    points, values = frame[columns].to_numpy(float), frame[value].to_numpy(float)
+    points = frame[columns].to_numpy(float)
+    values = frame[value].to_numpy(float)
     some = np.random.default_rng(0).permutation(len(points))[:400]
     family = Learned("matern52", noise=True)
     return fit(family, points[some], values[some], 0.0, np.ptp(points, axis=0), None, 0)

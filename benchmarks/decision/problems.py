@@ -1,7 +1,7 @@
 """The suite: problems with known truth, split into a half for tuning and one held out, fixed here.
 
 A problem is one or several fields of a kind; the starts are shared out among them. Rules are tuned on the tuning half
-alone; the held-out half is for the report. What is `apart` is in neither: many more of a kind, to tell rules apart.
+alone; the held-out half is for the report. What is `apart` is in neither: many more of a kind, to tell policies apart.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Case:
     budget: float
     make: Callable[[int], Sequence[Problem]]  # from the number of points along an axis
     levels: bool = False
-    dear: bool = False  # measurements differ in cost
+    costly: bool = False  # measurements differ in cost
 
     @property
     def level_set(self) -> bool:
@@ -53,15 +53,15 @@ def cases() -> Iterator[Case]:
     """The whole suite; what needs TRUVAR_DATA is left out without it."""
     yield from _lakes()
     yield from _terrain()
-    yield Case("levels", "tuning", 700, lambda side: _several_levels(side, 1.5, 100), levels=True, dear=True)
-    yield Case("levels-rare", "held-out", 900, lambda side: _several_levels(side, 2.25, 200), levels=True, dear=True)
+    yield Case("levels", "tuning", 700, lambda side: _several_levels(side, 1.5, 100), levels=True, costly=True)
+    yield Case("levels-rare", "held-out", 900, lambda side: _several_levels(side, 2.25, 200), levels=True, costly=True)
     yield Case("bo", "tuning", 90, lambda side: _optima(side, range(30)))
     yield Case("bo-other", "held-out", 90, lambda side: _optima(side, range(30, 60)))
     for name, cost, budget in (("svm", None, 100), ("svm-seconds", {"column": svm.COST}, 1.2)):
-        yield Case(name, "tuning", budget, _with_cost(lambda side: [_svm_grid()], cost), dear=cost is not None)
+        yield Case(name, "tuning", budget, _with_cost(lambda side: [_svm_grid()], cost), costly=cost is not None)
     yield from _measured()
     yield Case("lake-many", "apart", 150, _many_lakes)
-    yield Case("lake-many-survey", "apart", 8000, _with_cost(_many_lakes, SURVEY), dear=True)
+    yield Case("lake-many-survey", "apart", 8000, _with_cost(_many_lakes, SURVEY), costly=True)
     yield Case("bo-many", "apart", 90, lambda side: _optima(side, range(1000, 1100)))
 
 
@@ -78,7 +78,7 @@ def _lakes() -> Iterator[Case]:
     )
     for name, half, make in kinds:
         yield Case(f"lake-{name}", half, 150, make)
-        yield Case(f"lake-{name}-survey", half, 8000, _with_cost(make, SURVEY), dear=True)
+        yield Case(f"lake-{name}-survey", half, 8000, _with_cost(make, SURVEY), costly=True)
 
 
 def _terrain() -> Iterator[Case]:
@@ -91,7 +91,7 @@ def _terrain() -> Iterator[Case]:
             return [_field(frame, heights, "matern32", (40.0, 40.0), 0.8, signal=float(heights.var()))]
 
         yield Case(f"terrain-{name}", half, 250, make)
-        yield Case(f"terrain-{name}-walk", half, 8000, _with_cost(make, travel), dear=True)
+        yield Case(f"terrain-{name}-walk", half, 8000, _with_cost(make, travel), costly=True)
 
 
 def _measured() -> Iterator[Case]:
@@ -101,16 +101,16 @@ def _measured() -> Iterator[Case]:
     glider = {"base": 5.0, "travel": {"distance_km": 8.0}, "magnitude": {"depth_m": 0.5}}
     for name, cost, budget in (("glider", None, 150), ("glider-survey", glider, 8000)):
         make = _with_cost(lambda side: [_glider(folder, side)], cost)
-        yield Case(name, "tuning", budget, make, dear=cost is not None)
+        yield Case(name, "tuning", budget, make, costly=cost is not None)
     for name, cost, budget in (("reservoir", None, 150), ("reservoir-survey", SURVEY, 8000)):
         make = _with_cost(lambda side: [_reservoir(folder, side)], cost)
-        yield Case(name, "held-out", budget, make, dear=cost is not None)
+        yield Case(name, "held-out", budget, make, costly=cost is not None)
     for name, cost, budget in (("gpu", None, 120), ("gpu-seconds", {"column": "cost_s"}, 150)):
         make = _with_cost(lambda side: [_gpu(folder, side)], cost)
-        yield Case(name, "tuning", budget, make, dear=cost is not None)
+        yield Case(name, "tuning", budget, make, costly=cost is not None)
     for name, cost, budget in (("svm-paper", None, 100), ("svm-paper-seconds", {"column": "duration_s"}, 40000)):
         make = _with_cost(lambda side: [_svm(folder)], cost)
-        yield Case(name, "held-out", budget, make, dear=cost is not None)
+        yield Case(name, "held-out", budget, make, costly=cost is not None)
 
 
 # -- one problem -------------------------------------------------------------------------------------------------------
@@ -203,7 +203,8 @@ def _glider(folder: Path, side: int) -> Problem:
     """Dives of one half of the section as a field. The dives are 3 km apart, so that they do not tell the length-scale
     along the section: it is taken to be 4 km."""
     frame = pd.read_csv(folder / "glider_transect.csv").dropna(subset=["chl_mg_m3"])
-    columns, value = ["distance_km", "depth_m"], "chl_mg_m3"
+    columns = ["distance_km", "depth_m"]
+    value = "chl_mg_m3"
     later = frame[frame["dive"] > 311]
     kernel = named_kernel("matern52", [4.0, 25.0], float(later[value].var()))
     model = Model(kernel, float(later[value].mean()), 0.01, float("nan"))
@@ -212,15 +213,18 @@ def _glider(folder: Path, side: int) -> Problem:
 
 def _reservoir(folder: Path, side: int) -> Problem:
     """One day of a reservoir as a field, with the hyperparameters of another day."""
-    columns, value = ["distance_m", "depth_m"], "total_chl_ugL"
+    columns = ["distance_m", "depth_m"]
+    value = "total_chl_ugL"
     model = fields.fitted(pd.read_csv(folder / "reservoir_transect_second.csv"), columns, value)
     first = pd.read_csv(folder / "reservoir_transect.csv")
     return _smooth(fields.smoothed(first, columns, value, side, model), model, 0.8)
 
 
 def _smooth(field: pd.DataFrame, model: Model, quantile: float) -> Problem:
-    values, parameters = field.pop(TRUTH).to_numpy(), model.kernel.get_params()
-    signal, lengths = float(parameters["k1__constant_value"]), np.atleast_1d(parameters["k2__length_scale"]).tolist()
+    values = field.pop(TRUTH).to_numpy()
+    parameters = model.kernel.get_params()
+    signal = float(parameters["k1__constant_value"])
+    lengths = np.atleast_1d(parameters["k2__length_scale"]).tolist()
     return _field(field, values, "matern52", lengths, quantile, signal=signal, mean=model.mean, noise=model.noise)
 
 

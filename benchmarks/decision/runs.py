@@ -17,7 +17,7 @@ from truvar.backtest import backtest
 
 @dataclass(frozen=True)
 class Outcome:
-    """What each start (rows) cost each rule (columns) to reach each target; infinite: not within the budget."""
+    """Cost of every start (rows) and policy (columns) to reach each target; infinite: not within the budget."""
 
     name: str
     budget: float
@@ -25,7 +25,7 @@ class Outcome:
     seconds: pd.Series  # per suggestion
 
     def mean(self, target: float) -> pd.Series:
-        """The mean cost by rule; a run that never got there counts as the budget, which it would have exceeded."""
+        """The mean cost by policy; a run that never got there counts as the budget, which it would have exceeded."""
         return self.costs[target].clip(upper=self.budget).mean()
 
     def missed(self, target: float) -> pd.Series:
@@ -35,13 +35,13 @@ class Outcome:
 
 def run(
     case: Case,
-    rules: Mapping[str, Policy],
+    policies: Mapping[str, Policy],
     starts: int,
     side: int,
     folder: Path | None = None,
     jobs: int = 1,
 ) -> Outcome:
-    """Every rule from every start, until the last target is reached. Each field or function has one start at least."""
+    """Run every policy from every start until the last target; each field or function has at least one start."""
     problems = case.make(side)
     shares = [len(part) for part in np.array_split(np.arange(max(starts, len(problems))), len(problems))]
     names = F1 if case.level_set else REGRET
@@ -52,7 +52,7 @@ def run(
         found = backtest(
             problem,
             TRUTH,
-            rules,
+            policies,
             replicates=share,
             budget=case.budget,
             until=targets[-1],

@@ -34,7 +34,7 @@ ROWS = {
     *(f"{of}-{noise}" for of in ("variance", "mean") for noise in ("1e-06", "1e-10", "1e-10-long")),
     "given-away",
     "study-overhead",
-    *("rival-es", "rival-pes", "rival-mrs"),
+    *("baseline-es", "baseline-pes", "baseline-mrs"),
     *("import", "first-suggestion"),
     *("search-grid", *(f"search-{share}{row}" for share in ("0.25", "0.05") for row in ("", "-fits"))),
     "cluster-busy",

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.decision.__main__ import main
+from benchmarks.decision.policies import baselines
 from benchmarks.decision.problems import cases
-from benchmarks.decision.rules import rivals
 from benchmarks.decision.runs import Outcome, run
 from benchmarks.decision.score import bootstrapped, ratio
 
@@ -20,7 +20,7 @@ def test_every_problem_is_in_one_half_and_both_halves_have_every_kind(monkeypatc
     names = [case.name for half in halves.values() for case in half]
     assert len(set(names)) == len(names)
     for half in halves.values():
-        assert {(case.level_set, case.levels, case.dear) for case in half} >= {
+        assert {(case.level_set, case.levels, case.costly) for case in half} >= {
             (True, False, False),
             (True, False, True),
             (True, True, True),
@@ -43,9 +43,9 @@ def test_every_rival_suits_its_problem(monkeypatch):
     pytest.importorskip("matplotlib")
     for case in cases():
         problem = case.make(8)[0]
-        for name, rule in rivals(case).items():
-            study = problem.study(policy=rule)
-            assert rule.places(study.policy_context(), study.candidates()) is None or name == "random"
+        for name, policy in baselines(case).items():
+            study = problem.study(policy=policy)
+            assert policy.places(study.policy_context(), study.candidates()) is None or name == "random"
 
 
 def outcome(costs, budget=100.0):
@@ -84,6 +84,6 @@ def test_the_command_runs(tmp_path, capsys):
     assert main(["--quick", "--only", "lake-long", "--policies", "gchk,straddle,ei,plus", "--json", str(target)]) == 0
     printed = capsys.readouterr().out
     assert "gchk" in printed
-    assert "plus over the best rival: 0.9: " in printed
+    assert "plus over the best baseline: 0.9: " in printed
     assert "ei " not in printed  # it is not for level sets
     assert json.loads(target.read_text())["problems"]["lake-long"]["budget"] == 150

@@ -1,4 +1,4 @@
-"""The rivals: every rule of the paper and its kin that suits the problem, per cost where that is sound."""
+"""The baselines: every policy of the paper and its kin that suits the problem, per cost where that is sound."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class StraddlePerCost(tv.Straddle):
         )  # never nothing: it goes on
 
 
-def rivals(case: Case) -> dict[str, Policy]:
-    """The rules to beat on this problem, by name."""
+def baselines(case: Case) -> dict[str, Policy]:
+    """The policies to beat on this problem, by name."""
     if case.level_set and case.levels:
         chosen = {f"gchk level {k}": tv.GCHK(level=k) for k in range(3)}
         straddles = {f"straddle level {k}": tv.Straddle(level=k) for k in range(3)}
         return {"truvar": tv.TruVaR(), **chosen, **straddles, "sur/cost": tv.SUR(per_cost=True)}
     if case.level_set:
         names = ["truvar", "gchk", "straddle", "sur", "variance"]
-        if case.dear:
+        if case.costly:
             names += ["gchk/cost", "sur/cost", "variance/cost"]
     else:
         names = ["truvar", "ei", "pi", "ucb", "es", "pes", "mrs", "mes"]
-        if case.dear:
+        if case.costly:
             names += ["ei/cost", "pi/cost", "es/cost", "pes/cost", "mrs/cost", "mes/cost"]
     found = {name: policy_named(name) for name in names}
-    return {**found, "straddle/cost": StraddlePerCost()} if case.level_set and case.dear else found
+    return {**found, "straddle/cost": StraddlePerCost()} if case.level_set and case.costly else found
