@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from truvar.exceptions import InvalidProblemError
 from truvar.models.kernels import SMOOTHNESS
-from truvar.problem.messages import MAX_VALUE_LENGTH, format_value
+from truvar.problem.messages import MAX_VALUE_LENGTH, format_value, request_message
 from truvar.problem.schema import REPRESENTERS, SECTIONS, ModelSpec, ProblemSpec, parse_spec, problem_json_schema
 
 SMALL: dict[str, Any] = {"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"maximize": True}}
@@ -94,6 +94,28 @@ def test_the_schema_is_imported_without_numerical_libraries() -> None:
     code = "import sys, truvar.problem.schema; print([m for m in ('numpy', 'sklearn', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ({"noise": {"variance": -0.1}}, "[noise] variance must be >= 0, got -0.1; give 0 or more"),
+        ({"seed": True}, "seed must be a whole number, got true; give one such as 1"),
+        ({"cost": {"travel": {"x": "far"}}}, "[cost] travel.x must be a number, got 'far'; give a finite number"),
+        ({"polcy": {}}, "unknown key 'polcy'; did you mean 'policy'?"),
+    ],
+)
+def test_files_dicts_and_requests_give_the_same_message(problem: dict[str, Any], message: str) -> None:
+    from truvar.service.schemas import Create
+
+    with pytest.raises(InvalidProblemError) as caught:
+        parse_spec(ProblemSpec, {**SMALL, **problem})
+    assert str(caught.value) == message
+    with pytest.raises(ValueError, match="validation error") as invalid:
+        Create.model_validate({"name": "lake", "problem": {**SMALL, **problem}})
+    error: Any = invalid.value
+    first = error.errors()[0]
+    assert request_message({**first, "loc": ("body", *first["loc"])}, SECTIONS) == message
 
 
 def test_long_and_nested_values_are_shortened_in_messages() -> None:

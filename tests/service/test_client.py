@@ -6,6 +6,18 @@ import pytest
 from tests.helpers.server import CURVE, GRID
 
 import truvar as tv
+from truvar.exceptions import (
+    AccessDeniedError,
+    DamagedStudyError,
+    InvalidArgumentError,
+    InvalidProblemError,
+    LimitExceededError,
+    SerializationError,
+    ServiceError,
+    StorageError,
+    StudyExistsError,
+    StudyNotFoundError,
+)
 from truvar.service import Server
 
 
@@ -31,11 +43,11 @@ def program(study):
 def pair(served, tmp_path):
     """The same problem here and on the server."""
     from truvar.service.limits import ServiceLimits
-    from truvar.service.uploads import posted_problem
+    from truvar.service.uploads import uploaded_problem
 
     api, _ = served
     name = f"pair {tmp_path.name}"
-    local = posted_problem(name, GRID, {}, ServiceLimits()).study()
+    local = uploaded_problem(name, GRID, {}, ServiceLimits()).study()
     remote = Server(api.url).create(GRID, name)
     return local, remote
 
@@ -76,24 +88,89 @@ def test_connect_finds_the_study_by_address_or_name(served):
     api.create("a/b <i>", CURVE)
     assert tv.connect(f"{api.url}/#/study/a%2Fb%20%3Ci%3E").name == "a/b <i>"
     assert tv.connect(api.url, name="a/b <i>").steps == 0
-    with pytest.raises(tv.TruvarError, match="must be said which"):
+    with pytest.raises(StudyNotFoundError, match="expected one where no name is given"):
         tv.connect(api.url)
-    with pytest.raises(tv.TruvarError, match="no study 'nowhere'"):
+    with pytest.raises(StudyNotFoundError, match="no study 'nowhere'"):
         tv.connect(api.url, name="nowhere")
-    with pytest.raises(tv.TruvarError, match="address is like"):
+    with pytest.raises(InvalidArgumentError, match="address of a server must be like"):
         tv.connect("lake.db")
 
 
-def test_a_server_that_is_not_there_is_named():
+def test_a_server_that_cannot_be_reached_is_named(monkeypatch):
     from truvar.service import client
 
-    patience = client.PAUSE
-    client.PAUSE = 0.0
-    try:
-        with pytest.raises(tv.TruvarError, match="cannot be reached"):
-            tv.connect("http://127.0.0.1:9", name="lake")
-    finally:
-        client.PAUSE = patience
+    monkeypatch.setattr(client, "RETRY_SECONDS", 0.0)
+    with pytest.raises(ServiceError, match="cannot reach the server http://127"):
+        tv.connect("http://127.0.0.1:9", name="lake")
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda study: study.tell({"x": 9.0, "y": 9.0}, 1.0),
+        lambda study: study.tell({"x": 0.0}, 1.0),
+        lambda study: study.tell(99, 1.0),
+        lambda study: study.correct(99, 1.0),
+        lambda study: study.withdraw(99),
+    ],
+)
+def test_a_mistake_raises_the_same_exception_as_a_local_study(pair, mistake):
+    local, remote = pair
+    with pytest.raises(tv.TruvarError) as here:
+        mistake(local)
+    with pytest.raises(tv.TruvarError) as there:
+        mistake(remote)
+    assert type(there.value) is type(here.value)
+    assert str(there.value) == str(here.value)
+
+
+def test_refused_uploads_raise_exceptions_that_a_program_can_react_to(served):
+    api, _ = served
+    server = Server(api.url)
+    server.create(CURVE, "taken")
+    with pytest.raises(StudyExistsError, match="already a study 'taken'"):
+        server.create(CURVE, "taken")
+    with pytest.raises(InvalidProblemError, match=r"\[noise\] variance must be >= 0, got -1"):
+        server.create(CURVE.replace("1e-3", "-1"), "negative")
+    with pytest.raises(LimitExceededError, match="at most 10,000 points"):
+        server.create(CURVE.replace("30]", "30000]"), "large")
+    with pytest.raises(SerializationError, match="list of events"):
+        server.post("/studies", {"name": "empty", "study": {}})
+
+
+def test_a_token_that_is_not_accepted_raises_access_denied(guarded):
+    url, write, read = guarded
+    with pytest.raises(AccessDeniedError, match="unknown token"):
+        Server(url, "x" * 20).studies()
+    with pytest.raises(AccessDeniedError, match="reading only"):
+        Server(url, read).create(CURVE, "mine")
+    assert isinstance(Server(url, write).studies(), pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "expected"),
+    [
+        (401, b"", AccessDeniedError),
+        (403, b"<html>Forbidden</html>", AccessDeniedError),
+        (404, b"{}", StudyNotFoundError),
+        (409, b'{"error": "x", "exception": "DamagedStudyError"}', DamagedStudyError),
+        (409, b'{"error": "x", "finished": "all classified"}', tv.Finished),
+        (413, b"", LimitExceededError),
+        (422, b'{"error": "x", "exception": "import_optional"}', ServiceError),
+        (422, b'{"error": "x", "exception": "KeyboardInterrupt"}', ServiceError),
+        (502, b"Bad Gateway", ServiceError),
+        (503, b"", StorageError),
+    ],
+)
+def test_exceptions_follow_the_status_code_where_the_server_names_none(status, content, expected):
+    import httpx
+
+    answers = httpx.MockTransport(lambda request: httpx.Response(status, content=content))
+    server = Server("http://127.0.0.1:1")
+    server._http = httpx.Client(transport=answers, base_url="http://127.0.0.1:1/api")
+    with pytest.raises(expected) as caught:
+        server.get("/studies")
+    assert type(caught.value) is expected
 
 
 def test_a_finished_study_raises_finished(served):

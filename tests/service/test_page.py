@@ -154,7 +154,7 @@ def test_a_token_is_asked_for_and_a_reader_sees_no_forms(chromium, guarded):
     page.goto(url)
     page.get_by_label("Token").fill("not this one at all")
     page.get_by_role("button", name="Open").click()
-    page.get_by_text("that token is not known").wait_for()
+    page.get_by_text("unknown token").wait_for()
     page.goto(f"{url}/#token={read}")
     page.get_by_role("link", name="looked at").click()
     page.get_by_role("heading", name="looked at", level=1).wait_for()

@@ -152,7 +152,7 @@ def test_a_problem_cannot_name_files_of_the_server(served, path):
     table = f'[domain]\ntable = "{path}"\n[goal]\nmaximize = true\n'
     training = f'[domain]\ngrid = {{x = [0, 1, 5]}}\n[goal]\nmaximize = true\n[model]\ntraining = "{path}"\n'
     for problem in (table, training):
-        assert "did not come" in api.post("/studies", {"name": "thief", "problem": problem}, 422)["error"]
+        assert "was not sent" in api.post("/studies", {"name": "thief", "problem": problem}, 422)["error"]
 
 
 @pytest.mark.parametrize(
@@ -251,4 +251,4 @@ def test_an_address_that_is_taken_is_named_in_one_line(tmp_path):
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(rf"truvar: 127\.0\.0\.1 port {port} cannot be served at .* --port\n", done.stderr)
+    assert re.fullmatch(rf"truvar: cannot serve at 127\.0\.0\.1 port {port} .* --port\n", done.stderr)

@@ -13,30 +13,6 @@ from tests.helpers.server import CURVE
 import truvar as tv
 from truvar.storage.rdb import RDBStorage
 
-pytest.importorskip("fastapi", reason="needs truvar[service]")
-
-TOKEN = "t" * 20
-
-
-@pytest.fixture
-def application():
-    """Makes a client of an application of its own on a store."""
-    from contextlib import ExitStack
-
-    from starlette.testclient import TestClient
-
-    from truvar.service import ServiceLimits, Tokens
-    from truvar.service.app import create_app
-
-    with ExitStack() as stack:
-
-        def make(url, **limits):
-            app = create_app(url, Tokens(write=(TOKEN,)), ServiceLimits(**limits))
-            headers = {"Authorization": f"Bearer {TOKEN}"}
-            return stack.enter_context(TestClient(app, headers=headers))
-
-        yield make
-
 
 def told(client, name, body):
     answer = client.post(f"/api/studies/{name}/tell", json=body)

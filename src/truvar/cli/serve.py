@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 from truvar.cli._common import Command
 from truvar.cli._store import store_of
 from truvar.exceptions import TruvarError
+from truvar.service.server import DEFAULT_PORT
 
 if TYPE_CHECKING:
     from truvar.service import Tokens
-
-PORT = 8765
 
 
 def _serve_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("words", nargs="?", metavar="STORE", help="where the studies are: lake.db or a URL")
     sub.add_argument("--store", metavar="STORE", help="the same (default: $TRUVAR_STORE, or the only store here)")
     sub.add_argument("--host", default="127.0.0.1", help="the address to serve at (default: this machine alone)")
-    sub.add_argument("--port", type=int, default=PORT, help=f"(default: {PORT})")
+    sub.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"(default: {DEFAULT_PORT})")
     sub.add_argument("--token", help="what others must know to work here (default: $TRUVAR_TOKEN)")
     sub.add_argument("--read-token", help="what they must know to look only (default: $TRUVAR_READ_TOKEN)")
     sub.add_argument("--max-points", type=int, metavar="N", help="the largest domain that may be sent (default: 10000)")

@@ -19,9 +19,9 @@ from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, read_csv
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
 from truvar.exceptions import InvalidProblemError, TruvarError
+from truvar.messages import unknown_name
 from truvar.models.fit import Learned, training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
-from truvar.problem.messages import did_you_mean
 from truvar.problem.schema import (
     REPRESENTERS,
     CostSpec,
@@ -301,8 +301,7 @@ def build_policy(spec: PolicySpec) -> Policy:
         options[key] = getattr(spec, key)
     for key in options:
         if key not in known:
-            hint = did_you_mean(key, known) or f"{name} has {', '.join(known)}"
-            raise InvalidProblemError(f"unknown key {key!r} in [policy]; {hint}")
+            raise InvalidProblemError(f"[policy]: {unknown_name('key', key, known)}")
     if suffix:
         if not has_cost_option(policy):
             raise InvalidProblemError(

@@ -6,13 +6,13 @@ pydantic reports errors as records. `problem_message` and `request_message` turn
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError, WrapValidator
 from pydantic_core import PydanticCustomError
+
+from truvar.messages import unknown_name
 
 MAX_VALUE_LENGTH = 200  # characters of a value that a message repeats
 MAX_VALUE_DEPTH = 4  # levels of nested lists and tables that it shows
@@ -72,18 +72,15 @@ def rule_error(message: str) -> PydanticCustomError:
     return PydanticCustomError("rule", "{message}", {"message": message})
 
 
-def unknown_key(key: str, known: Collection[str]) -> PydanticCustomError:
-    """Return the error for a key that a table does not have."""
-    hint = did_you_mean(key, known) or f"expected one of {', '.join(known)}"
-    return PydanticCustomError("unknown_key", "unknown key {key}; {hint}", {"key": repr(key), "hint": hint})
+def unknown_name_error(kind: str, name: str, known: Collection[str]) -> PydanticCustomError:
+    """Return the error for a name that does not exist.
 
-
-def did_you_mean(word: str, known: Collection[str]) -> str | None:
-    """Return "did you mean 'name'?" if a known word is similar."""
-    close = get_close_matches(word, known, n=1)
-    if not close:
-        return None
-    return f"did you mean {close[0]!r}?"
+    Args:
+        kind: What it is a name of, such as "key".
+        name: The name that was given.
+        known: The names that exist.
+    """
+    return PydanticCustomError("unknown_name", "{message}", {"message": unknown_name(kind, name, known)})
 
 
 def problem_message(error: Error, sections: Collection[str]) -> str:
@@ -121,8 +118,8 @@ def _message(error: Error, location: str, whole: str) -> str:
     kind = error["type"]
     context = error.get("ctx", {})
     where = location or whole
-    if kind == "unknown_key":
-        return f"unknown key {context['key']} in {where}; {context['hint']}"
+    if kind == "unknown_name":
+        return f"{location}: {context['message']}" if location else str(context["message"])
     if kind == "rule":
         return f"{location} {context['message']}".strip()
     if kind == "missing":
@@ -131,8 +128,6 @@ def _message(error: Error, location: str, whole: str) -> str:
     if kind not in EXPECTED:
         return f"{where}: {error['msg']}, got {value}; correct it"
     expected, remedy = (text.format_map(_plain_numbers(context)) for text in EXPECTED[kind])
-    if kind == "literal_error" and isinstance(error["input"], str):
-        remedy = did_you_mean(error["input"], re.findall("'([^']*)'", expected)) or remedy
     return f"{where} must be {expected}, got {value}; {remedy}"
 
 

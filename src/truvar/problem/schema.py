@@ -27,7 +27,15 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from truvar.acquisition.registry import POLICY_NAMES, policy_classes
 from truvar.exceptions import InvalidProblemError
-from truvar.problem.messages import TABLE, TEXT, did_you_mean, expects, problem_message, rule_error, unknown_key
+from truvar.problem.messages import (
+    MAX_VALUE_LENGTH,
+    TABLE,
+    TEXT,
+    expects,
+    problem_message,
+    rule_error,
+    unknown_name_error,
+)
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
 DEFAULT_POLICY = "truvar"
@@ -69,7 +77,7 @@ class StrictModel(BaseModel):
         if cls.model_config.get("extra") == "forbid":
             for key in data:
                 if key not in cls.model_fields:
-                    raise unknown_key(key, cls.model_fields)
+                    raise unknown_name_error("key", str(key), cls.model_fields)
         return dict(data)
 
     def given(self, *keys: str) -> list[str]:
@@ -370,11 +378,7 @@ def _check_policy_name(given: str) -> str:
     name, _, suffix = given.partition("/")
     if name in POLICY_NAMES and suffix in ("", "cost"):
         return given
-    hint = did_you_mean(name, POLICY_NAMES) or "use one of them"
-    raise rule_error(
-        f"= {given[:50]!r} is not a policy; expected one of {', '.join(POLICY_NAMES)}, optionally followed by "
-        f'"/cost"; {hint}'
-    )
+    raise unknown_name_error("policy", given[:MAX_VALUE_LENGTH], POLICY_NAMES)
 
 
 PolicyName = Annotated[

@@ -1,14 +1,33 @@
-"""Studies over HTTP: an API, a page, and a client with the methods of a `Study`.
+"""Studies over HTTP: an API, a web page, and a client with the methods of a `Study`.
 
-The server needs FastAPI and Uvicorn (`pip install "truvar[service,store]"`), the client httpx; they are imported only
-where they are used.
+The server needs FastAPI and Uvicorn (`pip install "truvar[service,store]"`), the client needs httpx. Names are imported
+on first use, so that `truvar.service.server` stays cheap to import.
 """
 
 from __future__ import annotations
 
-from truvar.service.auth import Tokens
-from truvar.service.client import RemoteStudy, Server, connect
-from truvar.service.limits import ServiceLimits
-from truvar.service.server import serve
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from truvar.service.auth import Tokens
+    from truvar.service.client import RemoteStudy, Server, connect
+    from truvar.service.limits import ServiceLimits
+    from truvar.service.server import serve
 
 __all__ = ["RemoteStudy", "Server", "ServiceLimits", "Tokens", "connect", "serve"]
+
+_MODULES = {
+    "RemoteStudy": "client",
+    "Server": "client",
+    "ServiceLimits": "limits",
+    "Tokens": "auth",
+    "connect": "client",
+    "serve": "server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

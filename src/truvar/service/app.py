@@ -1,9 +1,9 @@
-"""The application: the API, the page, and what goes wrong as JSON."""
+"""The web application: the API, the page, and errors as JSON."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,54 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 import truvar
-from truvar.exceptions import Finished, StorageError, TruvarError
-from truvar.service import serializers
+from truvar.exceptions import (
+    DamagedStudyError,
+    Finished,
+    InvalidArgumentError,
+    LimitExceededError,
+    StorageError,
+    StudyExistsError,
+    StudyNotFoundError,
+    TruvarError,
+)
+from truvar.problem.messages import request_message
+from truvar.problem.schema import SECTIONS
 from truvar.service.auth import Tokens
 from truvar.service.limits import ServiceLimits
 from truvar.service.middleware import SecurityMiddleware
-from truvar.service.routes import api
-from truvar.service.sessions import Broken, StudySessions, Taken, Unknown
+from truvar.service.routes import api_router
+from truvar.service.routes._common import json_response
+from truvar.service.sessions import StudySessions
 
-PAGE = Path(__file__).parent / "static"
+STATIC = Path(__file__).parent / "static"
+GZIP_MIN_SIZE = 20_000  # bytes of an answer that is compressed
+GZIP_LEVEL = 4  # of 9: most of the gain for little time
 LOG = logging.getLogger("truvar.service")
+
+STATUS_CODES: dict[type[Exception], int] = {
+    StudyNotFoundError: 404,
+    StudyExistsError: 409,
+    DamagedStudyError: 409,
+    Finished: 409,
+    StorageError: 503,
+    TruvarError: 422,
+}
+"""HTTP status of exceptions; a class that is not listed has that of its base class."""
+
+Handler = Callable[[Request, Any], Awaitable[Response]]
 
 
 def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits | None = None) -> FastAPI:
-    """The service of a store. Without tokens it answers to this machine alone."""
+    """Create the application for the studies of a store.
+
+    Args:
+        store: URL of the store; it is created if it does not exist.
+        tokens: Tokens to accept; None: requests of this machine alone.
+        limits: Largest requests to accept; None: the defaults.
+
+    Raises:
+        TruvarError: If the store cannot be opened.
+    """
     limits = limits or ServiceLimits()
     sessions = StudySessions(store, limits)
 
@@ -43,58 +77,56 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
         version=truvar.__version__,
         summary="Where to measure next: studies over HTTP.",
         description="With tokens, every request needs the header `Authorization: Bearer TOKEN`.",
-        docs_url=None,  # they would load from elsewhere
+        docs_url=None,  # these pages would load scripts from other sites
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
     )
-    app.include_router(api(sessions, limits))
+    app.include_router(api_router(sessions, limits))
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
-        return FileResponse(PAGE / "index.html")
+        return FileResponse(STATIC / "index.html")
 
-    app.mount("/page", StaticFiles(directory=PAGE))
-    app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=4)
-    app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), largest=limits.body)
-    for kind, status in (
-        (Unknown, 404),
-        (Taken, 409),
-        (Broken, 409),
-        (Finished, 409),
-        (StorageError, 503),
-        (TruvarError, 422),
-    ):
-        app.add_exception_handler(kind, _refusal(status))
-    app.add_exception_handler(RequestValidationError, _misunderstood)
-    app.add_exception_handler(StarletteHTTPException, _http)
-    app.add_exception_handler(Exception, _failed)
+    app.mount("/page", StaticFiles(directory=STATIC))
+    app.add_middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=GZIP_LEVEL)
+    app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), max_body=limits.body)
+    for exception, status in STATUS_CODES.items():
+        app.add_exception_handler(exception, _exception_handler(status))
+    app.add_exception_handler(RequestValidationError, _handle_invalid_request)
+    app.add_exception_handler(StarletteHTTPException, _handle_http_error)
+    app.add_exception_handler(Exception, _handle_server_error)
     return app
 
 
-def _error(status: int, message: str, **more: Any) -> Response:
-    return Response(serializers.encode({"error": message, **more}), status, media_type="application/json")
+def _error_response(status: int, message: str, exception: type[Exception] | None = None, **more: Any) -> Response:
+    """Return an error in JSON; `exception` is the class that the client in Python raises."""
+    content: dict[str, Any] = {"error": message, **more}
+    if exception is not None:
+        content["exception"] = exception.__name__
+    return json_response(content, status)
 
 
-def _refusal(status: int) -> Any:
-    async def handler(_: Request, error: Exception) -> Response:
-        return _error(status, str(error), **({"finished": error.reason} if isinstance(error, Finished) else {}))
+def _exception_handler(status: int) -> Handler:
+    async def handle(_: Request, error: Exception) -> Response:
+        more = {"finished": error.reason} if isinstance(error, Finished) else {}
+        return _error_response(status, str(error), type(error), **more)
 
-    return handler
-
-
-async def _misunderstood(_: Request, error: Any) -> Response:
-    problems: Sequence[Any] = error.errors()
-    if any(problem["type"] == "json_invalid" for problem in problems):
-        return _error(400, "the body is not valid JSON; check its quotes, commas and braces")
-    said = [f"{'.'.join(map(str, problem['loc'][1:])) or 'the body'}: {problem['msg']}" for problem in problems[:5]]
-    return _error(422, "; ".join(said))
+    return handle
 
 
-async def _http(_: Request, error: Any) -> Response:
-    return _error(error.status_code, str(error.detail))
+async def _handle_invalid_request(_: Request, error: Any) -> Response:
+    errors = error.errors()
+    if any(found["type"] == "json_invalid" for found in errors):
+        return _error_response(400, "the body is not valid JSON; check its quotes, commas and braces")
+    return _error_response(422, request_message(errors[0], SECTIONS), InvalidArgumentError)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _handle_http_error(_: Request, error: Any) -> Response:
+    exception = LimitExceededError if error.status_code == 429 else None
+    return _error_response(error.status_code, str(error.detail), exception)
+
+
+async def _handle_server_error(request: Request, error: Exception) -> Response:
     LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _error(500, "the server made a mistake; its log says more")
+    return _error_response(500, "the server failed; its log has the details")

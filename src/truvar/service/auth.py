@@ -1,9 +1,10 @@
-"""Who may do what: tokens, and for a server without them this machine alone.
+"""Tokens and addresses: who may read and write.
 
-A request is let in if its token is known; a read-only token reads. Without tokens only programs of this machine are
-let in, and only under a name of this machine, so that no page from elsewhere can reach the server through a name of its
-own that it points here (DNS rebinding). Tokens come in a header that browsers never add by themselves, bodies must be
-JSON, and a foreign Origin is refused: other sites' pages cannot write.
+A server with tokens accepts requests that present one of them; a read-only token may read. A server without tokens
+accepts requests from programs on its own machine, and only under a host name of that machine, so that a page from
+elsewhere cannot reach it through a host name that resolves to it (DNS rebinding). Tokens are sent in a header that
+browsers never add by themselves, bodies must be JSON, and other origins are refused, so pages of other sites cannot
+write.
 """
 
 from __future__ import annotations
@@ -15,50 +16,59 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Literal
 
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 
 Access = Literal["read", "write"]
 
-SHORTEST = 16  # characters of a token
+MIN_TOKEN_LENGTH = 16  # characters
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens that a server knows; none: it serves this machine alone."""
+    """The tokens that a server accepts. Without any it serves its own machine alone.
+
+    Attributes:
+        write: Tokens that may read and write.
+        read: Tokens that may read.
+    """
 
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for token in (*self.write, *self.read):
-            if len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token:
-                raise TruvarError(
-                    f"a token has at least {SHORTEST} characters, letters and digits, but one had {len(token)}; make "
-                    "one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+            if len(token) < MIN_TOKEN_LENGTH or not token.isascii() or not token.isprintable() or " " in token:
+                raise InvalidArgumentError(
+                    f"a token must have at least {MIN_TOKEN_LENGTH} characters, ASCII without spaces, got one of "
+                    f"{len(token)}; make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
                 )
         if set(self.write) & set(self.read):
-            raise TruvarError("the read-only token must differ from the other one, but they are the same; change one")
+            raise InvalidArgumentError("the read-only token must differ from the other one, got the same; change one")
 
     def __bool__(self) -> bool:
         return bool(self.write or self.read)
 
     def access(self, presented: str) -> Access | None:
-        """What the token allows. All are compared, each in constant time."""
-        can_write, can_read = _among(presented, self.write), _among(presented, self.read)
-        return "write" if can_write else "read" if can_read else None
+        """Return what a token allows. All tokens are compared, each in constant time."""
+        can_write = _is_among(presented, self.write)
+        can_read = _is_among(presented, self.read)
+        if can_write:
+            return "write"
+        return "read" if can_read else None
 
 
-def _among(presented: str, known: Sequence[str]) -> bool:
-    digest = hashlib.sha256(presented.encode("utf-8", "replace")).digest()  # equal lengths
+def _is_among(presented: str, tokens: Sequence[str]) -> bool:
+    # Digests have equal lengths, so that the comparison does not reveal the length of a token.
+    digest = hashlib.sha256(presented.encode("utf-8", "replace")).digest()
     found = False
-    for token in known:
+    for token in tokens:
         found |= hmac.compare_digest(digest, hashlib.sha256(token.encode()).digest())
     return found
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Return whether an address can be reached from its own machine alone."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -66,16 +76,20 @@ def is_loopback(host: str) -> bool:
 
 
 def check_address(host: str, tokens: Tokens) -> None:
-    """An address that others can reach needs a token."""
+    """Check that an address which other machines can reach is protected by a token.
+
+    Raises:
+        InvalidArgumentError: If it is not.
+    """
     if not is_loopback(host) and not tokens:
-        raise TruvarError(
-            f"{host} can be reached by others, which needs a token, but none came; give one (--token, or TRUVAR_TOKEN "
-            "in the environment), or leave out --host to serve this machine alone"
+        raise InvalidArgumentError(
+            f"{host} can be reached from other machines, which needs a token, got none; give one (--token, or "
+            "TRUVAR_TOKEN in the environment), or leave out --host to serve this machine alone"
         )
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header or an origin, without its port."""
+    """Return the name in a Host header or an origin, without its port."""
     name = host.rpartition("//")[2]
     if name.startswith("["):
         return name[1:].partition("]")[0].lower()

@@ -6,6 +6,7 @@ study = tv.connect("http://127.0.0.1:8765/#/study/lake", token)
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -19,10 +20,22 @@ from urllib.parse import quote, unquote, urlsplit
 import numpy as np
 import pandas as pd
 
+from truvar import exceptions
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
-from truvar.exceptions import Finished, TruvarError, import_optional
+from truvar.exceptions import (
+    AccessDeniedError,
+    Finished,
+    InvalidArgumentError,
+    LimitExceededError,
+    ServiceError,
+    StorageError,
+    StudyNotFoundError,
+    TruvarError,
+    import_optional,
+)
 from truvar.inference.certificate import Certificate
+from truvar.service.server import DEFAULT_PORT
 from truvar.storage.base import whoami
 from truvar.storage.serialization import deserialize
 from truvar.study._views import MEASUREMENT
@@ -40,55 +53,94 @@ OF_A_COPY = frozenset(
     | {"predict_measurement", "sample_measurement", "theory_setting"}
     | {"expects", "imagine", "outlook", "scene", "setting"}  # deprecated names of some of these
 )
-TRIES = 4  # of what may be sent again
-PAUSE = 0.5  # seconds before the second try, then twice as long each time
+MAX_ATTEMPTS = 4  # for a request that may be sent again
+RETRY_SECONDS = 0.5  # before the second attempt; doubled before each further one
+
+EXCEPTIONS_BY_STATUS: dict[int, type[TruvarError]] = {
+    401: AccessDeniedError,
+    403: AccessDeniedError,
+    404: StudyNotFoundError,
+    413: LimitExceededError,
+    429: LimitExceededError,
+    503: StorageError,
+}
+"""Exceptions for errors that do not name their class; `ServiceError` for any other status."""
 
 
 def connect(url: str, token: str | None = None, name: str | None = None, *, who: str | None = None) -> RemoteStudy:
-    """A study on a server. `url` is the server's address or, as the browser shows it, the study's own; with the
-    server's address alone, `name` says which study, or there is just one."""
+    """Return a study on a server.
+
+    Args:
+        url: Address of the server, or of the study as the browser shows it.
+        token: Token of the server, if it needs one.
+        name: Name of the study; not needed if the server has only one or `url` is that of the study.
+        who: Who makes changes, for the event log; default: the user and the machine.
+
+    Raises:
+        StudyNotFoundError: If there is no such study, or several and no name.
+        AccessDeniedError: If the server does not accept the token.
+        ServiceError: If the server cannot be reached.
+    """
     server = Server(url, token, who=who)
-    name = name or server.named
+    name = name or server.study_in_url
     if name is None:
         names = list(server.studies()["name"])
         if len(names) != 1:
-            raise TruvarError(
-                f"the server has {len(names)} studies ({', '.join(map(repr, names[:10])) or 'none'}), so it must be "
-                "said which; give name=... or the study's own address"
+            listed = ", ".join(map(repr, names[:10])) or "none"
+            raise StudyNotFoundError(
+                f"the server has {len(names)} studies ({listed}), expected one where no name is given; give name=... "
+                "or the address of the study"
             )
         (name,) = names
     return server.study(name)
 
 
 class Server:
-    """A server: its studies, and new ones."""
+    """A server: lists its studies, opens and creates them.
+
+    Args:
+        url: Address of the server, such as http://127.0.0.1:8765.
+        token: Token of the server, if it needs one.
+        who: Who makes changes, for the event log; default: the user and the machine.
+        timeout: Seconds to wait for an answer.
+
+    Attributes:
+        url: Address of the server.
+        who: Who makes changes.
+        study_in_url: Name of the study, if the address given was that of a study.
+    """
 
     def __init__(self, url: str, token: str | None = None, *, who: str | None = None, timeout: float = 60.0) -> None:
         library = import_optional("httpx", "a connection to a server", "service")
         address = urlsplit(url)
         if address.scheme not in ("http", "https") or not address.netloc:
-            raise TruvarError(f"a server's address is like http://127.0.0.1:8765, got {url!r}; give one")
+            raise InvalidArgumentError(
+                f"the address of a server must be like http://127.0.0.1:{DEFAULT_PORT}, got {url!r}; correct it"
+            )
         self.url = f"{address.scheme}://{address.netloc}"
-        place = address.fragment.partition("/study/")[2]
-        self.named = unquote(place) or None
+        self.study_in_url = unquote(address.fragment.partition("/study/")[2]) or None
         self.who = (who or whoami()).encode("ascii", "replace").decode()
         headers = {"User-Agent": "truvar/python", "X-Truvar-Who": self.who}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self._http: httpx.Client = library.Client(base_url=f"{self.url}/api", headers=headers, timeout=timeout)
-        self._failures = library.TransportError
+        self._transport_error = library.TransportError
 
     def studies(self) -> pd.DataFrame:
-        """The studies of the server, as `tv.studies` has them."""
+        """Return a table of the studies of the server, like `truvar.studies`."""
         frame = pd.DataFrame(self.get("/studies")["studies"])
         if frame.empty:
             return pd.DataFrame(columns=["name", "goal", "steps", "spent", "pending", "created", "changed"])
-        return frame.assign(
-            **{name: pd.to_datetime(frame[name], utc=True, format="ISO8601") for name in ("created", "changed")}
-        )
+        for column in ("created", "changed"):
+            frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
+        return frame
 
     def study(self, name: str) -> RemoteStudy:
-        """The study of that name."""
+        """Return the study of that name.
+
+        Raises:
+            StudyNotFoundError: If there is none.
+        """
         return RemoteStudy(self, name)
 
     def create(
@@ -97,55 +149,102 @@ class Server:
         name: str | None = None,
         tables: Mapping[str, str | Path | pd.DataFrame] | None = None,
     ) -> RemoteStudy:
-        """A new study: of a problem in TOML text, a TOML file (a Path, its tables beside it), a dict, or a `Study` made
-        here."""
+        """Create a study on the server.
+
+        Args:
+            problem: Text of a problem file, the `Path` of one (its tables are sent with it), a dict, or a local
+                `Study`, which is copied with all its events.
+            name: Name of the study; default: that of the file or of the local study.
+            tables: Tables that the problem names: CSV text, the `Path` of a CSV file, or a DataFrame.
+
+        Raises:
+            StudyExistsError: If the name is taken.
+            InvalidProblemError: If the problem has a mistake.
+            LimitExceededError: If the problem is larger than the server allows.
+        """
         body: dict[str, Any]
         if isinstance(problem, Study):
-            body = {"study": _parsed(problem.to_json())}
+            body = {"study": json.loads(problem.to_json())}
             name = name or problem.name
         elif isinstance(problem, Path):
             body = {"problem": problem.read_text(encoding="utf-8")}
-            tables = {**_tables_beside(problem), **(tables or {})}
+            tables = {**_tables_of_problem_file(problem), **(tables or {})}
             name = name or problem.stem
         else:
             body = {"problem": problem if isinstance(problem, str) else dict(problem)}
         if name is None:
-            raise TruvarError("a study on a server needs a name; give name=...")
-        given = {key: _csv(table) for key, table in (tables or {}).items()}
-        made = self.post("/studies", {**body, "name": name, "tables": given})
-        return self.study(made["name"])
+            raise InvalidArgumentError("a study on a server needs a name, got none; give name=...")
+        body["name"] = name
+        body["tables"] = {key: _csv_text(table) for key, table in (tables or {}).items()}
+        return self.study(self.post("/studies", body)["name"])
 
     def get(self, path: str) -> Any:
-        """The answer to a question."""
-        return self._answer("GET", path, None, again=True)
+        """Return the answer to a GET request, from JSON.
 
-    def text(self, path: str) -> str:
-        """The same where it is no JSON."""
-        return str(self._request("GET", path, None, again=True).text)
+        Args:
+            path: Path below /api.
 
-    def post(self, path: str, body: Mapping[str, Any], again: bool = False) -> Any:
-        """What a change answers; `again`: it may be sent twice."""
-        return self._answer("POST", path, body, again)
+        Raises:
+            TruvarError: If the server refuses the request; the class is that of the server's exception.
+        """
+        return self._request("GET", path, None, repeatable=True).json()
 
-    def _answer(self, method: str, path: str, body: Mapping[str, Any] | None, again: bool) -> Any:
-        return self._request(method, path, body, again).json()
+    def get_text(self, path: str) -> str:
+        """Return the answer to a GET request as text.
 
-    def _request(self, method: str, path: str, body: Mapping[str, Any] | None, again: bool) -> httpx.Response:
-        for attempt in range(1, TRIES + 1):
+        Args:
+            path: Path below /api.
+
+        Raises:
+            TruvarError: If the server refuses the request.
+        """
+        return str(self._request("GET", path, None, repeatable=True).text)
+
+    def post(self, path: str, body: Mapping[str, Any], *, repeatable: bool = False) -> Any:
+        """Return the answer to a POST request, from JSON.
+
+        Args:
+            path: Path below /api.
+            body: Sent as JSON.
+            repeatable: Send it again if the connection fails, since the request counts once.
+
+        Raises:
+            Finished: If the study has nothing left to measure.
+            TruvarError: If the server refuses the request.
+        """
+        return self._request("POST", path, body, repeatable).json()
+
+    def _request(self, method: str, path: str, body: Mapping[str, Any] | None, repeatable: bool) -> httpx.Response:
+        attempts = MAX_ATTEMPTS if repeatable else 1
+        for attempt in range(attempts):
+            if attempt > 0:
+                time.sleep(RETRY_SECONDS * 2 ** (attempt - 1))
             try:
-                answer = self._http.request(method, path, json=body)
-            except self._failures as error:
-                if again and attempt < TRIES:
-                    time.sleep(PAUSE * 2 ** (attempt - 1))
-                    continue
-                raise TruvarError(f"the server {self.url} cannot be reached ({error}); see that it runs") from None
-            if answer.is_success:
-                return answer
-            said = _said(answer)
-            if "finished" in said:
-                raise Finished(said["finished"])
-            raise TruvarError(f"{said['error']} (the server answered {answer.status_code})")
-        raise AssertionError("the last try returns or raises")
+                response = self._http.request(method, path, json=body)
+            except self._transport_error as error:
+                failure = error
+                continue
+            if response.is_success:
+                return response
+            raise _exception(response)
+        raise ServiceError(f"cannot reach the server {self.url} ({failure}); check that it runs") from None
+
+
+def _exception(response: httpx.Response) -> Exception:
+    """Return the exception for an error of the server: of the class that it names, or by the status code."""
+    try:
+        content = response.json()
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or "error" not in content:  # not from truvar: a proxy, or another server
+        content = {"error": response.text[:200] or "empty answer"}
+    if "finished" in content:
+        return Finished(content["finished"])
+    named = getattr(exceptions, str(content.get("exception")), None)
+    if isinstance(named, type) and issubclass(named, TruvarError):
+        return named(content["error"])
+    known = EXCEPTIONS_BY_STATUS.get(response.status_code, ServiceError)
+    return known(f"{content['error']} (HTTP status {response.status_code})")
 
 
 class RemoteStudy:
@@ -197,13 +296,13 @@ class RemoteStudy:
             body |= {"point": point, "key": key or token_urlsafe(16)}
         else:
             body["id"] = _id(what)
-        return int(self._post("tell", body, again=True)["id"])
+        return int(self._post("tell", body, repeatable=True)["id"])
 
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
     ) -> None:
         """Another value for a measurement."""
-        self._post("correct", {"id": _id(what), "y": _plain(y), "noise": noise, "cost": cost}, again=True)
+        self._post("correct", {"id": _id(what), "y": _plain(y), "noise": noise, "cost": cost}, repeatable=True)
 
     def withdraw(self, what: Suggestion | int) -> None:
         """Takes back a suggestion or a measurement."""
@@ -362,21 +461,13 @@ class RemoteStudy:
 
     def to_json(self) -> str:
         """The whole study as text; `Study.from_json` reads it."""
-        return self.server.text(f"{self._path}/export")
+        return self.server.get_text(f"{self._path}/export")
 
     def _get(self, what: str) -> Any:
         return self.server.get(f"{self._path}/{what}")
 
-    def _post(self, what: str, body: Mapping[str, Any], again: bool = False) -> Any:
-        return self.server.post(f"{self._path}/{what}", body, again)
-
-
-def _said(answer: httpx.Response) -> dict[str, Any]:
-    try:
-        said = answer.json()
-    except ValueError:
-        said = None
-    return said if isinstance(said, dict) and "error" in said else {"error": answer.text[:200] or "nothing was said"}
+    def _post(self, what: str, body: Mapping[str, Any], *, repeatable: bool = False) -> Any:
+        return self.server.post(f"{self._path}/{what}", body, repeatable=repeatable)
 
 
 def _suggestion(form: Mapping[str, Any]) -> Suggestion:
@@ -405,22 +496,17 @@ def _id(what: Suggestion | int) -> int:
     return what.id if isinstance(what, Suggestion) else int(what)
 
 
-def _csv(table: str | Path | pd.DataFrame) -> str:
+def _csv_text(table: str | Path | pd.DataFrame) -> str:
     if isinstance(table, pd.DataFrame):
         return str(table.to_csv(index=False))
     return Path(table).read_text(encoding="utf-8") if isinstance(table, Path) else table
 
 
-def _tables_beside(path: Path) -> dict[str, str]:
-    """The tables that a problem file names."""
-    from truvar.problem import load_problem
+def _tables_of_problem_file(path: Path) -> dict[str, str]:
+    """Return the tables that a problem file names, as CSV text."""
+    from truvar.problem.build import read_toml
+    from truvar.problem.schema import ProblemSpec, parse_spec
 
-    spec = load_problem(path).spec
-    named = [spec.get("domain", {}).get("table"), spec.get("model", {}).get("training")]
-    return {name: (path.parent / name).read_text(encoding="utf-8") for name in named if name}
-
-
-def _parsed(text: str) -> Any:
-    import json
-
-    return json.loads(text)
+    spec = parse_spec(ProblemSpec, read_toml(path))
+    named = [spec.domain.table, spec.model.training]
+    return {name: (path.parent / name).read_text(encoding="utf-8") for name in named if name is not None}

@@ -1,10 +1,12 @@
-"""What stands before the application: who may come in, how large a body may be, and the headers of every answer."""
+"""Middleware before the application: access, size of bodies, and the security headers of every answer."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
+from truvar.exceptions import AccessDeniedError, LimitExceededError, ServiceError
 from truvar.messages import interface
 from truvar.service.auth import LOCAL_NAMES, Access, Tokens, host_name, is_loopback
 from truvar.service.serializers import encode
@@ -14,12 +16,12 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
-    b"content-security-policy": POLICY.encode(),
+    b"content-security-policy": CONTENT_SECURITY_POLICY.encode(),
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
     b"referrer-policy": b"no-referrer",
@@ -27,24 +29,46 @@ HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-cache",
 }
+PYTHON_CLIENT = "truvar/"  # beginning of the User-Agent of the client in Python
+DRAIN_FACTOR = 4  # oversized bodies are drained up to this multiple of the limit, so that the client can read the 413
 
 
-PROGRAM = "truvar/"  # how a client in Python calls itself
-LISTENED = 4  # so many times the largest body is heard out: one who still speaks might miss the answer
+@dataclass(frozen=True)
+class Refusal:
+    """A request that the application does not see.
+
+    Attributes:
+        status: HTTP status code.
+        message: Text for the client.
+        exception: Exception that the client in Python raises.
+    """
+
+    status: int
+    message: str
+    exception: type[ServiceError] = ServiceError
 
 
 class SecurityMiddleware:
-    """ASGI middleware."""
+    """ASGI middleware that checks access and body size before the application sees a request.
 
-    def __init__(self, app: App, tokens: Tokens, largest: int) -> None:
-        self._app, self._tokens, self._largest = app, tokens, largest
+    Args:
+        app: The application.
+        tokens: Tokens to accept; without any, only requests of this machine are accepted.
+        max_body: Largest body, in bytes.
+    """
+
+    def __init__(self, app: App, tokens: Tokens, max_body: int) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._max_body = max_body
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Refuse a request, or pass it on to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = {name.lower() for name, _ in message.get("headers", [])}
                 extra = [(name, value) for name, value in HEADERS.items() if name not in given]
@@ -52,73 +76,81 @@ class SecurityMiddleware:
             await send(message)
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._refusal(scope, headers)
+        refusal = self._check_access(scope, headers)
         body = b""
         if refusal is None and scope["method"] == "POST":
-            refusal, body = await self._body(headers, receive)
+            refusal, body = await self._read_body(headers, receive)
         if refusal is not None:
-            await _answer(guarded, *refusal)
+            await _send_refusal(send_with_headers, refusal)
             return
-        pending = [{"type": "http.request", "body": body, "more_body": False}] if scope["method"] == "POST" else []
+        unread: list[Message] = []
+        if scope["method"] == "POST":
+            unread.append({"type": "http.request", "body": body, "more_body": False})
 
-        async def replay() -> Message:
-            return pending.pop() if pending else await receive()
+        async def receive_again() -> Message:
+            return unread.pop() if unread else await receive()
 
-        with interface("python" if headers.get("user-agent", "").startswith(PROGRAM) else "http"):
-            await self._app(scope, replay, guarded)
+        from_python = headers.get("user-agent", "").startswith(PYTHON_CLIENT)
+        with interface("python" if from_python else "http"):
+            await self._app(scope, receive_again, send_with_headers)
 
-    def _refusal(self, scope: Message, headers: dict[str, str]) -> tuple[int, str] | None:
-        """Why the request is not let in: status and message. What it may do is left in the scope."""
+    def _check_access(self, scope: Message, headers: dict[str, str]) -> Refusal | None:
+        """Return why a request is refused, if it is; otherwise set `scope["access"]` to what it may do."""
         access: Access | None = "write"
         name = host_name(headers.get("host", ""))
         if self._tokens:
             if scope["path"].startswith("/api"):
-                kind, _, token = headers.get("authorization", "").partition(" ")
-                access = self._tokens.access(token.strip()) if kind.lower() == "bearer" else None
+                scheme, _, token = headers.get("authorization", "").partition(" ")
+                access = self._tokens.access(token.strip()) if scheme.lower() == "bearer" else None
         elif name not in LOCAL_NAMES or not is_loopback((scope.get("client") or ("",))[0]):
-            return 403, f"without tokens this server answers to localhost alone, got called {name!r}"
+            message = f"without tokens this server answers requests to localhost only, got one to {name!r}"
+            return Refusal(403, message, AccessDeniedError)
         if access is None:
-            said = "that token is not known" if "authorization" in headers else "a token is missing"
-            return 401, f"{said}; send the header Authorization: Bearer TOKEN"
+            wrong = "unknown token" if "authorization" in headers else "the token is missing"
+            return Refusal(401, f"{wrong}; send the header Authorization: Bearer TOKEN", AccessDeniedError)
         scope["access"] = access
         if scope["method"] in ("GET", "HEAD"):
             return None
         if access == "read":
-            return 403, "this token is for reading only; changes need the other one"
+            return Refusal(403, "this token is for reading only; changes need a write token", AccessDeniedError)
         origin = headers.get("origin")
         if origin is not None and origin.rpartition("//")[2].lower() != headers.get("host", "").lower():
-            return 403, f"pages of {origin} may not change anything here"
+            return Refusal(403, f"pages of {origin} may not change studies of this server", AccessDeniedError)
         return None
 
-    async def _body(self, headers: dict[str, str], receive: Receive) -> tuple[tuple[int, str] | None, bytes]:
+    async def _read_body(self, headers: dict[str, str], receive: Receive) -> tuple[Refusal | None, bytes]:
+        """Read the body of a request, and return why it is refused, if it is."""
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return (415, "the body must be JSON, with the header Content-Type: application/json"), b""
-        too_large = 413, f"the body must have at most {self._largest:,} bytes; send less"
+            return Refusal(415, "the body must be JSON, with the header Content-Type: application/json"), b""
+        message = f"the body must have at most {self._max_body:,} bytes; send less"
+        too_large = Refusal(413, message, LimitExceededError)
         declared = headers.get("content-length", "0")
-        most = LISTENED * self._largest
-        if declared.isdigit() and int(declared) > most:
+        max_drained = DRAIN_FACTOR * self._max_body
+        if declared.isdigit() and int(declared) > max_drained:
             return too_large, b""
-        body, size = bytearray(), 0
+        body = bytearray()
+        size = 0
         while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return (400, "the request broke off"), b""
-            part = message.get("body", b"")
-            size += len(part)
-            if size <= self._largest:
-                body += part
-            if size > most or (size > self._largest and not message.get("more_body", False)):
+            part = await receive()
+            if part["type"] == "http.disconnect":
+                return Refusal(400, "the connection was closed before the body was complete"), b""
+            content = part.get("body", b"")
+            is_last = not part.get("more_body", False)
+            size += len(content)
+            if size <= self._max_body:
+                body += content
+            if size > max_drained or (size > self._max_body and is_last):
                 return too_large, b""
-            if not message.get("more_body", False):
+            if is_last:
                 return None, bytes(body)
 
 
-async def _answer(send: Send, status: int, message: str) -> None:
-    body = encode({"error": message})
+async def _send_refusal(send: Send, refusal: Refusal) -> None:
+    body = encode({"error": refusal.message, "exception": refusal.exception.__name__})
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if status == 401:
+    if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    if status == 413:
+    if refusal.status == 413:
         headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

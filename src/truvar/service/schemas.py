@@ -1,72 +1,109 @@
-"""The bodies of the requests, as OpenAPI describes them."""
+"""Request bodies, as OpenAPI describes them.
+
+Bodies whose sizes depend on the limits of a server are made for each application: `ask_body`, `note_body`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Discriminator, Field, Tag, create_model, model_validator
 
+from truvar.problem.messages import TABLE, TEXT, rule_error
+from truvar.problem.schema import NonNegative, NonNegativeCount, Number, ProblemSpec, StrictModel, Text, text_or_table
 from truvar.service.limits import ServiceLimits
+from truvar.storage.base import MAX_NAME_LENGTH
 
-MOST = ServiceLimits()
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
-Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="of a suggestion or a measurement")]
+MAX_LEASE = 366 * 86_400  # seconds: a year
+
+Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")]
 Point = Annotated[dict[str, Number], Field(examples=[{"distance_m": 300.0, "depth_m": -8.0}])]
+ProblemSource = Annotated[
+    Annotated[Text, Tag(TEXT)] | Annotated[ProblemSpec, Tag(TABLE)],
+    Discriminator(text_or_table),
+]
 
 
-class Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Create(StrictModel):
+    """A new study: a problem, or a whole study as it was exported."""
+
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
+    problem: Annotated[ProblemSource | None, Field(description="Problem file as text, or an object of that form.")] = (
+        None
+    )
+    tables: dict[str, str] = Field(default={}, description="CSV text of the tables, by their name in the problem.")
+    study: Annotated[dict[str, Any] | None, Field(description="An exported study, instead of a problem.")] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.problem is None) == (self.study is None):
+            got = "neither" if self.problem is None else "both"
+            raise rule_error(f"a new study needs either a problem or an exported study, got {got}; give one of them")
+        return self
 
 
-class Create(Body):
-    """A new study: a problem, in TOML or as an object of the same form, with the tables that it names as CSV text. Or
-    a whole study as it was exported."""
+class Ask(StrictModel):
+    """A request for suggestions."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    problem: str | dict[str, Any] | None = None
-    tables: Annotated[dict[str, str], Field(description="CSV text by the name that the problem has for it")] = {}
-    study: Annotated[dict[str, Any] | None, Field(description="an exported study, instead of a problem")] = None
-
-
-class Ask(Body):
-    """How many suggestions, and for how long they are reserved."""
-
-    n: Annotated[int, Field(strict=True, ge=1, le=MOST.batch)] = 1
-    lease: Annotated[float | None, Field(gt=0, le=366 * 86_400, description="seconds")] = None
-
-
-class Tell(Body):
-    """The value of a suggestion, by its id, or of any point."""
-
-    id: Id | None = None
-    point: Point | None = None
-    y: Number
-    noise: Annotated[NotNegative | None, Field(description="variance, if other than expected")] = None
-    cost: NotNegative | None = None
-    level: Annotated[int | None, Field(strict=True, ge=0)] = None
-    task: str | None = None
-    key: Annotated[
-        str | None, Field(pattern="^[A-Za-z0-9_-]{8,64}$", description="of a point: told again with it, it counts once")
+    n: Annotated[int, Field(strict=True, ge=1, description="Number of suggestions, chosen as a batch.")] = 1
+    lease: Annotated[
+        float | None, Field(gt=0, le=MAX_LEASE, description="Seconds for which the suggestions are reserved.")
     ] = None
 
 
-class Correct(Body):
-    """The right value of a measurement."""
+class Tell(StrictModel):
+    """A measured value of a suggestion, by its id, or of any point."""
+
+    id: Id | None = None
+    point: Point | None = None
+    y: Annotated[Number, Field(description="The measured value.")]
+    noise: Annotated[NonNegative | None, Field(description="Noise variance, if other than expected.")] = None
+    cost: Annotated[NonNegative | None, Field(description="Cost, if other than expected.")] = None
+    level: Annotated[NonNegativeCount | None, Field(description="Noise level of a point.")] = None
+    task: Annotated[str | None, Field(description="Task of a point.")] = None
+    key: Annotated[
+        str | None,
+        Field(pattern="^[A-Za-z0-9_-]{8,64}$", description="Sent again with the same key, a point counts once."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.id is None) == (self.point is None):
+            got = "neither" if self.id is None else "both"
+            raise rule_error(f"a value needs either an id or a point, got {got}; give one of them")
+        if self.key is not None and self.point is None:
+            raise rule_error("a key belongs to a point, got an id; leave out the key")
+        return self
+
+
+class Correct(StrictModel):
+    """The correct value of a measurement."""
 
     id: Id
-    y: Number
-    noise: NotNegative | None = None
-    cost: NotNegative | None = None
+    y: Annotated[Number, Field(description="The correct value.")]
+    noise: Annotated[NonNegative | None, Field(description="Noise variance, if it changes too.")] = None
+    cost: Annotated[NonNegative | None, Field(description="Cost, if it changes too.")] = None
 
 
-class Withdraw(Body):
-    """A suggestion that will not be measured, or a measurement that was a mistake."""
+class Withdraw(StrictModel):
+    """A suggestion that will not be measured, or a measurement to remove."""
 
     id: Id
 
 
-class Note(Body):
-    """A remark for the journal."""
+class Note(StrictModel):
+    """A remark for the event log."""
 
-    text: Annotated[str, Field(min_length=1, max_length=MOST.text)]
+    text: Annotated[str, Field(min_length=1)]
+
+
+def ask_body(limits: ServiceLimits) -> type[Ask]:
+    """Return `Ask` with the batch size that a server allows."""
+    size = Annotated[int, Field(strict=True, ge=1, le=limits.batch, description=Ask.model_fields["n"].description)]
+    return create_model("Ask", __base__=Ask, __doc__=Ask.__doc__, n=(size, 1))
+
+
+def note_body(limits: ServiceLimits) -> type[Note]:
+    """Return `Note` with the text length that a server allows."""
+    text = Annotated[str, Field(min_length=1, max_length=limits.text)]
+    return create_model("Note", __base__=Note, __doc__=Note.__doc__, text=(text, ...))

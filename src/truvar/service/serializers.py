@@ -1,18 +1,19 @@
-"""A study as JSON: what the page draws, and what the client rebuilds a result from.
+"""JSON of a study: for the page to draw, and for the client in Python to rebuild results from.
 
-Arrays over the domain are columns of plain numbers; the class of every point is one letter, H, L or M. What is not
-finite is null. The `view` is for drawing: six digits, and of a very large domain only some of its points.
+Arrays over the domain are lists of numbers; the class of every point is one letter: H (above), L (below) or M
+(undecided). Numbers that are not finite are null. The `view` is for drawing: numbers have six digits, and a very large
+domain is represented by some of its points.
 """
 
 from __future__ import annotations
 
 import json
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from truvar._typing import Array, Mask
+from truvar._typing import Array, Index, Mask
 from truvar.report import style
 from truvar.report.formatting import column_label
 from truvar.report.status import describe_goal, status_data
@@ -20,43 +21,48 @@ from truvar.report.tables import replace_nonfinite
 from truvar.storage.serialization import serialize
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from truvar.domain.domain import Domain
     from truvar.study.study import Study
 
-DRAWN = 20_000  # points of a domain that a page is sent at most
-DIGITS = 6
+MAX_DRAWN_POINTS = 20_000  # of a domain that are sent to a page
+DRAWING_DIGITS = 6  # significant digits, relative to the largest value
+SLICE_SIDE = 48  # points along each axis of a slice
 
-State = str  # "new", "running" or "finished"; a study that cannot be opened is "broken"
+State = Literal["new", "running", "finished"]  # a study that cannot be opened is "broken"
 
 
 def encode(data: Any) -> bytes:
-    """JSON, compact; what is not finite is null."""
+    """Return compact JSON; numbers that are not finite become null."""
     return json.dumps(replace_nonfinite(data), allow_nan=False, separators=(",", ":")).encode()
 
 
-def state_of(study: Study) -> State:
-    """Whether the study has begun, and whether it is over."""
+def study_state(study: Study) -> State:
+    """Return whether the study has begun, and whether it is finished."""
     if study.finished is not None:
         return "finished"
     return "running" if study.steps or study.pending else "new"
 
 
 def status(study: Study) -> dict[str, Any]:
-    """Where a study stands, without the arrays."""
-    return {**status_data(study), "state": state_of(study), "words": describe_goal(study.goal)}
+    """Return the counters, result, certificate and pending suggestions, without arrays."""
+    return {**status_data(study), "state": study_state(study), "words": describe_goal(study.goal)}
 
 
-def problem(study: Study) -> dict[str, Any]:
-    """What does not change, exactly: a client reads it back."""
-    parts = {"domain": study.domain, "goal": study.goal, "policy": study.policy, "levels": study.levels}
-    serialized = {name: serialize(part, name) for name, part in {**parts, "tasks": study.tasks}.items()}
+def definition(study: Study) -> dict[str, Any]:
+    """Return what does not change during a study, exactly, so that a client can rebuild it."""
+    parts = {
+        "domain": study.domain,
+        "goal": study.goal,
+        "policy": study.policy,
+        "levels": study.levels,
+        "tasks": study.tasks,
+    }
+    serialized = {name: serialize(part, name) for name, part in parts.items()}
     return {**serialized, "travels": study.travels, "seed": study.seed}
 
 
 def events(study: Study, newest: int) -> list[dict[str, Any]]:
-    """The journal, newest first. The problem itself, in the first event, is left to the export."""
+    """Return the last events, newest first. The details of the first event, the whole problem, are left out."""
     rows = study.events.tail(newest).iloc[::-1].to_dict("records")
     return [
         {
@@ -68,20 +74,21 @@ def events(study: Study, newest: int) -> list[dict[str, Any]]:
     ]
 
 
-def measured(study: Study) -> list[dict[str, Any]]:
-    """The measurements, one object each; the coordinates under `point`."""
-    frame, d = study.measurements, len(study.domain.columns)
+def measurements(study: Study) -> list[dict[str, Any]]:
+    """Return the measurements, one object each, with the coordinates under `point`."""
+    frame = study.measurements
+    columns = study.domain.columns
     rows = []
     for row in frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None):
-        id_, index, coordinates, rest = row[0], row[1], row[2 : 2 + d], row[2 + d :]
-        point = dict(zip(study.domain.columns, map(float, coordinates), strict=True))
-        level, task, noise, cost, spent, value = rest
+        id_, index, *rest = row
+        point = dict(zip(columns, map(float, rest[: len(columns)]), strict=True))
+        level, task, noise, cost, spent, value = rest[len(columns) :]
         rows.append(
             {
                 "id": int(id_),
-                "index": None if index is None else int(index),
+                "index": _optional_int(index),
                 "point": point,
-                "level": None if level is None else int(level),
+                "level": _optional_int(level),
                 "task": task,
                 "noise": float(noise),
                 "cost": float(cost),
@@ -93,36 +100,41 @@ def measured(study: Study) -> list[dict[str, Any]]:
 
 
 def history(study: Study) -> dict[str, list[Any]]:
-    """How it went, as columns."""
+    """Return the progress after each measurement, as columns."""
     return {str(name): replace_nonfinite(column.tolist()) for name, column in study.history.items()}
 
 
 def posterior(study: Study) -> dict[str, Any]:
-    """What is known of the domain, exactly: mean, sd, bounds and class of every point, and the result."""
+    """Return mean, sd, bounds and class of every point, exactly, and the result."""
     result = study.result()
     arrays = {name: getattr(result, name).tolist() for name in ("mean", "sd", "lower", "upper")}
     return {
         "columns": list(study.domain.columns),
         "points": study.domain.points.tolist(),
         **arrays,
-        "classes": _letters(result.above, result.below),
+        "classes": _class_letters(result.above, result.below),
         "measured": list(result.measured),
         "result": result.to_dict(),
     }
 
 
 def report(study: Study) -> str:
-    """The report in one HTML file."""
+    """Return the report as one HTML page."""
     from truvar.report.html_report import render_html_report
 
     return render_html_report(study)
 
 
 def view(study: Study) -> dict[str, Any]:
-    """All that the page shows of a study, for drawing."""
-    result, domain = study.result(), study.domain
-    shown = _shown(domain)
-    levels = study.levels
+    """Return everything that the page shows of a study."""
+    result = study.result()
+    domain = study.domain
+    shown = _drawn_points(domain)
+    levels = None
+    if study.levels is not None:
+        pairs = zip(study.levels.variance, study.levels.cost, strict=True)
+        levels = [{"variance": float(variance), "cost": float(cost)} for variance, cost in pairs]
+    task_names = None if study.tasks is None else list(study.tasks.names)
     return {
         **status(study),
         "threshold": result.threshold,
@@ -132,30 +144,34 @@ def view(study: Study) -> dict[str, Any]:
         "columns": [_column(domain, k) for k in range(len(domain.columns))],
         "points": len(domain),
         "shown": len(shown),
-        "indices": None if len(shown) == len(domain) else shown.tolist(),
-        "kind": "box" if domain.continuous else "table" if domain.axes is None else "grid",
+        "indices": shown.tolist() if len(shown) < len(domain) else None,
+        "kind": _domain_kind(domain),
         "places": [_rounded(domain.points[shown, k]) for k in range(len(domain.columns))],
         **{name: _rounded(getattr(result, name)[shown]) for name in ("mean", "sd", "lower", "upper")},
-        "classes": _letters(result.above[shown], result.below[shown]),
-        "levels": None
-        if levels is None
-        else [{"variance": float(v), "cost": float(c)} for v, c in zip(levels.variance, levels.cost, strict=True)],
-        "tasks": None if study.tasks is None else list(study.tasks.names),
-        "measurements": measured(study),
+        "classes": _class_letters(result.above[shown], result.below[shown]),
+        "levels": levels,
+        "tasks": task_names,
+        "measurements": measurements(study),
         "history": history(study),
     }
 
 
-def slice_of(study: Study, across: tuple[int, int], at: Array, side: int = 48) -> dict[str, Any]:
-    """The posterior on a plane through `at`: a grid over two columns, the others held."""
+def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[str, Any]:
+    """Return the posterior on a grid over two columns, with the others held constant.
+
+    Args:
+        study: The study.
+        across: Indices of the two columns.
+        at: A point of the plane, (d,).
+    """
     axes = []
     for k in across:
         low, high = study.domain.bounds[k]
-        spread = style.use_log_axis(study.domain.points[:, k])
-        axes.append(np.geomspace(low, high, side) if spread else np.linspace(low, high, side))
-    points = np.repeat(at[None, :], side * side, axis=0)
-    first, second = np.meshgrid(*axes, indexing="ij")
-    points[:, across[0]], points[:, across[1]] = first.ravel(), second.ravel()
+        spaced = np.geomspace if style.use_log_axis(study.domain.points[:, k]) else np.linspace
+        axes.append(spaced(low, high, SLICE_SIDE))
+    points = np.repeat(at[None, :], SLICE_SIDE**2, axis=0)
+    for k, values in zip(across, np.meshgrid(*axes, indexing="ij"), strict=True):
+        points[:, k] = values.ravel()
     mean, sd = study.predict(points)
     return {
         "x": _rounded(axes[0]),
@@ -167,7 +183,18 @@ def slice_of(study: Study, across: tuple[int, int], at: Array, side: int = 48) -
     }
 
 
+def _optional_int(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _domain_kind(domain: Domain) -> Literal["box", "grid", "table"]:
+    if domain.continuous:
+        return "box"
+    return "table" if domain.axes is None else "grid"
+
+
 def _column(domain: Domain, k: int) -> dict[str, Any]:
+    """Return the description of a column for an axis and an input field."""
     values = np.unique(domain.points[:, k])
     return {
         "name": domain.columns[k],
@@ -179,27 +206,28 @@ def _column(domain: Domain, k: int) -> dict[str, Any]:
     }
 
 
-def _letters(above: Mask, below: Mask) -> str:
+def _class_letters(above: Mask, below: Mask) -> str:
+    """Return one letter per point: H (above), L (below) or M (undecided)."""
     return "".join(np.select([above, below], ["H", "L"], "M"))
 
 
-def _shown(domain: Domain) -> NDArray[np.intp]:
-    """The points to draw: all, or evenly spread ones; of a grid every so many along each axis."""
+def _drawn_points(domain: Domain) -> Index:
+    """Return the points to draw: all, or evenly spaced ones, on a grid along each axis."""
     n = len(domain)
-    if n <= DRAWN:
+    if n <= MAX_DRAWN_POINTS:
         return np.arange(n)
     if domain.shape is not None:
-        stride = int(np.ceil((n / DRAWN) ** (1 / len(domain.shape))))
+        stride = int(np.ceil((n / MAX_DRAWN_POINTS) ** (1 / len(domain.shape))))
         picked = np.ix_(*(np.arange(0, length, stride) for length in domain.shape))
         return np.ravel_multi_index(np.broadcast_arrays(*picked), domain.shape).ravel()
-    return np.arange(0, n, int(np.ceil(n / DRAWN)))
+    return np.arange(0, n, int(np.ceil(n / MAX_DRAWN_POINTS)))
 
 
 def _rounded(values: Array) -> list[float | None]:
-    """To six digits of the largest."""
+    """Return values rounded to six digits of the largest; those that are not finite become None."""
     values = np.asarray(values, dtype=float)
-    whole = np.isfinite(values)
-    largest = float(np.abs(values[whole]).max(initial=0.0))
-    if largest > 0 and isfinite(largest):
-        values = np.round(values, DIGITS - 1 - int(np.floor(np.log10(largest))))
-    return values.tolist() if whole.all() else [v if isfinite(v) else None for v in values.tolist()]
+    finite = np.isfinite(values)
+    largest = float(np.abs(values[finite]).max(initial=0.0))
+    if largest > 0:
+        values = np.round(values, DRAWING_DIGITS - 1 - int(np.floor(np.log10(largest))))
+    return [value if isfinite(value) else None for value in values.tolist()]

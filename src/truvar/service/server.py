@@ -1,29 +1,46 @@
-"""The server as a process."""
+"""The server process. This module is cheap to import."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable
 
-from truvar.exceptions import TruvarError, import_optional
+from truvar.exceptions import ServiceError, import_optional
 from truvar.messages import for_interface
 from truvar.service.auth import Tokens, check_address
 from truvar.service.limits import ServiceLimits
 
-PORT = 8765
+DEFAULT_PORT = 8765
+SHUTDOWN_SECONDS = 3  # then streams of live changes, which never end by themselves, are cut
+KEEP_ALIVE_SECONDS = 30  # that an idle connection stays open
+BACKLOG = 2048  # connections that wait to be accepted
 
 
 def serve(
     store: str,
     host: str = "127.0.0.1",
-    port: int = PORT,
+    port: int = DEFAULT_PORT,
     tokens: Tokens | None = None,
     limits: ServiceLimits | None = None,
     log_level: str = "warning",
     ready: Callable[[], object] = lambda: None,
 ) -> None:
-    """Serves a store until it is told to stop. An address that others can reach needs a token. `ready` is called once
-    the address is ours; whoever comes before all is loaded waits."""
+    """Serve the studies of a store until the process is stopped.
+
+    Args:
+        store: URL of the store; it is created if it does not exist.
+        host: Address to serve at. One that other machines can reach needs a token.
+        port: Port to serve at.
+        tokens: Tokens to accept; None: requests of this machine alone.
+        limits: Largest requests to accept; None: the defaults.
+        log_level: Level of the server's log, such as "info".
+        ready: Called as soon as the address is bound; connections are accepted from then on.
+
+    Raises:
+        InvalidArgumentError: If the address needs a token.
+        ServiceError: If the address cannot be bound.
+        MissingDependencyError: If FastAPI or Uvicorn is not installed.
+    """
     tokens = tokens or Tokens()
     check_address(host, tokens)
     uvicorn = import_optional("uvicorn", "the server", "service")
@@ -31,25 +48,26 @@ def serve(
     from truvar.service.app import create_app
 
     app = create_app(store, tokens, limits)
-    listening = _listening(host, port)
+    listener = _bind(host, port)
     ready()
-    settings = uvicorn.Config(
+    config = uvicorn.Config(
         app,
         log_level=log_level,
         server_header=False,
-        proxy_headers=False,  # whom a request comes from is what the connection says
-        timeout_graceful_shutdown=3,  # streams of live changes never end by themselves
-        timeout_keep_alive=30,
+        proxy_headers=False,  # the address of a client is that of its connection, whatever headers say
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
-    uvicorn.Server(settings).run(sockets=[listening])
+    uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         other = for_interface("another host or port", cli="another --host or --port")
-        raise TruvarError(
-            f"{host} port {port} cannot be served at ({error.strerror or error}); end what is there, or give {other}"
+        raise ServiceError(
+            f"cannot serve at {host} port {port} ({error.strerror or error}); stop the program that uses it, or give "
+            f"{other}"
         ) from None

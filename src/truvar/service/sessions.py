@@ -1,6 +1,8 @@
-"""The open studies of a server: two objects for each name, one to change and one to read, each in one thread at a time.
+"""Open studies of a server.
 
-Whoever changes a study through its own store is noticed too: before every answer a study catches up with its journal.
+Every study is open twice, as one object for changes and one for reading, so that readers do not wait for a choice that
+takes long. Each object is used by one thread at a time. Changes made through the store by other programs are noticed
+too: an object reads new events of its event log before it is used.
 """
 
 from __future__ import annotations
@@ -21,177 +23,235 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from truvar.exceptions import StorageError, TruvarError
-from truvar.service.limits import ServiceLimits, is_text
+from truvar.exceptions import DamagedStudyError, StorageError, StudyExistsError, StudyNotFoundError, TruvarError
+from truvar.service.limits import ServiceLimits, is_plain_text
 from truvar.storage.rdb import RDBStorage
 from truvar.study.study import Study
 
 T = TypeVar("T")
-PATIENCE = 1.0  # seconds that a list of studies waits for the states of all
+LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
 LOG = logging.getLogger("truvar.service")
 
 
-class Unknown(TruvarError):
-    """There is no study of that name."""
-
-
-class Taken(TruvarError):
-    """There is a study of that name already."""
-
-
-class Broken(TruvarError):
-    """The study's record cannot be read."""
-
-
 @dataclass
-class Copy:
-    """A study as one object, open or being opened, that one thread at a time works on."""
+class StudyCopy:
+    """One open `Study` object.
 
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # whose turn it is; waiting takes no thread
-    working: threading.Lock = field(default_factory=threading.Lock)  # held while a thread works on it
+    Attributes:
+        request_lock: Held by the request that uses the object; the next requests wait for it in the event loop, where
+            waiting takes no thread.
+        thread_lock: Protects `study`. A request that is cancelled releases `request_lock` while its thread still works
+            on the object; the next thread waits for this lock.
+        study: The object; None before it is opened.
+    """
+
+    request_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    thread_lock: threading.Lock = field(default_factory=threading.Lock)
     study: Study | None = None
 
 
 @dataclass
-class Entry:
-    """A study of the desk, twice: whoever reads waits for no change, which may be a long choice."""
+class StudyEntry:
+    """The open objects of one study, and what is known about it.
 
-    written: Copy = field(default_factory=Copy)
-    read: Copy = field(default_factory=Copy)
-    problem: str | None = None  # why it cannot be opened
-    version: int = 0  # number of the last event that is known
-    looked: float = 0.0  # when the journal was last looked at
+    Attributes:
+        writer: The object that changes are made with.
+        reader: The object that answers are read from.
+        damage: Why the study cannot be opened; None: no reason is known.
+        version: Number of the last known event.
+        checked_at: When the event log was last read for new events, on the monotonic clock.
+        changed: Set, and replaced, when the version changes.
+        answers: Encoded answers, each with the version it was made from.
+    """
+
+    writer: StudyCopy = field(default_factory=StudyCopy)
+    reader: StudyCopy = field(default_factory=StudyCopy)
+    damage: str | None = None
+    version: int = 0
+    checked_at: float = 0.0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)  # to what was asked, with their versions
+    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
     @property
-    def idle(self) -> bool:
-        return not (self.written.turn.locked() or self.read.turn.locked())
+    def is_idle(self) -> bool:
+        """Whether no request uses the study."""
+        return not (self.writer.request_lock.locked() or self.reader.request_lock.locked())
+
+    def update_version(self, study: Study) -> None:
+        """Take over the version of an object that has read more events."""
+        self.version = max(self.version, study.version)
 
 
 class StudySessions:
-    """The studies of one store."""
+    """The studies of one store.
+
+    Args:
+        url: URL of the store; it is created if it does not exist.
+        limits: Limits of the server.
+    """
 
     def __init__(self, url: str, limits: ServiceLimits) -> None:
-        self.url, self.limits = url, limits
+        self.url = url
+        self.limits = limits
         self._storage = RDBStorage(url)
-        with self._storage.write_transaction():  # a store that is not there yet is begun
+        with self._storage.write_transaction():  # creates the store
             pass
-        self._entries: OrderedDict[str, Entry] = OrderedDict()
-        self._found: dict[str, tuple[str, dict[str, Any]]] = {}  # when it was last changed, and its state
-        self._looking: asyncio.Task[None] | None = None
-        self._writer = asyncio.Lock()
-        count = (os.cpu_count() or 1) + 2
-        self._writers = ThreadPoolExecutor(count, thread_name_prefix="change")
-        self._readers = ThreadPoolExecutor(count, thread_name_prefix="read")
+        self._entries: OrderedDict[str, StudyEntry] = OrderedDict()
+        # State of a study for the list, with the time of the change that it was read after.
+        self._states: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._state_update: asyncio.Task[None] | None = None
+        # SQLite has one writer at a time: changes of all studies wait here, in order, instead of polling the file.
+        self._sqlite_write_lock = asyncio.Lock()
+        threads = (os.cpu_count() or 1) + 2
+        self._write_threads = ThreadPoolExecutor(threads, thread_name_prefix="write")
+        self._read_threads = ThreadPoolExecutor(threads, thread_name_prefix="read")
 
-    async def use(self, name: str, work: Callable[[Study], T]) -> T:
-        """What is read off a study as its last change left it."""
-        return await self._use(self._entry(name), name, work)
+    async def read(self, name: str, work: Callable[[Study], T]) -> T:
+        """Return what `work` reads from a study, which includes all events stored so far.
 
-    async def change(self, name: str, work: Callable[[Study], T]) -> T:
-        """What changes a study, which catches up by itself. In SQLite, where there is one writer at a time, the others
-        wait here: in turn, and without looking whether the file is free."""
+        Args:
+            name: Name of the study.
+            work: Function of the study; it must not change it.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+            DamagedStudyError: If its events cannot be read.
+        """
+        return await self._read(self._entry(name), name, work)
+
+    async def write(self, name: str, work: Callable[[Study], T]) -> T:
+        """Return the result of `work`, which changes a study.
+
+        Args:
+            name: Name of the study.
+            work: Function of the study.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+            DamagedStudyError: If its events cannot be read.
+        """
         entry = self._entry(name)
-        async with entry.written.turn, self._writer if self._storage.is_sqlite else nullcontext():
-            return await self._during(entry, self._writers, lambda: self._work(entry, entry.written, name, work))
+        write_lock = self._sqlite_write_lock if self._storage.is_sqlite else nullcontext()
+        async with entry.writer.request_lock, write_lock:
+            return await self._run(entry, self._write_threads, lambda: self._use(entry, entry.writer, name, work))
 
-    async def answer(self, name: str, what: str, make: Callable[[Study], bytes]) -> bytes:
-        """What a study answers to a question, made once for each version of it."""
+    async def read_cached(self, name: str, key: str, work: Callable[[Study], bytes]) -> bytes:
+        """Return an answer that is made once for each version of a study.
 
+        Args:
+            name: Name of the study.
+            key: Name of the answer.
+            work: Function that makes it.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+            DamagedStudyError: If its events cannot be read.
+        """
         entry = self._entry(name)
 
-        def work(study: Study) -> bytes:
-            if what not in entry.answers or entry.answers[what][0] != study.version:
-                entry.answers[what] = study.version, make(study)
-            return entry.answers[what][1]
+        def cached(study: Study) -> bytes:
+            if key not in entry.answers or entry.answers[key][0] != study.version:
+                entry.answers[key] = (study.version, work(study))
+            return entry.answers[key][1]
 
-        return await self._use(entry, name, work)
+        return await self._read(entry, name, cached)
 
-    async def news(self, name: str, since: int, within: float) -> int:
-        """The version of a study once it is another than `since`, or after `within` seconds whichever it is."""
+    async def wait_for_change(self, name: str, version: int, seconds: float) -> int:
+        """Return the version of a study as soon as it differs from `version`, or after some seconds."""
         entry = self._entry(name)
-        if entry.version == since:
+        if entry.version == version:
             try:
-                await asyncio.wait_for(entry.changed.wait(), within)
+                await asyncio.wait_for(entry.changed.wait(), seconds)
             except TimeoutError:
-                if time.monotonic() - entry.looked >= within:  # others may have looked meanwhile
-                    await self._use(entry, name, lambda study: None)
+                if time.monotonic() - entry.checked_at >= seconds:  # no other request has checked meanwhile
+                    await self._read(entry, name, lambda study: None)
         return entry.version
 
-    async def create(self, make: Callable[[str], Study], name: str) -> None:
-        """A new study in the store, made by what gets its URL."""
+    async def create(self, name: str, make: Callable[[str], Study]) -> None:
+        """Create a study.
+
+        Args:
+            name: Its name.
+            make: Function of the store's URL that creates it there.
+
+        Raises:
+            StudyExistsError: If the name is taken.
+        """
 
         def work() -> Study:
             if self._storage.find_event_log(name) is not None:
-                raise Taken(f"there is a study {name!r} already; give the new one another name")
+                raise StudyExistsError(f"there is already a study {name!r}; give the new one another name")
             return make(self.url)
 
         entry = self._entry(name)
-        async with entry.written.turn:
-            entry.written.study = await self._in_thread(self._writers, work)
-            entry.version = entry.written.study.version
+        async with entry.writer.request_lock:
+            entry.writer.study = await self._in_thread(self._write_threads, work)
+            entry.update_version(entry.writer.study)
 
-    async def overview(self) -> list[dict[str, Any]]:
-        """All studies of the store, the last changed first. Which of them are finished or broken takes opening them:
-        that is done once for every change, beside the answer where it takes long."""
-        frame = await self._in_thread(self._readers, self._storage.list_studies)
-        rows = [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+    async def list_studies(self) -> list[dict[str, Any]]:
+        """Return all studies of the store, the last changed first.
+
+        Whether a study is finished or damaged shows only when it is opened. That is done once after each change, and
+        continues after the answer if it takes long.
+        """
+        frame = await self._in_thread(self._read_threads, self._storage.list_studies)
+        rows = [{str(key): _json_value(value) for key, value in row.items()} for row in frame.to_dict("records")]
         rows.sort(key=lambda row: row["changed"] or "", reverse=True)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look_at(rows))
-        await asyncio.wait({self._looking}, timeout=PATIENCE)
+        if self._state_update is None or self._state_update.done():
+            self._state_update = asyncio.create_task(self._update_states(rows))
+        await asyncio.wait({self._state_update}, timeout=LISTING_SECONDS)
         for row in rows:
             row["state"] = "running" if row["steps"] or row["pending"] else "new"
-            changed, found = self._found.get(row["name"], ("", {}))
-            row |= found if changed == row["changed"] else {}
+            changed, state = self._states.get(row["name"], ("", {}))
+            if changed == row["changed"]:
+                row.update(state)
             entry = self._entries.get(row["name"])
-            if entry is not None and entry.problem is not None:
-                row |= {"state": "broken", "problem": entry.problem}
+            if entry is not None and entry.damage is not None:
+                row.update(state="broken", problem=entry.damage)
         return rows
 
-    async def _look_at(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Opens those that have changed since they were last looked at."""
-        for row in rows:
-            name, changed = row["name"], row["changed"]
-            if self._found.get(name, ("", {}))[0] != changed and (row["steps"] or row["pending"]):
-                with suppress(TruvarError):  # gone, or the store cannot be used now: it is looked at again
-                    self._found[name] = changed, await self._state_of(name)
-
-    async def _state_of(self, name: str) -> dict[str, Any]:
-        """Whether a study is finished or broken; one that is not open is not kept."""
-        entry = self._entries.get(name, Entry())
-        try:
-            over = await self._use(entry, name, lambda study: study.finished is not None)
-        except Broken:
-            return {"state": "broken", "problem": entry.problem}
-        return {"state": "finished"} if over else {}
-
     def close(self) -> None:
-        """Ends the threads; what they do is finished first."""
-        if self._looking is not None:
-            self._looking.cancel()
-        self._writers.shutdown(wait=True)
-        self._readers.shutdown(wait=True)
+        """End the threads after their present work."""
+        if self._state_update is not None:
+            self._state_update.cancel()
+        self._write_threads.shutdown(wait=True)
+        self._read_threads.shutdown(wait=True)
 
-    def _entry(self, name: str) -> Entry:
-        entry = self._entries.setdefault(name, Entry())
+    async def _update_states(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Read the state of the studies that changed since it was last read."""
+        for row in rows:
+            name = row["name"]
+            changed = row["changed"]
+            known = self._states.get(name, ("", {}))[0] == changed
+            if not known and (row["steps"] or row["pending"]):
+                with suppress(TruvarError):  # removed, or the store is not available now: read again next time
+                    self._states[name] = (changed, await self._read_state(name))
+
+    async def _read_state(self, name: str) -> dict[str, Any]:
+        """Return whether a study is finished or damaged. A study that is not open is not kept open."""
+        entry = self._entries.get(name, StudyEntry())
+        try:
+            finished = await self._read(entry, name, lambda study: study.finished is not None)
+        except DamagedStudyError:
+            return {"state": "broken", "problem": entry.damage}
+        return {"state": "finished"} if finished else {}
+
+    def _entry(self, name: str) -> StudyEntry:
+        """Return the entry of a study, and drop the longest unused ones beyond the limit."""
+        entry = self._entries.setdefault(name, StudyEntry())
         self._entries.move_to_end(name)
-        idle = [n for n, e in self._entries.items() if n != name and e.idle]
-        for other in idle[: max(0, len(self._entries) - self.limits.studies)]:
+        idle = [other for other, found in self._entries.items() if other != name and found.is_idle]
+        excess = max(0, len(self._entries) - self.limits.studies)
+        for other in idle[:excess]:
             del self._entries[other]
         return entry
 
-    async def _use(self, entry: Entry, name: str, work: Callable[[Study], T]) -> T:
-        async with entry.read.turn:
-            return await self._during(entry, self._readers, lambda: self._work(entry, entry.read, name, work))
+    async def _read(self, entry: StudyEntry, name: str, work: Callable[[Study], T]) -> T:
+        async with entry.reader.request_lock:
+            return await self._run(entry, self._read_threads, lambda: self._use(entry, entry.reader, name, work))
 
-    async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        """Blocking work, beside the event loop, for whoever asked."""
-        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, work)
-
-    async def _during(self, entry: Entry, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        """Work in a thread; those who wait for news hear of what it changed."""
+    async def _run(self, entry: StudyEntry, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        """Run work on a study in a thread, and wake those who wait for a change."""
         before = entry.version
         try:
             return await self._in_thread(threads, work)
@@ -200,54 +260,59 @@ class StudySessions:
                 entry.changed.set()
                 entry.changed = asyncio.Event()
 
-    def _work(self, entry: Entry, copy: Copy, name: str, work: Callable[[Study], T]) -> T:
-        with copy.working:
+    async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        """Run blocking work in a thread, in the context of the request."""
+        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, work)
+
+    def _use(self, entry: StudyEntry, copy: StudyCopy, name: str, work: Callable[[Study], T]) -> T:
+        """Open a study if need be, and work on it."""
+        with copy.thread_lock:
             if copy.study is None:
-                copy.study, entry.problem = self._open(entry, name), None
+                copy.study = self._open(entry, name)
+                entry.damage = None
             study = copy.study
             try:
-                if copy is entry.read:
-                    self._catch_up(entry, name, study)
-                    entry.looked = time.monotonic()
-                    _note(entry, study)
+                if copy is entry.reader:
+                    self._refresh(entry, name, study)
+                    entry.checked_at = time.monotonic()
+                    entry.update_version(study)
                 return work(study)
             finally:
-                _note(entry, study)
+                entry.update_version(study)
 
-    def _open(self, entry: Entry, name: str) -> Study:
-        event_log = None if not is_text(name) else self._storage.find_event_log(name)
+    def _open(self, entry: StudyEntry, name: str) -> Study:
+        event_log = self._storage.find_event_log(name) if is_plain_text(name) else None
         if event_log is None:
-            raise Unknown(f"there is no study {name!r} here; GET /api/studies lists those there are")
+            raise StudyNotFoundError(f"there is no study {name!r}; GET /api/studies lists the studies of this server")
         try:
             return Study.from_event_log(event_log, name, who="service")
         except StorageError:
             raise
         except Exception as error:  # a record that was tampered with can be wrong in any way
-            raise _broken(entry, name, error) from None
+            raise _damaged(entry, name, error) from None
 
-    def _catch_up(self, entry: Entry, name: str, study: Study) -> None:
+    def _refresh(self, entry: StudyEntry, name: str, study: Study) -> None:
         try:
             study.refresh()
         except StorageError:
             raise
         except Exception as error:
-            entry.read.study = entry.written.study = None  # to be opened anew
-            raise _broken(entry, name, error) from None
+            entry.reader.study = None  # both are opened again by the next request
+            entry.writer.study = None
+            raise _damaged(entry, name, error) from None
 
 
-def _note(entry: Entry, study: Study) -> None:
-    if study.version > entry.version:
-        entry.version = study.version
+def _damaged(entry: StudyEntry, name: str, error: Exception) -> DamagedStudyError:
+    """Log and record why a study cannot be opened, and return the exception."""
+    expected = isinstance(error, TruvarError)
+    reason = str(error) if expected else f"{type(error).__name__}: {error}"
+    LOG.warning("cannot open the study %r: %s", name, reason, exc_info=None if expected else error)
+    entry.damage = f"its stored events cannot be read: {reason}"
+    return DamagedStudyError(f"the study {name!r} cannot be opened; {entry.damage}")
 
 
-def _broken(entry: Entry, name: str, error: Exception) -> Broken:
-    known = isinstance(error, TruvarError)
-    said = str(error) if known else f"{type(error).__name__}: {error}"
-    LOG.warning("the study %r cannot be opened: %s", name, said, exc_info=None if known else error)
-    entry.problem = f"its record cannot be read: {said}"
-    return Broken(f"the study {name!r} cannot be opened; {entry.problem}")
-
-
-def _plain(value: Any) -> Any:
-    """For JSON: a time as text, a missing one as null."""
-    return None if pd.isna(value) else value.isoformat() if isinstance(value, datetime) else value
+def _json_value(value: Any) -> Any:
+    """Return a value of a table for JSON: a time as text, a missing value as None."""
+    if pd.isna(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime) else value

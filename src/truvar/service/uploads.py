@@ -1,115 +1,151 @@
-"""A problem that came over the network: no file is read, and nothing is larger than allowed."""
+"""Problems and studies sent by clients: no file is read, and the limits of the server hold."""
 
 from __future__ import annotations
 
 import io
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
 import pandas as pd
 
-from truvar.exceptions import TruvarError
+from truvar.exceptions import DamagedStudyError, InvalidProblemError, SerializationError, TruvarError
 from truvar.problem import Problem, problem_from_dict
-from truvar.service.limits import ServiceLimits
+from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
+from truvar.service.limits import ServiceLimits, check_at_most
 from truvar.study.study import Study
 
-REPRESENTERS = 2500  # of a box that does not say
 
-
-def posted_problem(
-    name: str, problem: str | Mapping[str, Any], tables: Mapping[str, str], limits: ServiceLimits
+def uploaded_problem(
+    name: str, problem: str | ProblemSpec, tables: Mapping[str, str], limits: ServiceLimits, *, check: bool = True
 ) -> Problem:
-    """The problem in TOML text or as an object, with the tables that it names as CSV text."""
-    spec = _parsed(problem) if isinstance(problem, str) else dict(problem)
-    _check_sizes(spec, limits)
-    frames = {table: _frame(table, text, limits) for table, text in tables.items()}
+    """Make a problem from an upload.
+
+    Args:
+        name: Name of the study.
+        problem: Text of a problem file, or its validated content.
+        tables: CSV text of the tables, by their name in the problem.
+        limits: Limits of the server.
+        check: Also check what only shows when a study is built.
+
+    Raises:
+        InvalidProblemError: If the problem has a mistake.
+        LimitExceededError: If it is larger than the server allows.
+    """
+    spec = parse_spec(ProblemSpec, _parse_toml(problem)) if isinstance(problem, str) else problem
+    _check_problem_size(spec, limits)
+    frames = {table: _read_table(table, text, limits) for table, text in tables.items()}
+    content = {**spec.model_dump(mode="json", exclude_unset=True), "name": name}
     try:
-        return problem_from_dict({**spec, "name": name}, name=name, tables=frames)
+        return problem_from_dict(content, name=name, tables=frames, check=check)
+    except TruvarError:
+        raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
-        raise TruvarError(f"the problem cannot be understood ({type(error).__name__}: {error}); mend it") from None
+        raise InvalidProblemError(f"the problem cannot be used ({type(error).__name__}: {error}); correct it") from None
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: ServiceLimits) -> Study:
+    """Store an uploaded study.
+
+    Args:
+        exported: The study as `Study.to_json` wrote it.
+        url: URL of the store.
+        name: Name of the study in the store.
+        limits: Limits of the server.
+
+    Raises:
+        SerializationError: If it is not an exported study.
+        LimitExceededError: If it is larger than the server allows.
+    """
+    _check_study_size(exported, limits)
+    try:
+        return Study.from_json(json.dumps(exported), store=url, name=name)
+    except DamagedStudyError as error:  # of the upload, not of a study of this server
+        raise SerializationError(str(error)) from None
+    except TruvarError:
+        raise
+    except Exception as error:  # content from elsewhere can be wrong in any way
+        raise SerializationError(
+            f"the study cannot be read ({type(error).__name__}: {error}); export it again"
+        ) from None
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TruvarError(f"the problem is not valid TOML: {error}; mend that place") from None
+    except ValueError as error:
+        raise InvalidProblemError(f"the problem is not valid TOML: {error}; correct it there") from None
     except RecursionError:
-        raise TruvarError("the problem is nested too deeply; write it flatter") from None
+        raise InvalidProblemError("the problem is nested too deeply; use fewer levels") from None
 
 
-def _frame(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
+def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
     try:
         frame = pd.read_csv(io.StringIO(text))
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        raise TruvarError(f"table {name!r} is not readable CSV ({error}); check its contents") from None
-    _at_most(len(frame), limits.points, f"rows of table {name!r}")
-    _at_most(frame.shape[1], 4 * limits.columns, f"columns of table {name!r}")
+    except ValueError as error:  # the errors of pandas derive from it
+        raise InvalidProblemError(f"table {name!r} is not readable CSV ({error}); check its contents") from None
+    check_at_most(len(frame), limits.points, f"rows of table {name!r}")
+    check_at_most(frame.shape[1], 4 * limits.columns, f"columns of table {name!r}")
     return frame
 
 
-def _check_sizes(spec: Mapping[str, Any], limits: ServiceLimits) -> None:
-    """Before anything is made of it. What has the wrong form is left to the problem's own checks."""
-    domain, noise, policy = (_table(spec, section) for section in ("domain", "noise", "policy"))
-    grid, box = _table(domain, "grid"), _table(domain, "box")
-    _at_most(max(len(grid), len(box)), limits.columns, "columns of the domain")
-    counts = [axis[2] for axis in grid.values() if isinstance(axis, list) and len(axis) == 3 and type(axis[2]) is int]
-    _at_most(prod(counts), limits.points, "points of the grid")
+def _check_problem_size(spec: ProblemSpec, limits: ServiceLimits) -> None:
+    """Check the sizes that a problem asks for before anything is built from it."""
+    grid = spec.domain.grid or {}
+    box = spec.domain.box or {}
+    check_at_most(max(len(grid), len(box)), limits.columns, "columns of the domain")
+    check_at_most(prod(count for _, _, count in grid.values()), limits.points, "points of the grid")
     if box:
-        asked = domain.get("representers", REPRESENTERS)
-        _at_most(asked if type(asked) is int else 0, limits.points, "representers of the box")
-    levels = noise.get("levels")
-    _at_most(len(levels) if isinstance(levels, list) else 0, limits.levels, "noise levels")
-    for option, value in _numbers(policy):
-        _at_most(abs(value), limits.draws, f"[policy] {option}")
+        check_at_most(spec.domain.representers or REPRESENTERS, limits.points, "representers of the box")
+    check_at_most(len(spec.noise.levels or ()), limits.levels, "noise levels")
+    check_at_most(len(spec.tasks.names or ()), limits.levels, "tasks")
+    _check_policy_size(spec.policy.model_dump(exclude_unset=True), limits)
 
 
-def _numbers(table: Mapping[str, Any]) -> list[tuple[str, int]]:
-    found = [(name, value) for name, value in table.items() if type(value) is int]
-    for value in table.values():
-        if isinstance(value, Mapping):
-            found += _numbers(value)
-    return found
-
-
-def _table(spec: Mapping[str, Any], section: str) -> Mapping[str, Any]:
-    table = spec.get(section)
-    return table if isinstance(table, Mapping) else {}
-
-
-def _at_most(count: int, most: int, what: str) -> None:
-    if count > most:
-        raise TruvarError(f"this server takes at most {most:,} {what}, but there were {count:,}; give fewer")
-
-
-def posted_study(whole: Mapping[str, Any], url: str, name: str, limits: ServiceLimits) -> Study:
-    """A whole study as `Study.to_json` wrote it, put into the store under that name."""
-    _check_study(whole, limits)
-    try:
-        return Study.from_json(json.dumps(whole), store=url, name=name)
-    except TruvarError:
-        raise
-    except Exception as error:  # a record from elsewhere can be wrong in any way
-        raise TruvarError(f"the study cannot be read ({type(error).__name__}: {error}); export it again") from None
-
-
-def _check_study(whole: Mapping[str, Any], limits: ServiceLimits) -> None:
-    events = whole.get("events")
+def _check_study_size(exported: Mapping[str, Any], limits: ServiceLimits) -> None:
+    """Check the sizes of an exported study before it is read. Parts of the wrong form are left to the reader."""
+    events = exported.get("events")
     if not isinstance(events, list) or not events or not isinstance(events[0], Mapping):
-        raise TruvarError("an exported study has a list of events, but there was none; send what the export gave")
-    _at_most(len(events), limits.events, "events of a study")
-    settings = _table(events[0], "details")
-    domain, noise, policy = (_table(settings, part) for part in ("domain", "noise", "policy"))
-    sizes = [len(axis) if isinstance(axis, list) else 0 for axis in _list(domain, "axes")]
+        raise SerializationError("an exported study must have a list of events, got none; send the whole export")
+    check_at_most(len(events), limits.events, "events of a study")
+    config = _mapping(events[0], "details")
+    domain = _mapping(config, "domain")
+    axes = [len(axis) if isinstance(axis, list) else 0 for axis in _list(domain, "axes")]
     rows = [len(_list(column, "values")) for column in _list(domain, "table") if isinstance(column, Mapping)]
-    _at_most(max([prod(sizes) if sizes else 0, len(_list(domain, "points")), *rows]), limits.points, "points")
-    _at_most(max(len(sizes), len(_list(domain, "columns"))), limits.columns, "columns of the domain")
-    _at_most(len(_list(_table(noise, "variance"), "values") or _list(noise, "variance")), limits.levels, "noise levels")
-    for option, value in _numbers(policy):
-        _at_most(abs(value), limits.draws, f"[policy] {option}")
+    points = [len(_list(domain, "points")), *rows]
+    if axes:
+        points.append(prod(axes))
+    check_at_most(max(points), limits.points, "points")
+    check_at_most(max(len(axes), len(_list(domain, "columns"))), limits.columns, "columns of the domain")
+    check_at_most(len(_sequence(_mapping(config, "noise"), "variance")), limits.levels, "noise levels")
+    check_at_most(len(_sequence(_mapping(config, "tasks"), "names")), limits.levels, "tasks")
+    _check_policy_size(_mapping(config, "policy"), limits)
+
+
+def _check_policy_size(options: Mapping[str, Any], limits: ServiceLimits) -> None:
+    for option, value in _integers(options):
+        check_at_most(abs(value), limits.draws, f"for [policy] {option}")
+
+
+def _integers(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, int]]:
+    """Yield the whole numbers of nested tables with their dotted keys."""
+    for key, value in table.items():
+        if type(value) is int:
+            yield f"{prefix}{key}", value
+        elif isinstance(value, Mapping):
+            yield from _integers(value, f"{prefix}{key}.")
+
+
+def _mapping(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = table.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _sequence(table: Mapping[str, Any], key: str) -> list[Any]:
+    """Return a serialized list, tuple or array."""
+    return _list(_mapping(table, key), "values") or _list(table, key)
 
 
 def _list(table: Mapping[str, Any], key: str) -> list[Any]:

@@ -1,0 +1,80 @@
+"""Parameters and answers that the routes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Header, Path
+from fastapi.responses import Response
+
+from truvar.service.limits import is_plain_text
+from truvar.service.serializers import encode
+from truvar.service.sessions import StudySessions
+from truvar.storage.base import MAX_STORED_NAME_LENGTH
+from truvar.study.study import Study
+
+F = TypeVar("F", bound=Callable[..., Any])
+JSON = "application/json"
+MAX_AUTHOR_LENGTH = 100  # characters
+DEFAULT_AUTHOR = "service"
+
+StudyName = Annotated[str, Path(description="Name of the study.", max_length=MAX_STORED_NAME_LENGTH)]
+Author = Annotated[
+    str | None,
+    Header(alias="X-Truvar-Who", max_length=MAX_AUTHOR_LENGTH, description="Who makes the change, for the event log."),
+]
+
+
+def body_class(model: type[Any]) -> Callable[[F], F]:
+    """Return a decorator that sets the class of a route's body, where it depends on the limits of the server.
+
+    Args:
+        model: A subclass of the class that the route is annotated with.
+    """
+
+    def decorate(route: F) -> F:
+        route.__annotations__["body"] = model
+        return route
+
+    return decorate
+
+
+def author_name(author: str | None) -> str:
+    """Return the author of a change as the event log has it."""
+    return author if author and is_plain_text(author) else DEFAULT_AUTHOR
+
+
+def json_response(data: Any, status: int = 200) -> Response:
+    """Return an answer in JSON."""
+    return Response(encode(data), status, media_type=JSON)
+
+
+def file_response(content: str, media_type: str, name: str) -> Response:
+    """Return an answer that browsers save as a file."""
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
+    headers = {"content-disposition": f'attachment; filename="{safe}"'}
+    return Response(content.encode(), media_type=media_type, headers=headers)
+
+
+async def change_study(
+    sessions: StudySessions, name: str, author: str | None, work: Callable[[Study], Any]
+) -> Response:
+    """Change a study and return the answer of `work` in JSON."""
+
+    def signed(study: Study) -> Any:
+        study.who = author_name(author)
+        return work(study)
+
+    return json_response(await sessions.write(name, signed))
+
+
+async def cached_response(sessions: StudySessions, name: str, key: str, work: Callable[[Study], Any]) -> Response:
+    """Return the answer of `work` in JSON, made once for each version of the study."""
+    content = await sessions.read_cached(name, key, lambda study: encode(work(study)))
+    return Response(content, media_type=JSON)
+
+
+def change_summary(study: Study, id_: int) -> dict[str, Any]:
+    """Return the short answer to a change, as it is sent over slow connections."""
+    return {"id": id_, "version": study.version, "steps": study.steps, "spent": study.spent, "epsilon": study.epsilon}

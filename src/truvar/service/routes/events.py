@@ -1,0 +1,73 @@
+"""The event log: notes, past events and live changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query
+from fastapi.responses import Response, StreamingResponse
+
+from truvar.exceptions import InvalidArgumentError, TruvarError
+from truvar.service import serializers
+from truvar.service.limits import ServiceLimits, is_plain_text
+from truvar.service.routes._common import Author, StudyName, body_class, change_study, json_response
+from truvar.service.schemas import Note, note_body
+from truvar.service.sessions import StudySessions
+from truvar.study.study import Study
+
+POLL_SECONDS = 2.0  # between two looks at the event log for a stream of changes
+KEEP_ALIVE_SECONDS = 14.0  # of silence after which a stream sends a comment, so that proxies keep it open
+
+
+def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
+    """Return the routes of the event log of a study."""
+    routes = APIRouter()
+    streams = asyncio.Semaphore(limits.streams)
+
+    @routes.post("/studies/{name:path}/note", summary="Add a remark to the event log")
+    @body_class(note_body(limits))
+    async def note(name: StudyName, body: Note, who: Author = None) -> Response:
+        if not is_plain_text(body.text):
+            raise InvalidArgumentError("a note must be plain text, got a control character; leave it out")
+
+        def work(study: Study) -> Any:
+            study.note(body.text)
+            return {"version": study.version}
+
+        return await change_study(sessions, name, who, work)
+
+    @routes.get("/studies/{name:path}/events", summary="The events, newest first")
+    async def events(name: StudyName, newest: Annotated[int, Query(ge=1, le=100_000)] = 1000) -> Response:
+        return json_response(await sessions.read(name, lambda study: {"events": serializers.events(study, newest)}))
+
+    @routes.get("/studies/{name:path}/live", summary="Server-sent events: the version, whenever it changes")
+    async def live(name: StudyName) -> Response:
+        if streams.locked():
+            raise HTTPException(
+                429, f"this server has at most {limits.streams} streams, all in use; poll the status instead"
+            )
+        version = await sessions.read(name, lambda study: study.version)
+        return StreamingResponse(_changes(sessions, name, version, streams), media_type="text/event-stream")
+
+    return routes
+
+
+async def _changes(sessions: StudySessions, name: str, version: int, streams: asyncio.Semaphore) -> AsyncIterator[str]:
+    """Yield the version of a study now and after each change, until the study is gone."""
+    async with streams:
+        while True:
+            yield f"data: {json.dumps({'version': version})}\n\n"
+            sent = version
+            silence = 0.0
+            while version == sent:
+                try:
+                    version = await sessions.wait_for_change(name, sent, POLL_SECONDS)
+                except TruvarError:
+                    return
+                silence += POLL_SECONDS
+                if version == sent and silence >= KEEP_ALIVE_SECONDS:
+                    silence = 0.0
+                    yield ": keep-alive\n\n"

@@ -1,0 +1,47 @@
+"""Measurements: tell, correct and list them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from truvar.service import serializers
+from truvar.service.limits import ServiceLimits
+from truvar.service.routes._common import Author, StudyName, cached_response, change_study, change_summary
+from truvar.service.schemas import Correct, Tell
+from truvar.service.sessions import StudySessions
+from truvar.study.study import Study
+
+
+def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
+    """Return the routes of the measurements of a study."""
+    routes = APIRouter()
+
+    @routes.post("/studies/{name:path}/tell", summary="Tell a measured value; sent again, it counts once")
+    async def tell(name: StudyName, body: Tell, who: Author = None) -> Response:
+        target = body.id or body.point or {}
+        options = body.model_dump(include={"noise", "cost", "level", "task", "key"})
+
+        def work(study: Study) -> Any:
+            return change_summary(study, study.tell(target, body.y, **options))
+
+        return await change_study(sessions, name, who, work)
+
+    @routes.post("/studies/{name:path}/correct", summary="Correct the value of a measurement")
+    async def correct(name: StudyName, body: Correct, who: Author = None) -> Response:
+        def work(study: Study) -> Any:
+            study.correct(body.id, body.y, noise=body.noise, cost=body.cost)
+            return change_summary(study, body.id)
+
+        return await change_study(sessions, name, who, work)
+
+    @routes.get("/studies/{name:path}/measurements", summary="The measurements, in order")
+    async def measurements(name: StudyName) -> Response:
+        def work(study: Study) -> Any:
+            return {"measurements": serializers.measurements(study)}
+
+        return await cached_response(sessions, name, "measurements", work)
+
+    return routes

@@ -1,0 +1,81 @@
+"""Results of a study: status, result, certificate, posterior and history."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from truvar.exceptions import DamagedStudyError, InvalidArgumentError
+from truvar.service import serializers
+from truvar.service.limits import ServiceLimits
+from truvar.service.routes._common import StudyName, cached_response, json_response
+from truvar.service.sessions import StudySessions
+from truvar.study.study import Study
+
+
+def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
+    """Return the routes that read what is known about a study."""
+    routes = APIRouter()
+
+    @routes.get("/studies/{name:path}/status", summary="Counts, best point, certificate and pending suggestions")
+    async def status(name: StudyName) -> Response:
+        def work(study: Study) -> Any:
+            return {**serializers.status(study), "version": study.version}
+
+        return await cached_response(sessions, name, "status", work)
+
+    @routes.get("/studies/{name:path}/result", summary="The result, without arrays")
+    async def result(name: StudyName) -> Response:
+        return await cached_response(sessions, name, "result", lambda study: study.result().to_dict())
+
+    @routes.get("/studies/{name:path}/certificate", summary="What is proven, and under which assumptions")
+    async def certificate(name: StudyName) -> Response:
+        return await cached_response(sessions, name, "certificate", lambda study: study.result().certificate.to_dict())
+
+    @routes.get("/studies/{name:path}/domain", summary="The domain, goal and policy, exactly")
+    async def domain(name: StudyName) -> Response:
+        return await cached_response(sessions, name, "domain", serializers.definition)
+
+    @routes.get("/studies/{name:path}/posterior", summary="Mean, sd, bounds and class of every point, and the result")
+    async def posterior(name: StudyName) -> Response:
+        return await cached_response(sessions, name, "posterior", serializers.posterior)
+
+    @routes.get("/studies/{name:path}/history", summary="Progress of epsilon and of the classes, as columns")
+    async def history(name: StudyName) -> Response:
+        return await cached_response(sessions, name, "history", serializers.history)
+
+    @routes.get("/studies/{name:path}/slice", summary="The posterior on a plane through a point")
+    async def plane(
+        name: StudyName,
+        x: str,
+        y: str,
+        at: Annotated[list[float], Query(description="A point of the plane: one number per column, in order.")],
+    ) -> Response:
+        def work(study: Study) -> Any:
+            columns = list(study.domain.columns)
+            if x == y or x not in columns or y not in columns:
+                raise InvalidArgumentError(
+                    f"x and y must be two of the columns {', '.join(columns)}, got {x!r} and {y!r}; give two of them"
+                )
+            if len(at) != len(columns) or not np.isfinite(at).all():
+                raise InvalidArgumentError(
+                    f"at must be {len(columns)} finite numbers, got {at}; give one number per column"
+                )
+            return serializers.posterior_slice(study, (columns.index(x), columns.index(y)), np.array(at))
+
+        return json_response(await sessions.read(name, work))
+
+    @routes.get("/studies/{name:path}/view", summary="Everything that the page shows")
+    async def view(name: StudyName) -> Response:
+        def work(study: Study) -> Any:
+            return {**serializers.view(study), "version": study.version}
+
+        try:
+            return await cached_response(sessions, name, "view", work)
+        except DamagedStudyError as error:
+            return json_response({"name": name, "state": "broken", "problem": str(error), "version": 0})
+
+    return routes

@@ -1,0 +1,23 @@
+"""The server itself."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+import truvar
+from truvar.service.limits import ServiceLimits
+from truvar.service.routes._common import json_response
+from truvar.service.sessions import StudySessions
+
+
+def router(_: StudySessions, limits: ServiceLimits) -> APIRouter:
+    """Return the route that describes the server."""
+    routes = APIRouter()
+
+    @routes.get("", summary="Version of the server, what the token allows, and the limits")
+    async def server(request: Request) -> Response:
+        access = request.scope["access"]
+        return json_response({"version": truvar.__version__, "access": access, "limits": vars(limits)})
+
+    return routes
