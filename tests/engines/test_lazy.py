@@ -91,7 +91,7 @@ def test_products_know_of_tasks() -> None:
     between = np.array([[1.0, 0.6, -0.3], [0.6, 1.5, 0.0], [-0.3, 0.0, 0.8]])
     n = len(GRID)
     sites = np.column_stack([np.tile(GRID.points, (3, 1)), np.repeat(np.arange(3), n)])
-    posterior = Posterior(Coregionalized(RBF(0.2), between), sites, domain=n)
+    posterior = Posterior(Coregionalized(RBF(0.2), between), sites, n_targets=n)
     product = product_for(posterior, GRID)
     assert isinstance(product, Grid)
     prior = posterior.k(sites, sites[:n]).astype(np.longdouble)

@@ -143,7 +143,7 @@ def test_the_choices_are_those_of_one_machine(name: str, batch: int) -> None:
     several = Several()
     assert expected == choices(name, several, steps, batch)
     if name in SETTINGS:
-        assert {"append", "at", "inner", "combine", "sums", "losses"} <= set(several.calls)
+        assert {"append", "at", "inner", "combine", "sums", "bound_gaps"} <= set(several.calls)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

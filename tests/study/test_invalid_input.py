@@ -115,7 +115,7 @@ def test_a_point_is_told_with_the_name_of_its_task(task: Any) -> None:
 
 def test_a_value_that_contradicts_an_exact_one_is_refused() -> None:
     study, untouched = under_way(noise=0.0), under_way(noise=0.0)
-    refused(lambda: study.tell({"x": 0.25, "y": 0.0}, 5.0), "known to be 0.1", "but 5 came", "noise=...")
+    refused(lambda: study.tell({"x": 0.25, "y": 0.0}, 5.0), "known to be 0.1", "got 5", "noise=...")
     assert_same(study, untouched)
 
 
@@ -129,7 +129,7 @@ def test_a_contradiction_among_pending_suggestions_is_refused() -> None:
 
     study = begun()
     for id_ in (1, 2):
-        refused(lambda id_=id_: study.tell(id_, 3.0), "already known", "but 3 came")
+        refused(lambda id_=id_: study.tell(id_, 3.0), "already known", "got 3")
     np.testing.assert_array_equal(study.result().mean, begun().result().mean)
     assert study.pending == begun().pending
     study.tell(2, study.result().mean[study.pending[1].index])  # the value that is known is welcome

@@ -18,10 +18,9 @@ from math import sqrt
 
 import numpy as np
 
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.engines.products import Product
 from truvar.engines.rounding import block_error, gamma
-from truvar.models.cholesky import Mask
 from truvar.models.posterior import Posterior
 
 CELL = 128  # targets per cell

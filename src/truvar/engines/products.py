@@ -23,10 +23,10 @@ from scipy import fft
 from scipy.linalg import cholesky, solve_triangular
 
 from truvar._numba import interpolation
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.engines.rounding import KERNEL_ROUNDING, UNIT, block_error, gamma
-from truvar.models.cholesky import BLOCK, Mask, blocked_product, quadratic_forms
+from truvar.models.cholesky import BLOCK, blocked_product, quadratic_forms
 from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior
 

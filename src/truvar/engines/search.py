@@ -192,7 +192,7 @@ class Search:
                 looks[i] = (around.near(cell, count), *looks[i][1:])
 
         run_tiles(find, [slice(i, i + 4) for i in range(0, len(groups), 4)], len(groups) * len(around.sizes))
-        found = self.posterior.factor.losses(looks, self.e, around.sign)
+        found = self.posterior.factor.bound_gaps(looks, self.e, around.sign)
         entry = entry_error(self.posterior, self.engine.top)
         for (near, sites, d), (loss, squares) in zip(looks, found, strict=True):
             off = sqrt(len(near)) * entry

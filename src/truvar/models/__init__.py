@@ -1,1 +1,1 @@
-"""Gaussian-process models: kernels, exact posterior, fitting."""
+"""Gaussian-process models: kernels, hyperparameters, the exact posterior, and the surrogate model of a study."""

@@ -1,4 +1,4 @@
-"""The factor V = L^-1 K(X_t, sites), and all that is done with it: by columns, so that they can lie in several places.
+"""The factor V = L^-1 K(X_t, sites) of the posterior, stored by columns, which may lie in several processes.
 
 | symbol | here | shape |
 |---|---|---|
@@ -7,9 +7,9 @@
 | C_jx = k(j, x) - v_j . v_x | formed where the column of target j is, a tile at a time | (c, a) |
 | sum over targets j of min(C_jx^2, e_j d_x) | `Factor.sums`, `Factor.sums_everywhere` | (c, K), (m, K) |
 
-`Columns` holds the columns of some sites and never needs those of another: what it is asked is a sum over its own
-targets, or something of each of its own sites, given a few points with their columns. `Factor` adds the answers up, or
-joins them, whether there is one `Columns` in this process or one on each machine of a cluster.
+`Columns` holds the columns of some sites and never needs those of others: each of its methods returns a sum over its
+own targets, or a number for each of its own sites, given a few points with their columns. `Factor` adds or concatenates
+these results, whether there is one `Columns` in this process or one on each machine of a cluster.
 """
 
 from __future__ import annotations
@@ -18,46 +18,61 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from truvar._numba import truncated_sums
 from truvar._numba.threads import run_tiles
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.models.kernels import covariance_function
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-Mask = NDArray[np.bool_]
 Row = tuple[Array, Array, float]  # a measurement's point (d',), its column (t,) and the root of its variance
-Look = tuple[Index, Index, Array]  # rows near some sites; those sites (c,); their d (c, K)
-Job = tuple[int, tuple[Any, ...]]  # the number of some `Columns`, and what they are asked with
-History = Callable[[int], list[tuple[str, tuple[Any, ...]]]]  # what to ask new ones, so that they are as the old
+Neighbourhood = tuple[Index, Index, Array]  # rows near some sites; those sites (c,); their d (c, K)
+Job = tuple[int, tuple[Any, ...]]  # index of a shard, and the arguments of the method that is called on it
+History = Callable[[int], list[tuple[str, tuple[Any, ...]]]]  # shard -> calls that bring a new copy of it up to date
 
-BLOCK = 4096  # terms summed at a time: a sum errs by gamma of a block and of their number
-TILE = 2048  # targets at a time
-SITES = 4096  # sites at a time, where all of them are scored
-ENTRIES = 1 << 24  # numbers held at a time
+BLOCK = 4096  # terms summed at a time: the error of a sum grows with the size of a block and with their number
+TILE = 2048  # targets processed at a time
+SITES = 4096  # sites processed at a time where all of them are scored
+ENTRIES = 1 << 24  # numbers held in memory at a time
 
 
 class Columns:
-    """The columns of V at some sites, the first of which are targets."""
+    """The columns of V at some sites.
 
-    def __init__(self, kernel: Kernel, sites: Array, targets: int) -> None:
-        self.k, self.sites, self.targets = covariance_function(kernel), sites, targets
-        self.rows = 0
+    Args:
+        kernel: Kernel of the prior.
+        sites: Coordinates of the sites. (m, d')
+        n_targets: How many of the first sites are targets.
+    """
+
+    def __init__(self, kernel: Kernel, sites: Array, n_targets: int) -> None:
+        self.k = covariance_function(kernel)
+        self.sites = sites
+        self.n_targets = n_targets
+        self.n_rows = 0
         self._v = np.empty((16, len(sites)))
-        self._held: dict[str, Array] = {}
-        self._active: Index = np.empty(0, np.intp)
-        self._across: tuple[Array, Array] | None = None  # a point, and its covariance with the sites
+        self._vectors: dict[str, Array] = {}
+        self._active: Index = np.empty(0, np.intp)  # targets with a positive excess
+        self._last_covariance: tuple[Array, Array] | None = None  # a point, and its covariance with the sites
 
     def read(self) -> Array:
-        """All of it. (rows, m)"""
-        return self._v[: self.rows]
+        """Return all entries: (n_rows, m)."""
+        return self._v[: self.n_rows]
 
     def append(self, point: Array, column: Array, root: float) -> Array:
-        """The row of a measurement at the point (d',), whose column is given; empty if it tells nothing new. (m,)"""
-        t = self.rows
+        """Append the row of a measurement.
+
+        Args:
+            point: Coordinates of the measurement. (d',)
+            column: Its column of V. (t,)
+            root: Square root of its predictive variance; infinite if the measurement gives no information.
+
+        Returns:
+            The new row, which is zero if the measurement gives no information. (m,)
+        """
+        t = self.n_rows
         if t == len(self._v):
             grown = np.empty((2 * t, len(self.sites)))
             grown[:t] = self._v
@@ -66,86 +81,117 @@ class Columns:
             np.divide(self._covariance(point, column), root, out=self._v[t])
         else:
             self._v[t] = 0.0
-        self.rows, self._across = t + 1, None
+        self.n_rows = t + 1
+        self._last_covariance = None
         return self.row(t)
 
     def replay(self, log: Sequence[Row]) -> None:
-        """Many rows at once, none of them given back."""
+        """Append many rows without returning them."""
         for row in log:
             self.append(*row)
 
-    def truncate(self, rows: int) -> None:
-        self.rows, self._across = rows, None
+    def truncate(self, n_rows: int) -> None:
+        """Remove all rows behind the first `n_rows`."""
+        self.n_rows = n_rows
+        self._last_covariance = None
 
     def _covariance(self, point: Array, column: Array) -> Array:
-        """C_jx of every site j with a point x (d',), whose column is given. The last answer is kept: what was scored
-        last is measured next. (m,)"""
-        if self._across is None or (self._across[0] != point).any():
-            across = self.k(self.sites, point[None, :])[:, 0] - column @ self._v[: self.rows]
-            self._across = point.copy(), across
-        return self._across[1]
+        """Return C_jx of every site j with a point x (d',), whose column is given: (m,).
 
-    def hold(self, role: str, values: Array) -> None:
-        """Remembers numbers over the sites, or over the targets, until others come for the same role."""
-        self._held[role] = values
+        The last result is cached, since the candidate scored last is often the one measured next.
+        """
+        if self._last_covariance is None or (self._last_covariance[0] != point).any():
+            across = self.k(self.sites, point[None, :])[:, 0] - column @ self._v[: self.n_rows]
+            self._last_covariance = point.copy(), across
+        return self._last_covariance[1]
+
+    def set_vector(self, role: str, values: Array) -> None:
+        """Keep numbers over the sites, or over the targets, until others are set for the same role."""
+        self._vectors[role] = values
         if role == "excess":
             self._active = np.flatnonzero(values > 0)
 
     def row(self, i: int) -> Array:
+        """Return row i: (m,)."""
         return np.asarray(self._v[i])
 
     def at(self, sites: Index | slice) -> Array:
-        return self._v[: self.rows, sites]
+        """Return the columns of some sites: (n_rows, c)."""
+        return self._v[: self.n_rows, sites]
 
     def inner(self, i: int) -> Array:
-        """V_B u_B with u the row i, over the rows before it and the targets chosen. (i,)"""
-        weights = np.where(self._held["chosen"], self._v[i, : self.targets], 0.0)
-        return blocked_product(self._v[:i, : self.targets], weights)
+        """Return V_B u_B with u the row i, over the rows before it and the chosen targets B: (i,)."""
+        weights = np.where(self._vectors["chosen"], self._v[i, : self.n_targets], 0.0)
+        return blocked_product(self._v[:i, : self.n_targets], weights)
 
     def combine(self, weights: Array) -> Array:
-        """The combination of the first rows with these weights (t,), or with each of several. (m,) or (c, m)"""
+        """Return the combination of the first rows with weights (t,) or (c, t): (m,) or (c, m)."""
         return np.asarray(weights @ self._v[: weights.shape[-1]])
 
-    def gram(self, rows: int) -> Array:
-        """V_B V_B^T over the first rows and the targets chosen. (rows, rows)"""
-        total, chosen = np.zeros((rows, rows)), np.flatnonzero(self._held["chosen"])
+    def gram(self, n_rows: int) -> Array:
+        """Return V_B V_B^T over the first rows and the chosen targets B: (n_rows, n_rows)."""
+        total = np.zeros((n_rows, n_rows))
+        chosen = np.flatnonzero(self._vectors["chosen"])
         for start in range(0, len(chosen), BLOCK):
-            part = self._v[:rows, chosen[start : start + BLOCK]]
+            part = self._v[:n_rows, chosen[start : start + BLOCK]]
             total += part @ part.T
         return total
 
     def quadratic_forms(self, middle: Array) -> Array:
-        """v_x^T middle v_x over the first rows. (m,)"""
+        """Return v_x^T middle v_x over the first rows: (m,)."""
         return quadratic_forms(self._v[: len(middle)], middle)
 
     def sums(self, points: Array, columns: Array, predictive: Array, rows: Index | None = None) -> Array:
-        """Over the targets here, or some of them, for points (c, d') with their columns (c, t) and d (c, K). (c, K)"""
-        v, dense = self._v[: self.rows], False
+        """Return the truncated sums of some points over the targets here.
+
+        Args:
+            points: Coordinates of the points. (c, d')
+            columns: Their columns of V. (c, t)
+            predictive: d of each point and noise level. (c, K)
+            rows: Targets to sum over; None: all.
+
+        Returns:
+            The sums. (c, K)
+        """
+        v = self._v[: self.n_rows]
         if rows is None and len(points) == 1:
-            out, these = np.zeros(predictive.shape), self._active
-            covariance = self._covariance(points[0], columns[0])[these, None]
-            truncated_sums.truncated_sums(covariance, self._held["excess"][these], predictive, out)
+            out = np.zeros(predictive.shape)
+            active = self._active
+            covariance = self._covariance(points[0], columns[0])[active, None]
+            truncated_sums.truncated_sums(covariance, self._vectors["excess"][active], predictive, out)
             return out
-        if rows is None:  # it may be quicker to sum over all: where e is zero there is nothing to add
-            rows, dense = self._active, 2 * len(self._active) > self.targets
-        count = self.targets if dense else len(rows)
-        excess = self._held["excess"] if dense else self._held["excess"][rows]
+        all_targets = False
+        if rows is None:
+            rows = self._active
+            # Terms with e = 0 are zero, and if they are few it is quicker to add them than to pick the others.
+            all_targets = 2 * len(rows) > self.n_targets
+        count = self.n_targets if all_targets else len(rows)
+        excess = self._vectors["excess"] if all_targets else self._vectors["excess"][rows]
         tiles = [slice(start, min(start + TILE, count)) for start in range(0, count, TILE)]
         sums = np.zeros((len(tiles), *predictive.shape))
 
         def work(tile: slice) -> None:
-            these: slice | Index = tile if dense else rows[tile]
+            these: slice | Index = tile if all_targets else rows[tile]
             prior = np.ascontiguousarray(self.k(points, self.sites[these]))
-            truncated_sums.candidate_sums(
-                prior, columns @ v[:, these], excess[tile], predictive, sums[tile.start // TILE]
-            )
+            out = sums[tile.start // TILE]
+            truncated_sums.candidate_sums(prior, columns @ v[:, these], excess[tile], predictive, out)
 
-        run_tiles(work, tiles, count * len(points) * (1 + self.rows // 8))
+        run_tiles(work, tiles, count * len(points) * (1 + self.n_rows // 8))
         return np.asarray(sums.sum(axis=0))
 
     def sums_here(self, points: Array, columns: Array, excess: Array) -> Array:
-        """At every site here, over targets anywhere: their points (a, d'), columns (a, t) and e (a,). (m, K)"""
-        v, predictive = self._v[: self.rows], self._held["predictive"]
+        """Return the truncated sums at every site here, over targets anywhere.
+
+        Args:
+            points: Coordinates of the targets. (a, d')
+            columns: Their columns of V. (a, t)
+            excess: Their e. (a,)
+
+        Returns:
+            The sums. (m, K)
+        """
+        v = self._v[: self.n_rows]
+        predictive = self._vectors["predictive"]
         out = np.zeros_like(predictive)
 
         def work(tile: slice) -> None:
@@ -154,94 +200,112 @@ class Columns:
             truncated_sums.truncated_sums(covariance, excess, predictive[tile], out[tile])
 
         tiles = [slice(begin, min(begin + SITES, len(out))) for begin in range(0, len(out), SITES)]
-        run_tiles(work, tiles, len(points) * len(out) * (1 + self.rows // 8))
+        run_tiles(work, tiles, len(points) * len(out) * (1 + self.n_rows // 8))
         return out
 
-    def losses(self, looks: Sequence[tuple[Index, Array, Array, Array]]) -> list[tuple[Array, Array]]:
-        """What a bound gives away on some of the rows here (`candidate_losses`), for points (c, d') with their
-        columns (c, t) and d (c, K), look by look. (c, K), and the sums of squares (c,)"""
-        v, excess, sign = self._v[: self.rows], self._held["excess"], self._held["sign"]
-        found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in looks]
+    def bound_gaps(self, neighbourhoods: Sequence[tuple[Index, Array, Array, Array]]) -> list[tuple[Array, Array]]:
+        """Compute by how much a bound exceeds the truncated sums on rows near some points.
 
-        def look(part: slice) -> None:
-            for (near, points, columns, d), (out, squares) in zip(looks[part], found[part], strict=True):
+        Args:
+            neighbourhoods: For each: rows here (a,), points (c, d'), their columns (c, t) and their d (c, K).
+
+        Returns:
+            For each: the gaps (c, K) and the sums of squares (c,), see `truncated_sums.candidate_bound_gaps`.
+        """
+        v = self._v[: self.n_rows]
+        excess = self._vectors["excess"]
+        sign = self._vectors["sign"]
+        found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in neighbourhoods]
+
+        def work(part: slice) -> None:
+            for (near, points, columns, d), (gaps, squares) in zip(neighbourhoods[part], found[part], strict=True):
                 prior = np.ascontiguousarray(self.k(points, self.sites[near]))
-                truncated_sums.candidate_bound_gaps(
-                    prior, columns @ v[:, near], excess[near], sign[near], d, out, squares
-                )
+                explained = columns @ v[:, near]
+                truncated_sums.candidate_bound_gaps(prior, explained, excess[near], sign[near], d, gaps, squares)
 
-        entries = sum(len(near) * len(points) for near, points, *_ in looks) * (1 + self.rows // 8)
-        run_tiles(look, [slice(i, i + 4) for i in range(0, len(looks), 4)], entries)
+        entries = sum(len(near) * len(points) for near, points, *_ in neighbourhoods) * (1 + self.n_rows // 8)
+        run_tiles(work, [slice(i, i + 4) for i in range(0, len(neighbourhoods), 4)], entries)
         return found
 
 
 class Shards(Protocol):
-    """Several `Columns`, wherever they are."""
+    """Several `Columns`, in this process or elsewhere."""
 
     @property
     def slices(self) -> Sequence[slice]:
-        """The sites of each."""
+        """The sites of each shard."""
         ...
 
     def call(self, method: str, jobs: Sequence[Job], history: History) -> list[Any]:
-        """Asks some of them at once. One that is lost is made again, with its history, and asked again."""
+        """Call a method of `Columns` on some shards concurrently and return the results in order.
+
+        A shard that is lost is created again, brought up to date by the calls in its history, and called again.
+        """
         ...
 
 
-class Here:
+class LocalShards:
     """One `Columns` for all sites, in this process."""
 
-    def __init__(self, kernel: Kernel, sites: Array, targets: int) -> None:
+    def __init__(self, kernel: Kernel, sites: Array, n_targets: int) -> None:
         self.slices = (slice(0, len(sites)),)
-        self._columns = Columns(kernel, sites, targets)
+        self._columns = Columns(kernel, sites, n_targets)
 
     def call(self, method: str, jobs: Sequence[Job], history: History) -> list[Any]:
-        return [getattr(self._columns, method)(*given) for _, given in jobs]
+        """Call a method of the columns, see `Shards.call`."""
+        return [getattr(self._columns, method)(*arguments) for _, arguments in jobs]
 
 
 class Factor:
-    """V over all sites. What is given by its place (sites, targets) may lie in any of the shards."""
+    """V over all sites. Sites and targets are given by their index and may lie in any of the shards.
+
+    Args:
+        sites: Coordinates of all sites. (m, d')
+        shards: The columns.
+    """
 
     def __init__(self, sites: Array, shards: Shards) -> None:
-        self.sites, self.rows = sites, 0
+        self.sites = sites
+        self.n_rows = 0
         self._shards = shards
         self._starts = np.array([part.start for part in shards.slices])
         self._log: list[Row] = []
-        self._held: dict[str, Array] = {}
-        self._latest: tuple[int, Array] | None = None  # the last row that was read
+        self._vectors: dict[str, Array] = {}
+        self._latest: tuple[int, Array] | None = None  # index and values of the row that was read last
 
-    # -- what changes it -----------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
     def append(self, point: Array, column: Array, root: float) -> Array:
-        """The row of a measurement at the point (d',), whose column is given; empty if it tells nothing new. (m,)"""
-        row = self._joined("append", point, column, root)
+        """Append the row of a measurement, see `Columns.append`, and return it: (m,)."""
+        row = self._concatenated("append", point, column, root)
         self._log.append((point.copy(), column, root))
-        self.rows += 1
-        self._latest = self.rows - 1, row
+        self.n_rows += 1
+        self._latest = self.n_rows - 1, row
         return row
 
-    def truncate(self, rows: int) -> None:
-        """Forgets the rows behind the first ones."""
-        if rows < self.rows:
-            self._all("truncate", rows)
-            del self._log[rows:]
-            self.rows, self._latest = rows, None
+    def truncate(self, n_rows: int) -> None:
+        """Remove all rows behind the first `n_rows`."""
+        if n_rows < self.n_rows:
+            self._call_all("truncate", n_rows)
+            del self._log[n_rows:]
+            self.n_rows = n_rows
+            self._latest = None
 
-    # -- its entries ---------------------------------------------------------------------------------------------------
+    # -- entries -------------------------------------------------------------------------------------------------------
 
     @property
     def v(self) -> Array:
-        """All of it, in this process. (rows, m)"""
-        return self._joined("read")
+        """All entries, in this process: (n_rows, m)."""
+        return self._concatenated("read")
 
     def row(self, i: int) -> Array:
-        """Row i. (m,)"""
+        """Return row i: (m,)."""
         if self._latest is None or self._latest[0] != i:
-            self._latest = i, self._joined("row", i)
+            self._latest = i, self._concatenated("row", i)
         return self._latest[1]
 
     def at(self, sites: Index | slice) -> Array:
-        """The columns of some sites. (rows, c)"""
+        """Return the columns of some sites: (n_rows, c)."""
         if len(self._starts) == 1:
             return np.asarray(self._call("at", [(0, (sites,))])[0])
         if isinstance(sites, slice):
@@ -249,7 +313,7 @@ class Factor:
         owner = np.searchsorted(self._starts, sites, side="right") - 1
         owners = np.unique(owner)
         jobs = [(int(number), (sites[owner == number] - self._starts[number],)) for number in owners]
-        out = np.empty((self.rows, len(sites)))
+        out = np.empty((self.n_rows, len(sites)))
         for number, columns in zip(owners, self._call("at", jobs), strict=True):
             out[:, owner == number] = columns
         return out
@@ -257,115 +321,137 @@ class Factor:
     # -- products ------------------------------------------------------------------------------------------------------
 
     def inner(self, i: int, chosen: Mask) -> Array:
-        """V_B u_B with u the row i, over the rows before it, for a set B of targets. (i,)"""
-        self._hold("chosen", chosen)
+        """Return V_B u_B with u the row i, over the rows before it, for a set B of targets: (i,)."""
+        self._set_vector("chosen", chosen)
         return self._added("inner", i)
 
     def combine(self, weights: Array) -> Array:
-        """The combination of the first rows with these weights (t,), or with each of several. (m,) or (c, m)"""
-        return self._joined("combine", weights)
+        """Return the combination of the first rows with weights (t,) or (c, t): (m,) or (c, m)."""
+        return self._concatenated("combine", weights)
 
-    def gram(self, rows: int, chosen: Mask) -> Array:
-        """V_B V_B^T over the first rows, for a set B of targets. (rows, rows)"""
-        self._hold("chosen", chosen)
-        return self._added("gram", rows)
+    def gram(self, n_rows: int, chosen: Mask) -> Array:
+        """Return V_B V_B^T over the first rows, for a set B of targets: (n_rows, n_rows)."""
+        self._set_vector("chosen", chosen)
+        return self._added("gram", n_rows)
 
     def quadratic_forms(self, middle: Array) -> Array:
-        """v_x^T middle v_x over the first rows. (m,)"""
-        return self._joined("quadratic_forms", middle)
+        """Return v_x^T middle v_x over the first rows: (m,)."""
+        return self._concatenated("quadratic_forms", middle)
 
-    # -- sums over the targets, of which e (n,) says how much of each is wanted ----------------------------------------
+    # -- sums over the targets -----------------------------------------------------------------------------------------
 
     def sums(self, e: Array, sites: Index, predictive: Array, rows: Index | None = None) -> Array:
-        """For candidates at some sites (c,) with d (c, K); over all rows, or a few of those with e > 0. (c, K)"""
+        """Return the truncated sums of candidates at some sites.
+
+        Args:
+            e: Excess of every target. (n,)
+            sites: Sites of the candidates. (c,)
+            predictive: Their d. (c, K)
+            rows: Targets to sum over, among those with e > 0; None: all.
+
+        Returns:
+            The sums. (c, K)
+        """
         most = ENTRIES // TILE
         if len(sites) > most:
             parts = [slice(start, start + most) for start in range(0, len(sites), most)]
             return np.concatenate([self.sums(e, sites[part], predictive[part], rows) for part in parts])
-        self._hold("excess", e)
-        given = self.sites[sites], np.ascontiguousarray(self.at(sites).T), predictive
+        self._set_vector("excess", e)
+        arguments = self.sites[sites], np.ascontiguousarray(self.at(sites).T), predictive
         jobs: list[Job] = []
         for number, part in enumerate(self._shards.slices):
             if rows is None:
-                jobs += [(number, given)] if e[part].any() else []
-            elif len(here := self._own(rows, part)):
-                jobs.append((number, (*given, here)))
+                if e[part].any():
+                    jobs.append((number, arguments))
+            elif len(here := self._within(rows, part)):
+                jobs.append((number, (*arguments, here)))
         return np.asarray(sum(self._call("sums", jobs), np.zeros_like(predictive)))
 
     def sums_everywhere(self, e: Array, predictive: Array) -> Array:
-        """At every site, with d (m, K). (m, K)"""
-        self._hold("predictive", predictive)
-        rows, out = np.flatnonzero(e > 0), np.zeros_like(predictive)
+        """Return the truncated sums at every site, with e (n,) and d (m, K): (m, K)."""
+        self._set_vector("predictive", predictive)
+        rows = np.flatnonzero(e > 0)
+        out = np.zeros_like(predictive)
         for start in range(0, len(rows), TILE):
             these = rows[start : start + TILE]
             columns = np.ascontiguousarray(self.at(these).T)
-            out += self._joined("sums_here", self.sites[these], columns, e[these], axis=0)
+            out += self._concatenated("sums_here", self.sites[these], columns, e[these], axis=0)
         return out
 
-    def losses(self, looks: Sequence[Look], e: Array, sign: Array) -> list[tuple[Array, Array]]:
-        """What a bound gives away on some rows (`truncated_sums.candidate_bound_gaps`), look by look: with e and sign over the
-        targets (n,). (c, K), and the sums of squares (c,)"""
-        self._hold("excess", e)
-        self._hold("sign", sign)
-        ends = np.cumsum([len(sites) for _, sites, _ in looks])
-        columns = np.ascontiguousarray(self.at(np.concatenate([sites for _, sites, _ in looks])).T)
+    def bound_gaps(self, neighbourhoods: Sequence[Neighbourhood], e: Array, sign: Array) -> list[tuple[Array, Array]]:
+        """Compute by how much a bound exceeds the truncated sums on rows near some sites.
+
+        Args:
+            neighbourhoods: For each: rows, sites (c,) and their d (c, K).
+            e: Excess of every target. (n,)
+            sign: Which of its two parts the bound uses for each target, see `truncated_sums.candidate_bound_gaps`. (n,)
+
+        Returns:
+            For each neighbourhood: the gaps (c, K) and the sums of squares (c,).
+        """
+        self._set_vector("excess", e)
+        self._set_vector("sign", sign)
+        ends = np.cumsum([len(sites) for _, sites, _ in neighbourhoods])
+        columns = np.ascontiguousarray(self.at(np.concatenate([sites for _, sites, _ in neighbourhoods])).T)
         parts = np.split(columns, ends[:-1])
-        found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in looks]
+        found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in neighbourhoods]
         jobs: list[Job] = []
         members: list[list[int]] = []
         for number, part in enumerate(self._shards.slices):
-            asked, own = [], []
-            for i, (near, sites, d) in enumerate(looks):
-                if len(here := self._own(near, part)):
+            asked = []
+            own = []
+            for i, (near, sites, d) in enumerate(neighbourhoods):
+                if len(here := self._within(near, part)):
                     asked.append((here, self.sites[sites], parts[i], d))
                     own.append(i)
             if asked:
                 jobs.append((number, (asked,)))
                 members.append(own)
-        for own, answers in zip(members, self._call("losses", jobs), strict=True):
-            for i, (loss, squares) in zip(own, answers, strict=True):
-                found[i][0][...] += loss
+        for own, answers in zip(members, self._call("bound_gaps", jobs), strict=True):
+            for i, (gaps, squares) in zip(own, answers, strict=True):
+                found[i][0][...] += gaps
                 found[i][1][...] += squares
         return found
 
-    # -- inside --------------------------------------------------------------------------------------------------------
+    # -- calls to the shards -------------------------------------------------------------------------------------------
 
-    def _own(self, sites: Index, part: slice) -> Index:
-        """Those of the sites that lie in a part, counted from its start."""
+    def _within(self, sites: Index, part: slice) -> Index:
+        """Return those of the sites that lie in a part, counted from its start."""
         return sites if len(self._starts) == 1 else sites[(sites >= part.start) & (sites < part.stop)] - part.start
 
     def _call(self, method: str, jobs: Sequence[Job]) -> list[Any]:
         return self._shards.call(method, jobs, self._history)
 
-    def _all(self, method: str, *given: Any) -> list[Any]:
-        return self._call(method, [(number, given) for number in range(len(self._starts))])
+    def _call_all(self, method: str, *arguments: Any) -> list[Any]:
+        return self._call(method, [(number, arguments) for number in range(len(self._starts))])
 
-    def _joined(self, method: str, *given: Any, axis: int = -1) -> Array:
-        parts = self._all(method, *given)
+    def _concatenated(self, method: str, *arguments: Any, axis: int = -1) -> Array:
+        parts = self._call_all(method, *arguments)
         return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
-    def _added(self, method: str, *given: Any) -> Array:
-        return np.asarray(sum(self._all(method, *given)))
+    def _added(self, method: str, *arguments: Any) -> Array:
+        return np.asarray(sum(self._call_all(method, *arguments)))
 
-    def _hold(self, role: str, values: Any) -> None:
-        """Numbers over the sites or targets are sent once, each shard its own."""
-        if self._held.get(role) is not values:
-            self._held[role] = values
-            self._call("hold", [(i, (role, values[part])) for i, part in enumerate(self._shards.slices)])
+    def _set_vector(self, role: str, values: Any) -> None:
+        """Send numbers over the sites or targets to the shards, unless they have them; each gets its own part."""
+        if self._vectors.get(role) is not values:
+            self._vectors[role] = values
+            self._call("set_vector", [(i, (role, values[part])) for i, part in enumerate(self._shards.slices)])
 
     def _history(self, number: int) -> list[tuple[str, tuple[Any, ...]]]:
+        """Return the calls that bring a new copy of a shard up to date."""
         part = self._shards.slices[number]
-        held = [("hold", (role, values[part])) for role, values in self._held.items()]
-        return [("replay", (self._log,)), *held]
+        vectors = [("set_vector", (role, values[part])) for role, values in self._vectors.items()]
+        return [("replay", (self._log,)), *vectors]
 
 
-def local_factor(kernel: Kernel, sites: Array, targets: int) -> Factor:
-    """The factor in this process; the first sites are the targets."""
-    return Factor(sites, Here(kernel, sites, targets))
+def local_factor(kernel: Kernel, sites: Array, n_targets: int) -> Factor:
+    """Return a factor in this process; the first `n_targets` sites are the targets."""
+    return Factor(sites, LocalShards(kernel, sites, n_targets))
 
 
 def blocked_product(matrix: Array, vector: Array) -> Array:
-    """matrix (r, n) @ vector (n,), summed by blocks."""
+    """Return matrix (r, n) @ vector (n,), summed by blocks: (r,)."""
     total = np.zeros(len(matrix))
     for start in range(0, len(vector), BLOCK):
         total += matrix[:, start : start + BLOCK] @ vector[start : start + BLOCK]
@@ -373,7 +459,7 @@ def blocked_product(matrix: Array, vector: Array) -> Array:
 
 
 def quadratic_forms(matrix: Array, middle: Array) -> Array:
-    """x^T middle x for every column x of the matrix."""
+    """Return x^T middle x for every column x of the matrix."""
     out = np.empty(matrix.shape[1])
     for start in range(0, matrix.shape[1], BLOCK):
         part = matrix[:, start : start + BLOCK]

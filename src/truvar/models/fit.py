@@ -1,9 +1,9 @@
 """Hyperparameters by penalised marginal likelihood: length-scales, signal variance, constant mean and, if asked, noise.
 
-Coordinates are divided by the extent of the domain and values standardised before the fit, so one set of weak priors
-serves every problem: log length-scale ~ N(log 0.3, 1) in extents, log signal variance ~ N(0, 1) and log noise ~
-N(log 1e-3, 2), both in variances of the values. They keep five points from giving an absurd fit and yield as soon as
-the data speak.
+Coordinates are divided by the extent of the domain and values are standardised before the fit, so that one set of weak
+priors serves every problem: log length-scale ~ N(log 0.3, 1) in extents, log signal variance ~ N(0, 1) and log noise ~
+N(log 1e-3, 2), both relative to the variance of the values. The priors prevent an absurd fit to five points, and with
+more data the likelihood dominates them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from scipy.linalg import cho_factor, cho_solve
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.domain.domain import number_column
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidMeasurementError, InvalidModelError
 from truvar.messages import for_interface
-from truvar.models.kernels import SMOOTHNESS, named_kernel, to_sklearn
+from truvar.models.kernels import check_kernel_name, named_kernel, to_sklearn
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
 
-JITTER = 1e-10  # of the values' variance: the least noise that a kernel is learned with
-LENGTH_PRIOR = (np.log(0.3), 1.0)
-SIGNAL_PRIOR = (0.0, 1.0)
-NOISE_PRIOR = (np.log(1e-3), 2.0)
+JITTER = 1e-10  # share of the variance of the values: the smallest noise that a kernel is learned with
+LENGTH_PRIOR = (np.log(0.3), 1.0)  # mean and standard deviation of the log length-scale, in extents of the domain
+SIGNAL_PRIOR = (0.0, 1.0)  # of the log signal variance, relative to the variance of the values
+NOISE_PRIOR = (np.log(1e-3), 2.0)  # of the log noise variance, relative to the variance of the values
 LENGTH_BOUNDS = (np.log(0.01), np.log(10.0))
 SIGNAL_BOUNDS = (np.log(1e-2), np.log(1e2))
 NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
@@ -40,10 +40,12 @@ NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
 class Learned:
     """A kernel family whose hyperparameters are learned from the measurements.
 
-    every     how many values are told between two fits
-    least     values before which no study is called finished, however sure a fit to fewer may be
-    noise     the noise variance is learned too (as it always is where none is given)
-    restarts  starts of the search for the best hyperparameters
+    Attributes:
+        kernel: "rbf", "matern12", "matern32" or "matern52".
+        every: Number of new values after which the hyperparameters are fitted again.
+        least: Number of values before which a study is not called finished, however certain a fit to fewer may seem.
+        noise: Whether to learn the noise variance too. It is always learned where none is given.
+        restarts: Number of starting points of the search for the best hyperparameters.
     """
 
     kernel: str = "matern52"
@@ -53,10 +55,7 @@ class Learned:
     restarts: int = 4
 
     def __post_init__(self) -> None:
-        if self.kernel not in SMOOTHNESS:
-            raise TruvarError(
-                f"the kernel must be one of {', '.join(SMOOTHNESS)}, got {self.kernel!r}; take one of them"
-            )
+        check_kernel_name(self.kernel)
         check_integer(self.every, "every", minimum=1)
         check_integer(self.least, "least", minimum=0)
         check_integer(self.restarts, "restarts", minimum=1)
@@ -64,16 +63,32 @@ class Learned:
 
 @dataclass(frozen=True)
 class Model:
-    """A fitted prior: kernel, constant mean and noise variance, in the user's units."""
+    """A fitted prior, in the user's units.
+
+    Attributes:
+        kernel: Kernel with its hyperparameters.
+        mean: Constant mean.
+        noise: Noise variance; None: as the user gave it.
+        log_likelihood: Penalised log marginal likelihood; NaN if nothing was fitted.
+    """
 
     kernel: Kernel
     mean: float
-    noise: float | None  # None: as the user gave it
+    noise: float | None
     log_likelihood: float
 
 
 def unfitted(family: Learned, extent: Array, values: Array) -> Model:
-    """The prior before there is enough to fit: typical length-scales, and the spread of what was told so far."""
+    """Return the prior to use before there are enough values to fit one.
+
+    Args:
+        family: Kernel family.
+        extent: Extent of the domain. (d,)
+        values: Values observed so far. (q,)
+
+    Returns:
+        A model with typical length-scales and with the mean and variance of the values.
+    """
     variance = float(np.var(values)) if len(values) > 1 else 1.0
     variance = variance if variance > 0 else 1.0
     lengths = np.exp(LENGTH_PRIOR[0]) * extent
@@ -85,8 +100,17 @@ def unfitted(family: Learned, extent: Array, values: Array) -> Model:
 def fit(
     family: Learned, points: Array, values: Array, noise: Array | float, extent: Array, mean: float | None, seed: int
 ) -> Model:
-    """The hyperparameters that maximise the marginal likelihood of the values (q,) at the points (q, d) times the
-    priors. `noise` (q,) is the known noise variance, ignored if the family learns it; `mean` None is learned too."""
+    """Return the hyperparameters that maximise the marginal likelihood of the values times the priors.
+
+    Args:
+        family: Kernel family.
+        points: Coordinates. (q, d)
+        values: Observed values. (q,)
+        noise: Known noise variance, ignored if the family learns it. (q,) or a number
+        extent: Extent of the domain. (d,)
+        mean: Constant mean; None: learned.
+        seed: Seed of the random starting points.
+    """
     from scipy.optimize import minimize
 
     centre = float(np.mean(values)) if mean is None else mean
@@ -98,38 +122,47 @@ def fit(
     rng = np.random.default_rng(seed)
     starts = [problem.typical] + [problem.draw(rng) for _ in range(family.restarts - 1)]
     best: Any = None
-    with blas_in_one_thread():  # many small factorisations: threads would wait for each other, five times as long
+    with blas_in_one_thread():  # many small factorisations take five times as long if threads wait for each other
         for start in starts:
             found = minimize(problem.loss, start, jac=True, method="L-BFGS-B", bounds=problem.bounds)
             if best is None or found.fun < best.fun:
                 best = found
     d = points.shape[1]
-    variance, lengths = float(np.exp(best.x[0])), np.exp(best.x[1 : 1 + d])
+    variance = float(np.exp(best.x[0]))
+    lengths = np.exp(best.x[1 : 1 + d])
     kernel = named_kernel(family.kernel, lengths * extent, variance * spread**2)
-    learned = float(np.exp(best.x[-1])) * spread**2 if family.noise else None
-    return Model(kernel, centre + spread * problem.constant(best.x), learned, -float(best.fun))
+    learned_noise = float(np.exp(best.x[-1])) * spread**2 if family.noise else None
+    return Model(kernel, centre + spread * problem.constant(best.x), learned_noise, -float(best.fun))
 
 
 class _Likelihood:
-    """The penalised negative log marginal likelihood of standardised values, and its gradient.
+    """Penalised negative log marginal likelihood of standardised values, and its gradient.
 
-    theta = (log signal variance, log length-scales (d), log noise if learned)
+    Its argument is theta = (log signal variance, log length-scales (d), log noise if learned).
     """
 
     def __init__(self, family: Learned, points: Array, z: Array, known: Array, learn_mean: bool) -> None:
-        self.family, self.points, self.z, self.known, self.learn_mean = family, points, z, known, learn_mean
+        self.family = family
+        self.points = points
+        self.z = z
+        self.known = known
+        self.learn_mean = learn_mean
         d = points.shape[1]
-        priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d, *([NOISE_PRIOR] if family.noise else [])]
-        self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d, *([NOISE_BOUNDS] if family.noise else [])]
+        priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d]
+        self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d]
+        if family.noise:
+            priors.append(NOISE_PRIOR)
+            self.bounds.append(NOISE_BOUNDS)
         self.centre, self.width = np.array(priors).T
         self.typical = self.centre.copy()
 
     def draw(self, rng: np.random.Generator) -> Array:
-        """A random start from the priors, inside the bounds."""
+        """Return a random starting point drawn from the priors, inside the bounds."""
         low, high = np.array(self.bounds).T
         return np.asarray(np.clip(rng.normal(self.centre, self.width), low, high))
 
     def loss(self, theta: Array) -> tuple[float, Array]:
+        """Return the penalised negative log likelihood and its gradient."""
         kernel = self._kernel(theta)
         covariance, slopes = kernel(self.points, eval_gradient=True)  # (q, q), (q, q, 1 + d)
         noise = self._noise(theta)
@@ -147,12 +180,12 @@ class _Likelihood:
         return float(value + 0.5 * pull @ pull), gradient + pull / self.width
 
     def constant(self, theta: Array) -> float:
-        """The constant mean that goes with theta, in standardised units."""
+        """Return the constant mean that belongs to theta, in standardised units."""
         covariance = self._kernel(theta)(self.points)
         return self._gls(cho_factor(covariance + np.diag(self._noise(theta) + JITTER), lower=True))
 
     def _gls(self, factor: tuple[Array, bool]) -> float:
-        """The generalised least-squares constant; its gradient vanishes by optimality."""
+        """Return the generalised least-squares constant. It is optimal, so that it adds nothing to the gradient."""
         if not self.learn_mean:
             return 0.0
         ones = cho_solve(factor, np.ones(len(self.z)))
@@ -169,17 +202,26 @@ class _Likelihood:
 def fit_kernel(
     kernel: Kernel, points: Array, values: Array, noise: float | None, mean: float | None, seed: int
 ) -> Model:
-    """The same for a kernel of the user's own, within its bounds, by scikit-learn's maximum likelihood. `noise` None:
-    that of the values is learned along with the kernel."""
+    """Return a kernel of the user's own, fitted within its bounds by scikit-learn's maximum likelihood.
+
+    Args:
+        kernel: Kernel with its starting values and bounds.
+        points: Coordinates. (q, d)
+        values: Observed values. (q,)
+        noise: Known noise variance; None: learned along with the kernel.
+        mean: Constant mean; None: learned.
+        seed: Seed of the random starting points.
+    """
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import WhiteKernel
 
     variance = max(float(np.var(values)), 1e-300)
     centre = float(np.mean(values)) if mean is None else mean
-    kernel = to_sklearn(kernel)
-    whole = kernel if noise is not None else kernel + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
+    kernel = with_noise = to_sklearn(kernel)
+    if noise is None:
+        with_noise = kernel + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
     alpha = (noise or 0.0) + JITTER * variance
-    regressor = GaussianProcessRegressor(whole, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
+    regressor = GaussianProcessRegressor(with_noise, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
     with blas_in_one_thread():
         regressor.fit(points, values - centre)
         fitted = regressor.kernel_ if noise is not None else regressor.kernel_.k1
@@ -191,24 +233,36 @@ def fit_kernel(
 
 
 def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None) -> tuple[Array, Array]:
-    """Points (q, d) and values (q,) of a table to learn from; `value` None: its only column besides the coordinates."""
+    """Return the points (q, d) and values (q,) of a table to learn from.
+
+    Args:
+        frame: The table.
+        columns: Names of the coordinate columns.
+        value: Name of the column of values; None: the only column besides the coordinates.
+
+    Raises:
+        InvalidModelError: If the column of values is ambiguous or there are fewer than 2 rows.
+        InvalidMeasurementError: If a number is not finite.
+    """
     if value is None:
         others = [name for name in frame.columns if name not in columns]
         if len(others) != 1:
-            raise TruvarError(
-                "the column of the values must be known, but beside the coordinates there are "
+            raise InvalidModelError(
+                "the column of values must be named unless it is the only one beside the coordinates, but there are "
                 f"{', '.join(map(str, others)) or 'none'}; give {for_interface('value=...', problem='[model] value')}"
             )
         value = str(others[0])
     points = np.column_stack([number_column(frame, name) for name in columns])
     values = number_column(frame, value)
     if len(values) < 2:
-        raise TruvarError(f"a model is fitted to at least 2 rows, but the table has {len(values)}; give it more")
-    whole = np.isfinite(points).all(axis=1) & np.isfinite(values)
-    if not whole.all():
-        row = int(np.argmin(whole))
-        raise TruvarError(
-            f"a model is fitted to finite numbers, but row {row} is {points[row].tolist()} with the value "
-            f"{values[row]}; drop or mend that row"
+        raise InvalidModelError(
+            f"a model is fitted to at least 2 rows, but the table has {len(values)}; give it more rows"
+        )
+    finite = np.isfinite(points).all(axis=1) & np.isfinite(values)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise InvalidMeasurementError(
+            f"a model is fitted to finite numbers, got {points[row].tolist()} with the value {values[row]} in row "
+            f"{row}; remove or correct that row"
         )
     return points, values

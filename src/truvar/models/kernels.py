@@ -1,4 +1,4 @@
-"""What is needed around scikit-learn's kernels: names to kernels, checks, the prior scale, and tasks.
+"""Kernels by name, checks of scikit-learn's kernels, their compiled form, and the kernel of several tasks.
 
 | paper | here |
 |---|---|
@@ -19,14 +19,15 @@ from numpy.typing import ArrayLike
 
 from truvar._numba import kernels
 from truvar._typing import Array
-from truvar.exceptions import InvalidModelError, TruvarError
+from truvar.exceptions import InvalidModelError
+from truvar.messages import unknown_name
 
 if TYPE_CHECKING:  # scikit-learn takes longer to import than anything else, and a stored named kernel does without it
     from sklearn.gaussian_process.kernels import Kernel
 
 Covariance = Callable[[Array, Array], Array]
-SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}
-SAFE_DISTANCE = 1e100  # in length-scales; the square of such a coordinate is still a finite number
+SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}  # nu of each named kernel
+SAFE_DISTANCE = 1e100  # length-scales: the square of such a coordinate is still a finite number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,10 +59,9 @@ class NamedKernel:
     @cached_property
     def form(self) -> Stationary:
         """The compiled form."""
-        nu = SMOOTHNESS[self.name]
         scales = np.atleast_1d(np.asarray(self.length_scale, dtype=float))
         variance = 1.0 if self.variance is None else float(self.variance)
-        return Stationary(0 if np.isinf(nu) else int(2 * nu), variance, scales)
+        return Stationary(_twice_nu(SMOOTHNESS[self.name]), variance, scales)
 
     def __call__(self, points: Array, others: Array | None = None) -> Array:
         """Return k(points, others)."""
@@ -80,6 +80,16 @@ def to_sklearn(kernel: Kernel | NamedKernel) -> Kernel:
     return kernel.sklearn if isinstance(kernel, NamedKernel) else kernel
 
 
+def check_kernel_name(name: Any) -> None:
+    """Check that there is a kernel of this name.
+
+    Raises:
+        InvalidModelError: If there is none.
+    """
+    if name not in SMOOTHNESS:
+        raise InvalidModelError(unknown_name("kernel", name, SMOOTHNESS))
+
+
 def check_named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> NamedKernel:
     """Return the kernel of that name, without importing scikit-learn.
 
@@ -93,11 +103,10 @@ def check_named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0
     """
     scales = np.atleast_1d(np.asarray(lengthscales, dtype=float))
     if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise InvalidModelError(f"length-scales must be positive numbers, got {scales.tolist()}; correct them")
+        raise InvalidModelError(f"length-scales must be positive numbers, got {scales.tolist()}; give numbers > 0")
     if not (np.isfinite(variance) and variance > 0):
-        raise InvalidModelError(f"the kernel must have a positive variance, got {variance}; correct it")
-    if name not in SMOOTHNESS:
-        raise InvalidModelError(f"unknown kernel {name!r}; expected one of {', '.join(SMOOTHNESS)}")
+        raise InvalidModelError(f"the kernel must have a positive variance, got {variance}; give a number > 0")
+    check_kernel_name(name)
     return NamedKernel(name, scales, variance)
 
 
@@ -107,7 +116,17 @@ def named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> K
 
 
 def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel | NamedKernel:
-    """The kernel, if it can be evaluated on the points; otherwise a message that says what is wrong with it."""
+    """Return the kernel if it can be evaluated on the points.
+
+    Args:
+        kernel: A kernel of scikit-learn, or a named one.
+        points: Points of the domain. (n, d)
+        columns: Names of their columns.
+
+    Raises:
+        InvalidModelError: If it is not a kernel, contains noise, has a length-scale that is not positive, or does not
+            fit the columns.
+    """
     if isinstance(kernel, NamedKernel):
         if _fits(kernel.form, points):
             return kernel
@@ -120,42 +139,50 @@ def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel |
             f"{kernel!r}; give one such as RBF(0.3)"
         )
     if any(isinstance(part, WhiteKernel) for part in _parts(kernel)):
-        raise TruvarError(
-            f"the kernel {kernel} holds a WhiteKernel, which is noise; leave it out and give its level as noise=..."
+        raise InvalidModelError(
+            f"the kernel {kernel} contains a WhiteKernel, which is noise; leave it out and give its level as noise=..."
         )
     for name, scales in kernel.get_params(deep=True).items():
         if name.endswith("length_scale") and not (np.asarray(scales) > 0).all():
-            raise TruvarError(f"length-scales must be positive numbers, but {kernel} has {scales}; correct them")
+            raise InvalidModelError(
+                f"length-scales must be positive numbers, got {scales} in {kernel}; give numbers > 0"
+            )
     try:
         value = kernel(points[:2], points[:2])
     except ValueError as error:
-        raise TruvarError(
+        raise InvalidModelError(
             f"the kernel {kernel} does not fit points with {len(columns)} columns ({', '.join(columns)}): {error}; "
             f"give it one length-scale or {len(columns)}"
         ) from None
     if not np.isfinite(value).all():
-        raise TruvarError(
-            f"the kernel must be finite on the domain, but {kernel} gives {value.tolist()} on its first points; "
+        raise InvalidModelError(
+            f"the kernel must be finite on the domain, got {value.tolist()} on its first points from {kernel}; "
             "correct its hyperparameters"
         )
     return kernel
 
 
 def prior_scale(kernel: Kernel | NamedKernel | Coregionalized, points: Array) -> float:
-    """The largest prior standard deviation over the points (of a stationary kernel, the only one): the unit of eta."""
+    """Return the largest prior standard deviation over the points, which is the unit of eta.
+
+    Raises:
+        InvalidModelError: If the kernel has no variance there.
+    """
     variance = float(np.max(kernel.diag(points)))
     if not variance > 0:
-        raise TruvarError(f"the kernel {kernel} has no variance on the domain; give it a positive variance")
+        raise InvalidModelError(f"the kernel {kernel} has no variance on the domain; give it a positive variance")
     return float(np.sqrt(variance))
 
 
 @dataclass(frozen=True, eq=False)
 class Coregionalized:
-    """k((x, i), (x', j)) = covariance[i, j] k(x, x'); the task index is the last column of the points.
+    """Kernel of several tasks: k((x, i), (x', j)) = covariance[i, j] k(x, x').
+
+    The index of the task is the last column of the points.
 
     Attributes:
         kernel: The kernel of the target task.
-        covariance: The covariance of the tasks.
+        covariance: The covariance of the tasks. (n_tasks, n_tasks)
     """
 
     kernel: Kernel | NamedKernel
@@ -164,8 +191,9 @@ class Coregionalized:
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         """Return k(X, Y)."""
         Y = X if Y is None else Y
-        tasks, others = X[:, -1].astype(int), Y[:, -1].astype(int)
-        between = np.asarray(self.covariance, dtype=float)[np.ix_(tasks, others)]
+        tasks = X[:, -1].astype(int)
+        other_tasks = Y[:, -1].astype(int)
+        between = np.asarray(self.covariance, dtype=float)[np.ix_(tasks, other_tasks)]
         return np.asarray(between * self.kernel(X[:, :-1], Y[:, :-1]))
 
     def diag(self, X: Array) -> Array:
@@ -177,31 +205,37 @@ class Coregionalized:
 
 @dataclass(frozen=True)
 class Stationary:
-    """A kernel of the compiled kind: RBF or Matern with nu 1/2, 3/2 or 5/2, times a constant."""
+    """A kernel with a compiled form: RBF or Matern with nu 1/2, 3/2 or 5/2, times a constant.
 
-    smoothness: int  # twice nu; 0: RBF
+    Attributes:
+        smoothness: Twice nu; 0 for RBF.
+        variance: k(x, x).
+        lengthscales: One for all columns, or one per column.
+    """
+
+    smoothness: int
     variance: float
     lengthscales: Array
 
     def __call__(self, points: Array, others: Array) -> Array:
-        if len(others) < len(points):  # symmetric, and the compiled loop is fastest along the longer side
+        """Return k(points, others): (p, q)."""
+        if len(others) < len(points):  # the kernel is symmetric, and the compiled loop is fastest along the longer side
             return self(others, points).T
         out = np.empty((len(points), len(others)))
-        near, far = np.ascontiguousarray(points, dtype=float), np.ascontiguousarray(others, dtype=float)
-        scales = np.full(far.shape[1], self.lengthscales)
-        kernels.stationary(near, far, scales, self.smoothness, self.variance, out)
+        points = np.ascontiguousarray(points, dtype=float)
+        others = np.ascontiguousarray(others, dtype=float)
+        scales = np.full(others.shape[1], self.lengthscales)
+        kernels.stationary(points, others, scales, self.smoothness, self.variance, out)
         return out
 
 
 def stationary_form(kernel: Kernel | NamedKernel) -> Stationary | None:
-    """The kernel in its compiled form, if it has one."""
+    """Return the kernel in its compiled form, or None if it has none."""
     if isinstance(kernel, NamedKernel):
         return kernel.form
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Product
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-    factors = [kernel]
-    while any(isinstance(factor, Product) for factor in factors):
-        factors = [part for f in factors for part in ([f.k1, f.k2] if isinstance(f, Product) else [f])]
+    factors = _factors(kernel)
     shapes = [factor for factor in factors if not isinstance(factor, ConstantKernel)]
     if len(shapes) != 1 or type(shapes[0]) not in (RBF, Matern):
         return None
@@ -210,13 +244,14 @@ def stationary_form(kernel: Kernel | NamedKernel) -> Stationary | None:
         return None
     variance = float(np.prod([f.constant_value for f in factors if isinstance(f, ConstantKernel)]))
     scales = np.atleast_1d(np.asarray(shapes[0].length_scale, dtype=float))
-    return Stationary(0 if np.isinf(nu) else int(2 * nu), variance, scales)
+    return Stationary(_twice_nu(nu), variance, scales)
 
 
 def covariance_function(kernel: Kernel | NamedKernel | Coregionalized) -> Covariance:
-    """k(X, Y) as fast as it can be had: compiled for the kernels that have such a form, scikit-learn's for the rest."""
+    """Return k(X, Y) as a function: compiled for kernels that have such a form, scikit-learn's for the others."""
     if isinstance(kernel, Coregionalized):
-        inner, between = covariance_function(kernel.kernel), np.asarray(kernel.covariance, dtype=float)
+        inner = covariance_function(kernel.kernel)
+        between = np.asarray(kernel.covariance, dtype=float)
 
         def coregionalized(points: Array, others: Array) -> Array:
             tasks = np.ix_(points[:, -1].astype(int), others[:, -1].astype(int))
@@ -237,8 +272,22 @@ def _fits(form: Stationary, points: Array) -> bool:
 
 
 def _parts(kernel: Kernel) -> list[Kernel]:
-    """The kernel and every kernel that it is composed of."""
+    """Return the kernel and every kernel that it is composed of."""
     from sklearn.gaussian_process.kernels import Kernel
 
     inner = [value for value in kernel.get_params(deep=True).values() if isinstance(value, Kernel)]
     return [kernel, *inner]
+
+
+def _factors(kernel: Kernel) -> list[Kernel]:
+    """Return the factors of a product of kernels, in order."""
+    from sklearn.gaussian_process.kernels import Product
+
+    if isinstance(kernel, Product):
+        return [*_factors(kernel.k1), *_factors(kernel.k2)]
+    return [kernel]
+
+
+def _twice_nu(nu: float) -> int:
+    """Return the smoothness of the compiled kernels: twice nu, or 0 for RBF."""
+    return 0 if np.isinf(nu) else int(2 * nu)

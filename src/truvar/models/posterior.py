@@ -1,15 +1,16 @@
-"""The exact Gaussian-process posterior, conditioned one action at a time.
+"""The exact Gaussian-process posterior, conditioned on one action at a time.
 
 | paper | here | shape |
 |---|---|---|
-| x_1..x_t, Sigma_t | `_points`, `_noise` | (t, d'), (t,) |
-| L with L L^T = K_t + Sigma_t | `_factor` | (t, t) |
-| L^-1 k_t(x) for every site x | `factor` | (t, m) |
+| x_1..x_t, Sigma_t | `points`, `_noise` | (t, d'), (t,) |
+| L with L L^T = K_t + Sigma_t | `_cholesky` | (t, t) |
+| V = L^-1 K(X_t, sites) | `factor` | (t, m) |
 | mu_t(x), sigma_t^2(x) | `mean`, `variance` | (m,) |
 | Cov_t(x', x) | `covariance` | |
 
-Rows 0..told-1 carry an observed value, the rows behind them are *pending*: they shrink `pending_variance` (and
-`covariance`), which choices are made with, but neither `mean` nor `variance`, which claims are made with.
+The first `n_observed` rows have an observed value; the rows behind them are *pending*. Pending rows reduce
+`pending_variance` and `covariance`, on which choices are based, but neither `mean` nor `variance`, on which statements
+about f are based.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scipy.linalg.lapack import dtrtrs
 
 from truvar._typing import Array, Index
 from truvar.domain.candidates import Candidates
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidMeasurementError
 from truvar.messages import for_interface
 from truvar.models.cholesky import Factor, local_factor
 from truvar.models.kernels import covariance_function, prior_scale
@@ -31,14 +32,30 @@ from truvar.models.kernels import covariance_function, prior_scale
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-EXACT = 1e-14  # an action whose predictive variance is below this share of the prior's tells nothing new
-CONTRADICTION = 1e-4  # ... and a value further than this (in prior standard deviations) from the mean contradicts it
+EXACT = 1e-14  # share of the prior variance: a measurement with a smaller predictive variance gives no information
+CONTRADICTION = 1e-4  # prior standard deviations: largest difference between a value and one that is known exactly
 
 
 class Posterior:
-    """f given what was told. Owns its arrays; `add`, `observe` and `drop_pending` are the only ways to change it.
+    """The distribution of f given the observations, at a fixed set of sites.
 
-    `mean` None: the constant prior mean is estimated by generalised least squares after every observation.
+    It owns its arrays: only `add`, `observe` and `drop_pending` change it.
+
+    Args:
+        kernel: Kernel of the prior.
+        sites: Coordinates at which the posterior is kept up to date. (m, d')
+        mean: Constant prior mean; None: estimated by generalised least squares after every observation.
+        task_means: Prior mean of each task, added to the constant. (n_tasks,)
+        n_targets: How many of the first sites are targets, the points that M, H and L are about; None: all.
+        factor: Function of (kernel, sites, number of targets) that creates the factor.
+
+    Attributes:
+        scale: Largest prior standard deviation over the targets.
+        n_observed: Number of rows with an observed value.
+        n_rows: Number of rows, pending ones included.
+        row_ids: One number per row that is never used again, so that others can tell whether a row is still the same.
+        variance: sigma_t^2 at every site, given the observations. (m,)
+        pending_variance: The variance given the observations and the pending actions. (m,)
     """
 
     def __init__(
@@ -47,101 +64,109 @@ class Posterior:
         sites: Array,
         mean: float | None = 0.0,
         task_means: Array | None = None,
-        domain: int | None = None,
+        n_targets: int | None = None,
         factor: Callable[[Kernel, Array, int], Factor] = local_factor,
     ) -> None:
         self.kernel = kernel
         self.k = covariance_function(kernel)
         self.sites = sites
-        self.n_targets = len(sites) if domain is None else domain
-        self.scale = prior_scale(kernel, sites[:domain])  # of the target: the first `domain` sites
+        self.n_targets = len(sites) if n_targets is None else n_targets
+        self.scale = prior_scale(kernel, sites[:n_targets])
         self._prior_mean = mean
         self._task_means = task_means
         m = len(sites)
-        self.n_observed, self.n_rows = 0, 0
-        self.row_ids: list[int] = []  # one per row, never used twice: tells whether a row is still the same
+        self.n_observed = 0
+        self.n_rows = 0
+        self.row_ids: list[int] = []
         self._last_id = 0
         self._solved: tuple[Array, tuple[int, int], Array] | None = None
         self.variance: Array = np.asarray(kernel.diag(sites), dtype=float).copy()
         self.pending_variance: Array = self.variance.copy()
         self._points = np.empty((16, sites.shape[1]))
         self._noise = np.empty(16)
-        self._factor = np.zeros((16, 16))
+        self._cholesky = np.zeros((16, 16))
         self.factor = factor(kernel, sites, self.n_targets)
-        # L^-1 (y - offset), L^-1 1, and their products with V: the mean follows for any constant prior mean.
+        # L^-1 (y - offset) and L^-1 1, and their products with V: they give the mean for any constant prior mean.
         self._offset = 0.0 if mean is None else mean
         self._whitened = np.zeros(16)
         self._ones = np.zeros(16)
-        self._pull = np.zeros(m)
-        self._hold = np.zeros(m)
-        self._mean: Array | None = None  # as it was last asked for
+        self._mean_update = np.zeros(m)
+        self._ones_update = np.zeros(m)
+        self._mean: Array | None = None  # cached until the next observation
 
-    # -- what is believed ------------------------------------------------------------------------------------------
+    # -- moments -------------------------------------------------------------------------------------------------------
 
     @property
     def prior_mean(self) -> float:
-        """The constant prior mean: as given, or estimated from what was told."""
+        """The constant prior mean, as given or as estimated from the observations."""
         return self._offset + self._shift
 
     @property
     def mean(self) -> Array:
         """mu_t at every site, eq. (1). Read-only."""
         if self._mean is None:
-            mean = self._offset + self._pull + self._shift * (1 - self._hold) + self._task_offset(self.sites)
+            constant = self._shift * (1 - self._ones_update)
+            mean = self._offset + self._mean_update + constant + self._task_offset(self.sites)
             mean.setflags(write=False)
             self._mean = mean
         return self._mean
 
     def covariance(self, rows: Index, candidates: Candidates) -> Array:
-        """Cov(rows, candidates) given all that was told and is pending: (rows, c)."""
+        """Return Cov(rows, candidates) given observations and pending actions: (rows, c)."""
         if candidates.sites is None:
             across = self.k(self.sites[rows], candidates.points)
             solved = self._solve(candidates.points, self.n_rows)
-            if 4 * len(rows) < len(self.sites):  # few: to pick them first is quicker
+            if 4 * len(rows) < len(self.sites):  # it is quicker to pick these few columns first
                 return np.asarray(across - self.factor.at(rows).T @ solved)
             return np.asarray(across - self.factor.combine(solved.T)[:, rows].T)
         across = self.k(self.sites[rows], self.sites[candidates.sites])
         return np.asarray(across - self.factor.at(rows).T @ self.factor.at(candidates.sites))
 
     def predict(self, points: Array) -> tuple[Array, Array]:
-        """mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2), from what was told alone."""
+        """Return mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2), given the observations: (q,) and (q,)."""
         v = self._solve(points, self.n_observed)
         weights = self._whitened[: self.n_observed] - self._shift * self._ones[: self.n_observed]
         mean = self._offset + self._shift + v.T @ weights + self._task_offset(points)
         return mean, np.maximum(self.kernel.diag(points) - (v * v).sum(axis=0), 0.0)
 
     def candidate_variance(self, candidates: Candidates) -> Array:
-        """sigma^2 at the candidates' places (c,), given all that was told and is pending."""
+        """Return the variance at the candidates given observations and pending actions: (c,)."""
         if candidates.sites is not None:
             return self.pending_variance[candidates.sites]
         v = self._solve(candidates.points, self.n_rows)
         return np.asarray(np.maximum(self.kernel.diag(candidates.points) - (v * v).sum(axis=0), 0.0))
 
     def observed_covariance(self, point: Array) -> tuple[Array, float]:
-        """Cov(x, point) at every site x, and the variance at the point (d',), from what was told alone."""
+        """Return Cov(x, point) at every site x (m,), and the variance at the point (d',), given the observations."""
         x = point[None, :]
         v = self._solve(x, self.n_observed)[:, 0]
         across = self.k(self.sites, x)[:, 0] - self.factor.combine(v)
         return across, max(float(self.kernel.diag(x)[0]) - float(v @ v), 0.0)
 
     def prior_covariance(self, site: int) -> Array:
-        """k(x, site) at every site x."""
+        """Return k(x, site) at every site x: (m,)."""
         return self.k(self.sites, self.sites[site][None, :])[:, 0]
 
     @property
     def points(self) -> Array:
-        """Where was measured, then where a measurement is pending: (rows, d')."""
+        """Points of the observations, then of the pending actions: (n_rows, d')."""
         return self._points[: self.n_rows]
 
     @property
     def v(self) -> Array:
-        """L^-1 k_t(x) for every site x: (rows, m). The first `told` rows never change."""
+        """L^-1 k_t(x) for every site x: (n_rows, m). The first `n_observed` rows never change."""
         return self.factor.v
 
-    # -- what changes it -------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
     def add(self, point: Array, noise: float, site: int | None = None) -> None:
-        """Appends a pending action: a measurement at `point` (d',) whose value is not yet known."""
+        """Append a pending action: a measurement whose value is not yet known.
+
+        Args:
+            point: Coordinates of the measurement. (d',)
+            noise: Its noise variance.
+            site: Site at the point, if there is one.
+        """
         if self.n_rows == len(self._noise):
             self._grow()
         t = self.n_rows
@@ -149,47 +174,61 @@ class Posterior:
         v = self._solve(x, t)[:, 0] if site is None else self.factor.at(np.array([site]))[:, 0]
         own = float(self.kernel.diag(x)[0]) - float(v @ v)
         d = own + noise
-        root = np.inf if d <= EXACT * self.scale**2 else float(np.sqrt(d))  # known exactly: the row is kept, and empty
+        # What is known exactly already gets a row of zeros.
+        root = np.inf if d <= EXACT * self.scale**2 else float(np.sqrt(d))
         row = self.factor.append(point, v, root)
-        self._points[t], self._noise[t] = point, noise
-        self._factor[t, :t], self._factor[t, t] = v, root
+        self._points[t] = point
+        self._noise[t] = noise
+        self._cholesky[t, :t] = v
+        self._cholesky[t, t] = root
         self.pending_variance = np.maximum(self.pending_variance - row**2, 0.0)
         self.n_rows += 1
         self._last_id += 1
         self.row_ids.append(self._last_id)
 
     def observe(self, y: float, task: int = 0) -> None:
-        """The value of the first pending action."""
-        t, self._mean = self.n_observed, None
-        row, root = self._factor[t, :t], self._factor[t, t]
+        """Set the value of the first pending action.
+
+        Args:
+            y: The observed value.
+            task: Task that was measured.
+
+        Raises:
+            InvalidMeasurementError: If the value contradicts one that is known exactly.
+        """
+        t = self.n_observed
+        self._mean = None
+        row = self._cholesky[t, :t]
+        root = self._cholesky[t, t]
         u = self.factor.row(t)
         if self._prior_mean is None and t == 0:
             self._offset = y
         offset = self._offset + (0.0 if self._task_means is None else float(self._task_means[task]))
         innovation = y - offset - float(row @ self._whitened[:t])
-        hold = 1.0 - float(row @ self._ones[:t])
+        ones_innovation = 1.0 - float(row @ self._ones[:t])
         if not np.isfinite(root):
-            self._check_consistent(t, y, innovation - self._shift * hold)
-        self._whitened[t], self._ones[t] = innovation / root, hold / root
-        self._pull += self._whitened[t] * u
-        self._hold += self._ones[t] * u
+            self._check_consistent(t, y, innovation - self._shift * ones_innovation)
+        self._whitened[t] = innovation / root
+        self._ones[t] = ones_innovation / root
+        self._mean_update += self._whitened[t] * u
+        self._ones_update += self._ones[t] * u
         self.variance = np.maximum(self.variance - u**2, 0.0)
         self.n_observed += 1
         if self.n_observed == self.n_rows:
             self.pending_variance = self.variance.copy()
 
     def drop_pending(self) -> None:
-        """Forgets every pending action."""
+        """Remove every pending action."""
         self.n_rows = self.n_observed
         self.factor.truncate(self.n_observed)
         del self.row_ids[self.n_observed :]
         self.pending_variance = self.variance.copy()
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------------------
 
     @property
     def _shift(self) -> float:
-        """The estimated constant mean above `_offset`: (1^T K^-1 y) / (1^T K^-1 1)."""
+        """The estimated constant mean minus `_offset`: (1^T K^-1 y) / (1^T K^-1 1), y without the offset."""
         if self._prior_mean is not None or self.n_observed == 0:
             return 0.0
         ones = self._ones[: self.n_observed]
@@ -199,37 +238,43 @@ class Posterior:
         return 0.0 if self._task_means is None else self._task_means[points[:, -1].astype(int)]
 
     def _solve(self, points: Array, rows: int) -> Array:
-        """L^-1 k_t(points), over the first `rows` rows: (rows, q). The last answer is kept: it is often asked twice."""
+        """Return L^-1 k_t(points) over the first `rows` rows: (rows, q). The last result is cached."""
         if rows == 0:
             return np.zeros((0, len(points)))
         key = (self._last_id, rows)
         if self._solved is not None and self._solved[0] is points and self._solved[1] == key:
             return self._solved[2]
         across = self.k(self._points[:rows], points)
-        informative = np.isfinite(self._factor.diagonal()[:rows])
+        informative = np.isfinite(self._cholesky.diagonal()[:rows])
         if informative.all():
-            solved: Array = dtrtrs(self._factor[:rows, :rows].T, across, trans=1)[0]  # transposed: LAPACK's order
+            solved: Array = dtrtrs(self._cholesky[:rows, :rows].T, across, trans=1)[
+                0
+            ]  # transposed, as LAPACK stores by columns
         else:
             solved = np.zeros_like(across)
-            lower = self._factor[np.ix_(informative, informative)]
+            lower = self._cholesky[np.ix_(informative, informative)]
             solved[informative] = solve_triangular(lower, across[informative], lower=True, check_finite=False)
         self._solved = points, key, solved
         return solved
 
     def _check_consistent(self, row: int, y: float, innovation: float) -> None:
-        """Refuses a value that contradicts what is known exactly: it was measured, or the kernel leaves no room."""
+        """Check a value against one that is known exactly, by a measurement or because the kernel determines it.
+
+        Raises:
+            InvalidMeasurementError: If the two differ.
+        """
         if abs(innovation) <= CONTRADICTION * self.scale:
             return
-        known, came = f"{y - innovation:.10g}", f"{y:.10g}"
+        known = f"{y - innovation:.10g}"
         noise = for_interface("noise=...", cli="--noise VARIANCE", http="noise")
         if (self._points[:row] == self._points[row]).all(axis=1).any():
-            raise TruvarError(
-                f"with noise 0 the value here is already known to be {known}, but {came} came; if "
-                f"measurements of one point can differ, give the noise variance ({noise})"
+            raise InvalidMeasurementError(
+                f"with noise 0 the value here is already known to be {known}, got {y:.10g}; if measurements of one "
+                f"point can differ, give the noise variance ({noise})"
             )
         rougher = for_interface("Matern with nu=2.5", problem='[model] kernel = "matern52"')
-        raise TruvarError(
-            f"with noise 0 and so smooth a kernel the value here must be {known}, but {came} came; give the noise "
+        raise InvalidMeasurementError(
+            f"with noise 0 and so smooth a kernel the value here must be {known}, got {y:.10g}; give the noise "
             f"variance ({noise}) or a rougher kernel, such as {rougher}"
         )
 
@@ -243,5 +288,6 @@ class Posterior:
 
         self._points = grown(self._points, (size, self._points.shape[1]))
         self._noise = grown(self._noise, (size,))
-        self._factor = grown(self._factor, (size, size))
-        self._whitened, self._ones = grown(self._whitened, (size,)), grown(self._ones, (size,))
+        self._cholesky = grown(self._cholesky, (size, size))
+        self._whitened = grown(self._whitened, (size,))
+        self._ones = grown(self._ones, (size,))
