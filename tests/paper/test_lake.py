@@ -1,4 +1,4 @@
-"""The simulated lake is the lake of the paper in everything that the algorithm can see of it."""
+"""The simulated lake has the published properties of the lake in the paper."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def section(n_distance: int = 50, n_depth: int = 50) -> np.ndarray:
     return lake.simulate(n_distance, n_depth)["chlorophyll"].to_numpy().reshape(n_distance, n_depth)
 
 
-def test_the_example_file_is_what_the_generator_writes(tmp_path: Path) -> None:
+def test_the_example_file_can_be_generated_again(tmp_path: Path) -> None:
     lake.write_csv(tmp_path / "lake.csv")
-    written, kept = pd.read_csv(tmp_path / "lake.csv"), pd.read_csv(EXAMPLES / "lake.csv")
-    # the last digit may round the other way on another machine's mathematical library
-    pd.testing.assert_frame_equal(written, kept, rtol=0, atol=1.1e-4)
+    written = pd.read_csv(tmp_path / "lake.csv")
+    # The last digit may be rounded differently by another machine's mathematical library.
+    pd.testing.assert_frame_equal(written, pd.read_csv(EXAMPLES / "lake.csv"), rtol=0, atol=1.1e-4)
 
 
-def test_the_example_problem_states_the_constants_of_the_lake() -> None:
+def test_the_example_problem_has_the_constants_of_the_lake() -> None:
     problem = tomllib.loads((EXAMPLES / "lake.toml").read_text())
     assert problem["goal"]["level_set"] == lake.THRESHOLD
     assert tuple(problem["model"]["lengthscales"]) == lake.LENGTHSCALES
@@ -37,7 +37,7 @@ def test_the_example_problem_states_the_constants_of_the_lake() -> None:
     assert problem["noise"]["variance"] == pytest.approx(lake.NOISE_SD**2, abs=5e-4)
 
 
-def test_it_spans_the_section_with_depth_fastest() -> None:
+def test_the_grid_spans_the_section_and_depth_varies_fastest() -> None:
     frame = lake.simulate(4, 3)
     assert list(frame.columns) == ["distance_m", "depth_m", "chlorophyll"]
     assert frame["distance_m"].tolist() == pytest.approx(np.repeat(np.linspace(0, 1478, 4), 3))
@@ -48,23 +48,23 @@ def test_every_resolution_shows_the_same_lake() -> None:
     np.testing.assert_allclose(section(99, 99)[::2, ::2], section(50, 50), rtol=1e-12)
 
 
-def test_a_seed_gives_the_same_lake_again_and_another_seed_another() -> None:
+def test_the_seed_determines_the_lake() -> None:
     pd.testing.assert_frame_equal(lake.simulate(seed=5), lake.simulate(seed=5))
     assert not lake.simulate(seed=5).equals(lake.simulate(seed=6))
 
 
-def test_three_islands_at_eight_to_nine_metres_fill_about_seven_percent() -> None:
-    value = section(300, 200)
-    islands, count = label(value > lake.THRESHOLD)
+def test_three_patches_at_eight_to_nine_metres_fill_about_seven_percent() -> None:
+    value = section(150, 120)
+    patches, count = label(value > lake.THRESHOLD)
     assert count == 3
     assert (value > lake.THRESHOLD).mean() == pytest.approx(0.07, abs=0.005)
-    depth = np.linspace(-lake.DEPTH_M, 0, 200)
-    for island in range(1, count + 1):
-        crest = depth[np.argmax(np.where(islands == island, value, 0).max(axis=0))]
+    depth = np.linspace(-lake.DEPTH_M, 0, 120)
+    for patch in range(1, count + 1):
+        crest = depth[np.argmax(np.where(patches == patch, value, 0).max(axis=0))]
         assert -9.5 < crest < -7.5
 
 
-def test_three_islands_stay_apart_when_the_threshold_is_a_little_off() -> None:
+def test_three_patches_stay_separate_at_neighbouring_thresholds() -> None:
     value = section()
     assert [label(value > h)[1] for h in (6.7, 7.0, 7.3)] == [3, 3, 3]
 
@@ -78,10 +78,10 @@ def test_concentrations_have_the_range_and_the_mean_of_the_lake() -> None:
 
 
 def test_the_texture_is_a_unit_matern_field() -> None:
-    """Over 400 seeds the covariance of two places is that of the kernel; standard error 0.05, bound at 4."""
-    places = np.array([[0.0, 0.0], [200.0, 2.0]])
-    draws = np.array([lake.texture(places[:, 0], places[:, 1], seed) for seed in range(400)])
-    kernel = Matern(lake.LENGTHSCALES, nu=2.5)(places)
+    """Over 400 seeds the covariance of two points is that of the kernel, within four standard errors of 0.05."""
+    points = np.array([[0.0, 0.0], [200.0, 2.0]])
+    draws = np.array([lake.texture(points[:, 0], points[:, 1], seed) for seed in range(400)])
+    kernel = Matern(lake.LENGTHSCALES, nu=2.5)(points)
     np.testing.assert_allclose(draws.T @ draws / 400, kernel, atol=0.2)
 
 
@@ -91,7 +91,8 @@ def test_a_fit_to_it_finds_length_scales_and_signal_of_the_lake() -> None:
     noise = lake.NOISE_SD * np.random.default_rng(0).standard_normal(len(frame))
     model = GaussianProcessRegressor(kernel)
     model.fit(frame[["distance_m", "depth_m"]].to_numpy(), frame["chlorophyll"] + noise - lake.MEAN)
-    signal, white = model.kernel_.k1, model.kernel_.k2
+    signal = model.kernel_.k1
+    white = model.kernel_.k2
     assert signal.k2.length_scale == pytest.approx(lake.LENGTHSCALES, rel=0.5)
     assert np.sqrt(signal.k1.constant_value) == pytest.approx(lake.SIGNAL_SD, rel=0.25)
     assert np.sqrt(white.noise_level) == pytest.approx(lake.NOISE_SD, rel=0.25)

@@ -22,7 +22,12 @@ def thread_count() -> int:
     given = os.environ.get("TRUVAR_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)
-    if hasattr(os, "sched_getaffinity"):  # Linux: what the process may use, not what the machine has
+    return available_processors()
+
+
+def available_processors() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux only: a process may be restricted to some of the processors
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

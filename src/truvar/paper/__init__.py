@@ -1,4 +1,13 @@
-"""The paper's data and experiments: a file per figure, made by `truvar reproduce`."""
+"""Data and experiments of the paper: one module per figure, run by `truvar reproduce`.
+
+| module | content |
+|---|---|
+| `experiment` | settings of a reproduction, running an experiment, writing its results |
+| `curves` | mean and median curves of the runs, tables made from them |
+| `fields`, `field_plots` | the functions of the level-set figures, and maps of them |
+| `lake`, `svm` | the simulated lake and the table of SVM errors |
+| `fig1` to `fig5`, `terrain` | one module per figure, with a function `make` |
+"""
 
 FIGURES = ("fig1", "fig2a", "fig2b", "fig2c", "fig3a", "fig3b", "fig3c", "fig4", "fig5", "terrain")
-FIGURES_WITH_DATA = ("fig2a", "fig2b", "fig3c")  # figures that take a table of one's own
+FIGURES_WITH_DATA = ("fig2a", "fig2b", "fig3c")  # figures that can be made from a table of the user's

@@ -1,7 +1,7 @@
-"""What the figures share: how much is run and where it is kept, curves as tables, and what is written.
+"""Settings of a reproduction, running its experiments and writing the results.
 
-A figure is a module with `make(config) -> FigureResult`. Its runs are a backtest, kept in the folder: a figure that was
-interrupted continues where it stopped, and figures with the same runs share them.
+A figure is a module with a function `make(config) -> FigureResult`. Its runs are a backtest that is kept in the folder
+of the results: an interrupted figure continues where it stopped, and figures with the same runs share them.
 """
 
 from __future__ import annotations
@@ -12,46 +12,64 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.backtest import Backtest, Truth, backtest
 from truvar.backtest.simulation import Judged
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.paper import FIGURES_WITH_DATA
 from truvar.problem import Problem
 from truvar.report.tables import make_folder, to_json
 
-TRIM = 0.05  # the share of best and of worst runs that the paper leaves out of its means
-
 
 @dataclass(frozen=True)
 class ReproductionConfig:
-    """How much is run, by how many processes, and where the results go."""
+    """Options of a reproduction: how much to run, on what data, and where the results go.
+
+    Attributes:
+        folder: Folder of the results.
+        replicates: Number of replicates. None: the paper's number, or a few if `quick`.
+        quick: Whether to run a few replicates with smaller budgets.
+        scale: Factor on every budget.
+        jobs: Number of processes.
+        executor: Executor to use in place of processes, such as a Dask client.
+        data: Path of a table of the user's, in place of the built-in one.
+        progress: Called with the name of an experiment; returns a function of the numbers of finished and of all runs.
+    """
 
     folder: Path
-    replicates: int | None = None  # None: the paper's number, or a few where it has to be quick
+    replicates: int | None = None
     quick: bool = False
-    scale: float = 1.0  # of every budget
+    scale: float = 1.0
     jobs: int = 1
-    executor: Any = None  # a cluster in the place of processes
-    data: Path | None = None  # a table of one's own in the place of the built-in one
+    executor: Any = None
+    data: Path | None = None
     progress: Callable[[str], Callable[[int, int], object]] | None = None
 
     def count(self, full: int, quick: int) -> int:
-        """The number of replicates."""
+        """Return the number of replicates, given that of the paper and that of a quick run."""
         return self.replicates or (quick if self.quick else full)
 
     def budget(self, full: float, quick: float | None = None) -> float:
-        """What a run may spend: so much or, where it has to be quick, less."""
+        """Return the budget of a run, given that of the paper and, if it is smaller, that of a quick run."""
         return round(self.scale * (quick if self.quick and quick is not None else full))
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Policies against known values, to a budget."""
+    """A backtest of several policies.
+
+    Attributes:
+        name: Name for the progress display.
+        problem: The problem.
+        truth: True values on the domain, or a function of the number of the replicate that returns them.
+        policies: Policies by the names to report them under.
+        budget: Cost that each run may spend.
+        noisy: Whether noise is added to the true values.
+        judged: Which point regret refers to, "reported" or "measured".
+    """
 
     name: str
     problem: Problem
@@ -62,7 +80,7 @@ class Experiment:
     judged: Judged = "reported"
 
     def run(self, config: ReproductionConfig, replicates: int) -> Backtest:
-        """All runs, those already in the folder as they are."""
+        """Return the backtest; runs that are in the folder already are not repeated."""
         return backtest(
             self.problem,
             self.truth,
@@ -80,24 +98,40 @@ class Experiment:
 
 @dataclass(frozen=True)
 class FigureResult:
-    """A figure of the paper, reproduced: the table that is printed, tables behind it, and pictures."""
+    """A reproduced figure.
+
+    Attributes:
+        title: Title.
+        table: The table that is printed.
+        facts: Settings, for the JSON file.
+        tables: Further tables by name.
+        pictures: matplotlib Figures by name; "" is the figure itself.
+    """
 
     title: str
     table: pd.DataFrame
-    facts: Mapping[str, Any]  # settings, for the JSON file
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further tables, by name
-    pictures: Mapping[str, Any] = field(default_factory=dict)  # matplotlib Figures, by name; "" is the figure itself
+    facts: Mapping[str, Any]
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    pictures: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self, name: str) -> dict[str, Any]:
-        """For JSON."""
+        """Return title, settings and table of the figure called `name`, for JSON."""
         return {"figure": name, "title": self.title, **self.facts, "table": self.table.reset_index().to_dict("records")}
 
     def text(self) -> str:
-        """The table as it is printed: what was compared beside each other."""
+        """Return the table as text, with a column per policy."""
         return self.table.T.to_string(float_format=lambda value: f"{value:.4g}", na_rep="-")
 
     def write(self, name: str, folder: Path) -> list[Path]:
-        """NAME.json, NAME.csv, a CSV file for each further table, and the pictures."""
+        """Write NAME.json, NAME.csv, a CSV file per further table and the pictures.
+
+        Args:
+            name: Name of the figure.
+            folder: Folder to write into.
+
+        Returns:
+            The paths of the files.
+        """
         make_folder(folder)
         paths = [folder / f"{name}.json", folder / f"{name}.csv"]
         paths[0].write_text(to_json(self.to_dict(name)) + "\n", encoding="utf-8")
@@ -112,59 +146,28 @@ class FigureResult:
 
 
 def reproduce(name: str, config: ReproductionConfig) -> tuple[FigureResult, list[Path]]:
-    """Makes the figure of that name, and writes it into the folder."""
+    """Make a figure of the paper and write it.
+
+    Args:
+        name: Name of the figure, one of `truvar.paper.FIGURES`.
+        config: How much to run, and where the results go.
+
+    Returns:
+        The figure, and the paths of the files.
+
+    Raises:
+        InvalidArgumentError: If a table is given for a figure that does not use one.
+
+    Example:
+        ```python
+        figure, paths = reproduce("fig2b", ReproductionConfig(Path("reproduction"), quick=True))
+        print(figure.text())
+        ```
+    """
     if config.data is not None and name not in FIGURES_WITH_DATA:
-        raise TruvarError(f"a table of one's own is for {', '.join(FIGURES_WITH_DATA)}, but the figure was {name}; leave out --data")
-    make_folder(config.folder)
-    outcome: FigureResult = import_module(f"truvar.paper.{name}").make(config)
-    return outcome, outcome.write(name, config.folder)
-
-
-def trimmed_mean(values: Array) -> Array:
-    """The mean of each column without the best and the worst 5 %."""
-    ordered = np.sort(values, axis=0)
-    cut = int(TRIM * len(ordered))
-    return np.asarray(ordered[cut : len(ordered) - cut].mean(axis=0))
-
-
-def curves(result: Backtest, costs: Array) -> pd.DataFrame:
-    """The score over the runs once each of the costs is spent: mean with its 95 % interval, median, trimmed mean."""
-    parts = []
-    for policy, values in result.scores(costs).items():
-        begun = ~np.isnan(values).any(axis=0)  # from where on every run has a score
-        seen = values[:, begun]
-        half = 1.96 * seen.std(axis=0, ddof=1) / np.sqrt(len(seen)) if len(seen) > 1 else np.zeros(seen.shape[1])
-        mean = seen.mean(axis=0)
-        part = {
-            "policy": policy, "spent": costs[begun], "mean": mean, "low": mean - half, "high": mean + half,
-            "median": np.median(seen, axis=0), "trimmed_mean": trimmed_mean(seen), "sd": seen.std(axis=0),
-        }  # fmt: skip
-        parts.append(pd.DataFrame(part))
-    return pd.concat(parts, ignore_index=True)
-
-
-def first_cost(frame: pd.DataFrame, policy: str, target: float, column: str = "mean") -> float:
-    """The cost from which on a rising curve stays at or above the target; inf: never."""
-    curve = frame[frame["policy"] == policy]
-    below = np.flatnonzero(curve[column].to_numpy() < target)
-    after = 0 if len(below) == 0 else int(below[-1]) + 1
-    return float(curve["spent"].iloc[after]) if after < len(curve) else float("inf")
-
-
-def level_set_table(result: Backtest, frame: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Per policy: F1 at shares of the budget, the cost at which the mean F1 reaches its targets, the median cost of the
-    runs to them, both compared with the reference, and seconds per suggestion."""
-    table = pd.DataFrame(index=pd.Index(result.policies, name="policy"))
-    for share in (0.25, 0.5, 1.0):
-        scores = result.at(share * result.budget)
-        table[f"F1 at {share * result.budget:g}"] = scores.mean()
-    for target in result.targets:
-        table[f"mean F1 {target:g} at"] = [first_cost(frame, policy, target) for policy in result.policies]
-    for target in result.targets:
-        costs = result.costs_to(target).median()
-        table[f"median cost to {target:g}"] = costs
-        table[f"over {reference}'s at {target:g}"] = (
-            costs / costs[reference] if np.isfinite(costs[reference]) else np.nan
+        raise InvalidArgumentError(
+            f"--data is for {', '.join(FIGURES_WITH_DATA)}, got it with {name}; leave out --data"
         )
-    table["seconds"] = result.curves.groupby("policy")["seconds"].median()
-    return table
+    make_folder(config.folder)
+    result: FigureResult = import_module(f"truvar.paper.{name}").make(config)
+    return result, result.write(name, config.folder)

@@ -1,11 +1,10 @@
 """Fields for the level-set figures: the simulated lake, real terrain, and measured transects from a file.
 
-A `Field` is a field on a grid of 50 x 50 points with a threshold, a Gaussian process that fits it, and the paper's
-kind of cost: to travel along the first coordinate, and to go down the second.
+A `Field` has values on a grid of 50 x 50 points, a threshold, a Gaussian process that fits it, and a cost as in the
+paper: for travel along the first coordinate, and for depth along the second.
 
-The measured transects stand in for the lake set of the paper and are treated as it treats it: the hyperparameters of a
-Matern-5/2 kernel are those of the greatest likelihood on the second data set, and the truth is the posterior mean, on
-the grid, of the first.
+Measured transects take the place of the paper's lake data and are processed in the same way: a Matern-5/2 kernel is
+fitted to a second data set by maximum likelihood, and the truth is the posterior mean on the grid given the first.
 """
 
 from __future__ import annotations
@@ -21,23 +20,35 @@ from scipy.linalg import cho_factor, cho_solve
 
 from truvar._typing import Array
 from truvar.domain.domain import Domain, read_csv
-from truvar.exceptions import TruvarError, import_optional
+from truvar.exceptions import InvalidDomainError, import_optional
 from truvar.models.fit import Learned, fit
 from truvar.models.kernels import named_kernel
 from truvar.paper import lake
 from truvar.problem import Problem
 
-SIDE = 50
-NOISELESS = 1e-4  # the variance that stands for no noise, as a share of the signal's
-TERRAIN_STEP = 2  # every how many of the rows and columns of the elevation model are taken
-KM_PER_DEGREE = 111.2
-MOST = 400  # measurements that hyperparameters are learned from
-TRANSECTS = {"chl_mg_m3": "distance_km", "total_chl_ugL": "distance_m"}  # the glider's and the reservoir's
+SIDE = 50  # points per axis
+NOISELESS = 1e-4  # noise variance that stands for no noise, as a share of the signal variance
+TERRAIN_STEP = 2  # the terrain has every second row and column of the elevation model
+KM_PER_DEGREE = 111.2  # of latitude
+MAX_FIT = 400  # measurements that hyperparameters are learned from, at most
+# Column of the measured quantity -> column of the distance: of a glider, and of a boat on a reservoir.
+TRANSECTS = {"chl_mg_m3": "distance_km", "total_chl_ugL": "distance_m"}
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field on a grid, what is known of it, and what it costs to measure."""
+    """A field on a grid, with its model and the cost of measuring it.
+
+    Attributes:
+        name: Name for titles.
+        domain: The grid.
+        truth: True values on the grid, without noise.
+        threshold: Threshold of the level set.
+        lengthscales: Length-scales of the Matern-5/2 kernel.
+        variance: Signal variance.
+        mean: Prior mean.
+        cost: Cost, as in the table `[cost]` of a problem file.
+    """
 
     name: str
     domain: Domain
@@ -49,8 +60,8 @@ class Field:
     cost: Mapping[str, Any]
 
     def problem(self, cost: bool) -> Problem:
-        """The level set to be found, at unit cost or at the cost of travel and depth."""
-        spec = {
+        """Return the level-set problem, with the field's cost if `cost` is true and with a cost of 1 otherwise."""
+        spec: dict[str, Any] = {
             "goal": {"level_set": self.threshold},
             "model": {
                 "kernel": "matern52",
@@ -59,13 +70,14 @@ class Field:
                 "mean": self.mean,
             },
             "noise": {"variance": NOISELESS * self.variance},
-            **({"cost": dict(self.cost)} if cost else {}),
         }
+        if cost:
+            spec["cost"] = dict(self.cost)
         return Problem(self.name, spec, Path(), self.domain)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """For the JSON file."""
+        """Settings, for the JSON file."""
         return {
             "field": self.name,
             "points": len(self.domain),
@@ -77,84 +89,153 @@ class Field:
 
 
 def load_field(path: Path | None) -> Field:
-    """The lake, or the field of a file: which, is told by its columns."""
+    """Return the field of a file, or the simulated lake.
+
+    Args:
+        path: Path of a CSV file with a transect. Its columns tell which of `TRANSECTS` it is. None: the lake.
+
+    Raises:
+        InvalidDomainError: If the file has none of the columns.
+    """
     if path is None:
         return simulated_lake()
     frame = read_csv(path)
     for value, along in TRANSECTS.items():
         if value in frame.columns:
-            return transect(path.stem, *halves(path, frame), (along, "depth_m"), value)
-    raise TruvarError(
-        f"--data must be a transect with a column {' or '.join(TRANSECTS)}, but {path} has "
+            return transect_field(path.stem, *split_transect(path, frame), (along, "depth_m"), value)
+    raise InvalidDomainError(
+        f"--data must be a transect with a column {' or '.join(TRANSECTS)}, got {path} with the columns "
         f"{', '.join(map(str, frame.columns))}; rename the column of the measured quantity to one of them"
     )
 
 
 def simulated_lake() -> Field:
-    """The lake of `truvar.paper.lake`, with the hyperparameters of the paper's."""
+    """Return the lake of `truvar.paper.lake`, with the hyperparameters of the paper."""
     truth = lake.simulate(SIDE, SIDE)["chlorophyll"].to_numpy()
     domain = Domain.grid(
         distance_m=np.linspace(0.0, lake.LENGTH_M, SIDE), depth_m=np.linspace(-lake.DEPTH_M, 0.0, SIDE)
     )
-    model = lake.LENGTHSCALES, lake.SIGNAL_SD**2, lake.MEAN
-    return Field("simulated lake", domain, truth, lake.THRESHOLD, *model, _cost(domain, down="depth_m"))
+    return Field(
+        "simulated lake",
+        domain,
+        truth,
+        threshold=lake.THRESHOLD,
+        lengthscales=lake.LENGTHSCALES,
+        variance=lake.SIGNAL_SD**2,
+        mean=lake.MEAN,
+        cost=_cost(domain, depth_column="depth_m"),
+    )
 
 
 def terrain() -> Field:
-    """Where is the land around the Jacksboro fault high, above three quarters of it? The elevation model comes with
-    matplotlib; there is no second data set, so the hyperparameters are learned from a tenth of the field itself."""
+    """Return the elevation around the Jacksboro fault; the highest quarter of the land is above the threshold.
+
+    The elevation model comes with matplotlib. There is no second data set, so the hyperparameters are learned from a
+    tenth of the field itself.
+    """
     heights = import_optional("matplotlib.cbook", "the terrain", "plot").get_sample_data("jacksboro_fault_dem.npz")
     rows = np.arange(0, TERRAIN_STEP * SIDE, TERRAIN_STEP)
     truth = np.asarray(heights["elevation"], dtype=float)[np.ix_(rows, rows)].T.ravel()
     degrees = TERRAIN_STEP * float(heights["dx"]) * np.arange(SIDE)
     latitude = np.radians((float(heights["ymin"]) + float(heights["ymax"])) / 2)
     domain = Domain.grid(east_km=KM_PER_DEGREE * np.cos(latitude) * degrees, south_km=KM_PER_DEGREE * degrees)
-    model = _fitted(domain.points[5::10], truth[5::10], domain.extent)[:3]
-    return Field("terrain", domain, truth, float(np.quantile(truth, 0.75)), *model, _cost(domain, travel=2))
+    lengthscales, variance, mean, _ = _fit_matern(domain.points[5::10], truth[5::10], domain.extent)
+    return Field(
+        "terrain",
+        domain,
+        truth,
+        threshold=float(np.quantile(truth, 0.75)),
+        lengthscales=lengthscales,
+        variance=variance,
+        mean=mean,
+        cost=_cost(domain, travel_axes=2),
+    )
 
 
-def halves(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The data set that makes the truth, and the second one, for the hyperparameters: FILE_second.csv where there is
-    one, else the later half of the dives."""
-    beside = path.with_name(f"{path.stem}_second.csv")
-    if beside.exists():
-        return frame, read_csv(beside)
+def split_transect(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the data for the truth, and the data for the hyperparameters.
+
+    The second data set is the file NAME_second.csv if there is one, and otherwise the later half of the dives.
+
+    Args:
+        path: Path of the first data set.
+        frame: Its content.
+
+    Raises:
+        InvalidDomainError: If there is neither a second file nor a column `dive`.
+    """
+    second = path.with_name(f"{path.stem}_second.csv")
+    if second.exists():
+        return frame, read_csv(second)
     if "dive" not in frame.columns:
-        raise TruvarError(f"a second data set is needed for the hyperparameters, but there is no {beside}; give one")
+        raise InvalidDomainError(
+            f"--data needs a second data set for the hyperparameters, got neither {second} nor a column dive; give one "
+            "of them"
+        )
     dives = np.unique(frame["dive"].to_numpy())
     early = frame["dive"] <= dives[(len(dives) - 1) // 2]
     return frame[early], frame[~early]
 
 
-def transect(name: str, first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, str], value: str) -> Field:
-    """A measured section as a field: the posterior mean on the grid, with the threshold at its upper tenth."""
-    (points, values), (others, learned_from) = (
-        (part[list(columns)].to_numpy(float), part[value].to_numpy(float))
-        for part in (frame[[*columns, value]].dropna() for frame in (first, second))
-    )
-    low, high = points.min(axis=0), points.max(axis=0)
-    every = max(1, len(others) // MOST)
-    lengths, variance, mean, noise = _fitted(others[::every], learned_from[::every], high - low)
-    along, down = (np.linspace(a, b, SIDE) for a, b in zip(low, high, strict=True))
-    domain = Domain.grid(**{columns[0]: along, columns[1]: down})
-    kernel = named_kernel("matern52", list(lengths), variance)
+def transect_field(name: str, first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, str], value: str) -> Field:
+    """Return a measured transect as a field; the highest tenth of it is above the threshold.
+
+    Args:
+        name: Name for titles.
+        first: Data whose posterior mean on the grid is the truth.
+        second: Data that the hyperparameters are learned from.
+        columns: Columns of distance and depth.
+        value: Column of the measured quantity.
+    """
+    points, values = _points_and_values(first, columns, value)
+    fit_points, fit_values = _points_and_values(second, columns, value)
+    low = points.min(axis=0)
+    high = points.max(axis=0)
+    every = max(1, len(fit_points) // MAX_FIT)
+    lengthscales, variance, mean, noise = _fit_matern(fit_points[::every], fit_values[::every], high - low)
+    axes = {column: np.linspace(low[k], high[k], SIDE) for k, column in enumerate(columns)}
+    domain = Domain.grid(**axes)
+    kernel = named_kernel("matern52", list(lengthscales), variance)
     factor = cho_factor(kernel(points) + noise * np.eye(len(points)), lower=True)
     truth = mean + kernel(domain.points, points) @ cho_solve(factor, values - mean)
-    cost = _cost(domain, down=columns[1])
-    return Field(name, domain, truth, float(np.quantile(truth, 0.9)), lengths, variance, mean, cost)
+    return Field(
+        name,
+        domain,
+        truth,
+        threshold=float(np.quantile(truth, 0.9)),
+        lengthscales=lengthscales,
+        variance=variance,
+        mean=mean,
+        cost=_cost(domain, depth_column=columns[1]),
+    )
 
 
-def _cost(domain: Domain, down: str | None = None, travel: int = 1) -> dict[str, Any]:
-    """The paper's cost, 0.25 |x - x'| + 4 (|depth| + 1), stretched so that to cross this field is as dear as its lake:
-    along the first columns, and down the last."""
+def _points_and_values(frame: pd.DataFrame, columns: tuple[str, str], value: str) -> tuple[Array, Array]:
+    """Return coordinates and values of the complete rows."""
+    complete = frame[[*columns, value]].dropna()
+    return complete[list(columns)].to_numpy(float), complete[value].to_numpy(float)
+
+
+def _cost(domain: Domain, depth_column: str | None = None, travel_axes: int = 1) -> dict[str, Any]:
+    """Return the cost of the paper, scaled so that crossing this field costs as much as crossing its lake.
+
+    The cost of the paper is 0.25 |x - x'| + 4 (|depth| + 1).
+
+    Args:
+        domain: The grid of the field.
+        depth_column: Column of the depth. None: there is no cost of depth.
+        travel_axes: Number of columns, from the first on, along which travel costs.
+    """
     width = dict(zip(domain.columns, domain.extent.tolist(), strict=True))
-    rates = {name: 0.25 * lake.LENGTH_M / width[name] for name in domain.columns[:travel]}
-    deep = {} if down is None else {"magnitude": {down: 4.0 * lake.DEPTH_M / width[down]}}
-    return {"base": 4.0, "travel": rates, **deep}
+    rates = {name: 0.25 * lake.LENGTH_M / width[name] for name in domain.columns[:travel_axes]}
+    cost: dict[str, Any] = {"base": 4.0, "travel": rates}
+    if depth_column is not None:
+        cost["magnitude"] = {depth_column: 4.0 * lake.DEPTH_M / width[depth_column]}
+    return cost
 
 
-def _fitted(points: Array, values: Array, extent: Array) -> tuple[tuple[float, ...], float, float, float]:
-    """Length-scales, signal variance, mean and noise variance of a Matern-5/2 kernel by their likelihood."""
+def _fit_matern(points: Array, values: Array, extent: Array) -> tuple[tuple[float, ...], float, float, float]:
+    """Return length-scales, signal variance, mean and noise variance of a Matern-5/2 kernel, by maximum likelihood."""
     model = fit(Learned("matern52", noise=True, restarts=2), points, values, 0.0, extent, None, seed=0)
-    lengths = tuple(np.atleast_1d(model.kernel.k2.length_scale).tolist())
-    return lengths, float(model.kernel.k1.constant_value), model.mean, float(model.noise or 0.0)
+    lengthscales = tuple(np.atleast_1d(model.kernel.k2.length_scale).tolist())
+    return lengthscales, float(model.kernel.k1.constant_value), model.mean, float(model.noise or 0.0)

@@ -1,6 +1,7 @@
-"""Figure 1: TruVaR on one function of one variable, around the end of an epoch.
+"""Figure 1: TruVaR on a function of one variable, around the end of an epoch.
 
-Three measurements within M bring the confidence to within the target and M shrinks; then the target shrinks.
+Three measurements bring the confidence on M, the undecided points, to within the target eta, and M shrinks. Then the
+next epoch starts with a smaller target.
 """
 
 from __future__ import annotations
@@ -24,14 +25,25 @@ from truvar.study.result import Result
 from truvar.study.study import Study
 
 TITLE = "How TruVaR proceeds"
-PANELS, EARLIEST = 4, 6  # pictures, and the measurement of the first of them at the earliest
-LENGTH, NOISE, SEED = 0.07, 1e-4, 7
-SHRINKS = 0.4  # r: gentler than the 0.1 of the experiments, so that the target can be seen to shrink
+PANELS = 4  # number of pictures
+EARLIEST = 6  # number of measurements before the first picture, at least
+LENGTHSCALE = 0.07
+NOISE = 1e-4  # variance
+SEED = 7  # of the function
+R = 0.4  # factor on eta per epoch; larger than the 0.1 of the experiments, so that both targets can be seen in a plot
 
 
 @dataclass(frozen=True)
-class Moment:
-    """Where the study stood after a measurement."""
+class Snapshot:
+    """State of a study after a measurement.
+
+    Attributes:
+        result: The result.
+        measured: The measurements so far.
+        eta: The target confidence.
+        beta: The confidence parameter.
+        epoch: Number of the epoch.
+    """
 
     result: Result
     measured: pd.DataFrame
@@ -41,62 +53,72 @@ class Moment:
 
     @property
     def widest(self) -> float:
-        """The largest confidence, half of u - l, in M."""
+        """Largest confidence (u - l) / 2 on M."""
         return float(((self.result.upper - self.result.lower) / 2)[self.result.potential].max())
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     x, f = function()
-    moments = around_the_end_of_an_epoch(x, f)
-    rows = [(len(m.measured), m.epoch, m.eta, m.widest, float(m.result.potential.mean())) for m in moments]
+    snapshots = end_of_epoch(x, f)
+    rows = [(len(s.measured), s.epoch, s.eta, s.widest, float(s.result.potential.mean())) for s in snapshots]
     names = ["t", "epoch", "target eta", "widest confidence in M", "share of the domain in M"]
     table = pd.DataFrame(rows, columns=names).set_index("t")
     figure = new_figure(12.5, 3.8)
-    for axes, moment in zip(figure.subplots(1, PANELS, sharey=True), moments, strict=True):
-        draw(axes, x, f, moment)
+    for axes, snapshot in zip(figure.subplots(1, PANELS, sharey=True), snapshots, strict=True):
+        draw(axes, x, f, snapshot)
     figure.axes[0].set_ylabel("f(x)")
     figure.legend(*figure.axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=5)
-    return FigureResult(TITLE, table, {"seed": SEED, "length_scale": LENGTH, "noise": NOISE}, {}, {"": figure})
+    return FigureResult(TITLE, table, {"seed": SEED, "length_scale": LENGTHSCALE, "noise": NOISE}, {}, {"": figure})
 
 
 def function() -> tuple[Array, Array]:
-    """Points of the unit interval, and a smooth function on them."""
+    """Return points of the unit interval, and a smooth function on them."""
     x = np.linspace(0.0, 1.0, 300)
     knots = np.linspace(0.0, 1.0, 25)
-    draws = np.random.RandomState(SEED).standard_normal(len(knots))  # a stream NumPy promises never to change
-    kernel = RBF(LENGTH)
+    draws = np.random.RandomState(SEED).standard_normal(len(knots))  # NumPy guarantees this stream
+    kernel = RBF(LENGTHSCALE)
     return x, np.asarray(kernel(x[:, None], knots[:, None]) @ draws / 1.5)
 
 
-def around_the_end_of_an_epoch(x: Array, f: Array) -> list[Moment]:
-    """The moments of one epoch up to its end, the first that is long enough."""
-    study = Study(Domain.grid(x=x), Maximize(), kernel=RBF(LENGTH), mean=0.0, noise=NOISE, policy=TruVaR(r=SHRINKS))
-    moments: list[Moment] = []
+def end_of_epoch(x: Array, f: Array) -> list[Snapshot]:
+    """Return the last states of an epoch and the first of the next, for the first epoch that is long enough."""
+    study = Study(Domain.grid(x=x), Maximize(), kernel=RBF(LENGTHSCALE), mean=0.0, noise=NOISE, policy=TruVaR(r=R))
+    snapshots: list[Snapshot] = []
     while True:
         suggestion = study.ask()
         study.tell(suggestion, float(f[suggestion.index or 0]))
         epoch = study.epoch
-        moments.append(Moment(study.result(), study.measurements, epoch.eta, epoch.beta, epoch.index))
-        shown = moments[-PANELS:]
-        epochs = [moment.epoch for moment in shown]
-        if len(moments) >= EARLIEST + PANELS - 1 and epochs[0] == epochs[-2] < epochs[-1]:
+        snapshots.append(Snapshot(study.result(), study.measurements, epoch.eta, epoch.beta, epoch.index))
+        shown = snapshots[-PANELS:]
+        epochs = [snapshot.epoch for snapshot in shown]
+        if len(snapshots) >= EARLIEST + PANELS - 1 and epochs[0] == epochs[-2] < epochs[-1]:
             return shown
 
 
-def draw(ax: Any, x: Array, f: Array, moment: Moment) -> None:
-    result, told = moment.result, moment.measured
+def draw(ax: Any, x: Array, f: Array, snapshot: Snapshot) -> None:
+    """Draw one panel.
+
+    Args:
+        ax: Axes to draw on.
+        x: Points of the unit interval.
+        f: The function on them.
+        snapshot: State to show.
+    """
+    result = snapshot.result
+    measured = snapshot.measured
     ax.fill_between(x, result.lower, result.upper, color=COLOURS[2], alpha=0.35, lw=0, label="confidence")
     ax.plot(x, f, color=style.INK, lw=1.2, label="f")
     ax.plot(x, result.mean, color=COLOURS[5], lw=1.0, ls="--", label="posterior mean")
-    middle = result.mean
     inside = np.where(result.potential, 1.0, np.nan)
-    ax.plot(x, (middle + moment.eta) * inside, color=COLOURS[1], lw=1.0, label="mean ± target")
-    ax.plot(x, (middle - moment.eta) * inside, color=COLOURS[1], lw=1.0)
+    ax.plot(x, (result.mean + snapshot.eta) * inside, color=COLOURS[1], lw=1.0, label="mean ± target")
+    ax.plot(x, (result.mean - snapshot.eta) * inside, color=COLOURS[1], lw=1.0)
     floor = float(f.min()) - 1.4
-    ax.plot(x, floor * inside, color=COLOURS[4], lw=5, solid_capstyle="butt", label="M")
-    ax.plot(told["x"], told["value"], ls="", marker="o", ms=4, color=style.INK)
-    ax.plot(told["x"].iloc[-1:], told["value"].iloc[-1:], ls="", marker="o", ms=7, mfc="none", mec=COLOURS[1], mew=1.6)
-    ax.set_title(f"t = {len(told)}, target {moment.eta:g}", loc="left", fontsize=10)
+    ax.plot(x, floor * inside, color=COLOURS[4], lw=5, solid_capstyle="butt", label="M, undecided")
+    ax.plot(measured["x"], measured["value"], ls="", marker="o", ms=4, color=style.INK)
+    last = measured.iloc[-1:]
+    ax.plot(last["x"], last["value"], ls="", marker="o", ms=7, mfc="none", mec=COLOURS[1], mew=1.6)
+    ax.set_title(f"t = {len(measured)}, target {snapshot.eta:g}", loc="left", fontsize=10)
     ax.set_xlabel("x")
     ax.set_xlim(0, 1)
     ax.spines[["top", "right"]].set_visible(False)

@@ -1,23 +1,31 @@
-"""Figure 2 (a): the lake at unit cost, F1 against the number of measurements; and the field itself, Figure 2 (d)."""
+"""Figure 2 (a): the lake at unit cost, F1 against the number of measurements. Figure 2 (d): the lake."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves, level_set_table
+from truvar.paper.curves import curves, level_set_table
+from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.paper.field_plots import draw_field
 from truvar.paper.fields import Field, load_field
 from truvar.report.backtest_plot import draw_curves
 from truvar.report.style import new_figure
 
 TITLE = "Level set at unit cost"
-RUNS, STEPS = 100, 120
+RUNS = 100
+STEPS = 120  # measurements per run
 POLICIES = {"truvar": "truvar", "gchk": "gchk", "straddle": "straddle", "variance": "variance", "sur": "sur"}
 
 
-def unit_cost(field: Field, config: ReproductionConfig, most: float = STEPS) -> FigureResult:
-    """Every policy on the field, each measurement at cost 1, without noise."""
-    steps = config.budget(most)
+def unit_cost(field: Field, config: ReproductionConfig, n_steps: float = STEPS) -> FigureResult:
+    """Compare the policies on a field without noise, with a cost of 1 per measurement.
+
+    Args:
+        field: The field.
+        config: How much to run.
+        n_steps: Number of measurements per run.
+    """
+    steps = config.budget(n_steps)
     experiment = Experiment(f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, steps)
     result = experiment.run(config, config.count(RUNS, 10))
     frame = curves(result, np.arange(1.0, steps + 1))
@@ -32,4 +40,5 @@ def unit_cost(field: Field, config: ReproductionConfig, most: float = STEPS) -> 
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     return unit_cost(load_field(config.data), config)

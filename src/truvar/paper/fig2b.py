@@ -1,6 +1,7 @@
-"""Figure 2 (b): the lake with costs of travel and depth, F1 against cost; and the routes of Figures 2 (e) and (f).
+"""Figure 2 (b): the lake with costs of travel and depth, F1 against cost. Figures 2 (e) and (f): routes.
 
-Beside the paper's GCHK, which ignores costs, stand the rivals divided by cost, where that is sound.
+The paper compares with GCHK, which ignores costs. Here the baselines are also run with their scores divided by cost,
+except those whose scores can be negative.
 """
 
 from __future__ import annotations
@@ -9,30 +10,39 @@ import numpy as np
 import pandas as pd
 
 from truvar.backtest import Backtest
-from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves, level_set_table
+from truvar.paper.curves import curves, level_set_table
+from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.paper.field_plots import draw_field, draw_route
 from truvar.paper.fields import Field, load_field
 from truvar.report.backtest_plot import draw_curves
 from truvar.report.style import new_figure
 
 TITLE = "Level set at the cost of travel and depth"
-RUNS, BUDGET = 100, 8000.0
+RUNS = 100
+BUDGET = 8000.0  # cost per run
 POLICIES = {
     name: name for name in ("truvar", "gchk", "gchk/cost", "straddle", "variance", "variance/cost", "sur", "sur/cost")
 }
-ROUTES = ("gchk", "truvar", "gchk/cost")
-ROUTE_F1 = 0.9  # the maps show each route up to here
+ROUTE_POLICIES = ("gchk", "truvar", "gchk/cost")  # policies whose routes are shown
+ROUTE_F1 = 0.9  # F1 score at which the maps end a route
 
 
-def travel_cost(field: Field, config: ReproductionConfig, most: float = BUDGET) -> FigureResult:
-    """Every policy on the field, at the paper's cost, without noise."""
-    budget = config.budget(most)
+def travel_cost(field: Field, config: ReproductionConfig, full_budget: float = BUDGET) -> FigureResult:
+    """Compare the policies on a field without noise, with the cost of the paper.
+
+    Args:
+        field: The field.
+        config: How much to run.
+        full_budget: Cost per run.
+    """
+    budget = config.budget(full_budget)
     experiment = Experiment(f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget)
     result = experiment.run(config, config.count(RUNS, 10))
     frame = curves(result, np.arange(20.0, budget + 1, 20.0))
     figure = new_figure(8.5, 4.6)
     axes = figure.add_subplot()
-    title = f"{field.name}, {'costs of travel and depth' if field.cost.get('magnitude') else 'cost of travel'}"
+    cost = "costs of travel and depth" if field.cost.get("magnitude") else "cost of travel"
+    title = f"{field.name}, {cost}"
     draw_curves(axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True)
     axes.set_ylim(0, 1.02)
     axes.legend(frameon=False, ncols=2, loc="lower right", title="dashed: score divided by cost")
@@ -43,22 +53,23 @@ def travel_cost(field: Field, config: ReproductionConfig, most: float = BUDGET) 
 
 
 def _routes(result: Backtest, field: Field) -> object:
-    """The field and one run's route of three policies."""
+    """Return a figure of the field and the routes of three policies in the first replicate."""
     figure = new_figure(11, 7)
     axes = figure.subplots(2, 2).ravel()
     draw_field(axes[0], field, f"the field; line: h = {field.threshold:.4g}")
     first = result.curves[result.curves["replicate"] == 0]
-    for place, policy in zip(axes[1:], ROUTES, strict=True):
+    for panel, policy in zip(axes[1:], ROUTE_POLICIES, strict=True):
         route = first[first["policy"] == policy]
-        draw_route(place, field, _until(route), policy)
+        draw_route(panel, field, _up_to_target(route), policy)
     return figure
 
 
-def _until(route: pd.DataFrame) -> pd.DataFrame:
-    """The route up to the measurement that brought F1 to its mark, or all of it."""
-    there = np.flatnonzero(route["score"].to_numpy() >= ROUTE_F1)
-    return route if len(there) == 0 else route.iloc[: there[0] + 1]
+def _up_to_target(route: pd.DataFrame) -> pd.DataFrame:
+    """Return the route up to the first measurement with an F1 score of `ROUTE_F1`, or all of it if there is none."""
+    reached = np.flatnonzero(route["score"].to_numpy() >= ROUTE_F1)
+    return route if len(reached) == 0 else route.iloc[: reached[0] + 1]
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     return travel_cost(load_field(config.data), config)

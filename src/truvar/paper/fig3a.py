@@ -1,8 +1,8 @@
 """Figure 3 (a): Bayesian optimisation of 200 random functions on the unit square, median regret.
 
-Each function is the posterior mean of 200 points drawn at random, whose values are a draw of a Gaussian process with a
-squared exponential kernel of length-scale 0.1; noise variance 1e-6. The selection is by DIRECT and the sums run over
-50 x 50 points. Figure 3 (b) shows the same runs.
+Each function is the posterior mean given 200 random points, whose values are a draw of a Gaussian process with a
+squared exponential kernel of length-scale 0.1. The noise variance is 1e-6. Suggestions are found by DIRECT, and sums
+run over 50 x 50 points. Figure 3 (b) shows the same runs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import LogBeta
 from truvar.acquisition.optimizer import polish
 from truvar.backtest import Backtest, Function
-from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves
+from truvar.paper.curves import curves
+from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.problem import problem_from_dict
 
 TITLE = "BO of synthetic functions: median regret"
-FUNCTIONS, STEPS = 200, 100
-POINTS, LENGTH, NOISE = 200, 0.1, 1e-6
-LOST = 0.1  # a run that ends with more regret than this has lost the maximum
+FUNCTIONS = 200
+STEPS = 100  # measurements per run
+POINTS = 200  # random points that define a function
+LENGTHSCALE = 0.1
+NOISE = 1e-6  # variance
+LOST_REGRET = 0.1  # a run that ends with more regret than this has missed the maximum
 POLICIES: dict[str, Policy | str] = {
     "truvar": TruVaR(),
     "ei": "ei",
@@ -39,42 +43,51 @@ POLICIES: dict[str, Policy | str] = {
 SPEC = {
     "domain": {"box": {"x": [0, 1], "y": [0, 1]}, "representers": 2500},
     "goal": {"maximize": True},
-    "model": {"kernel": "rbf", "lengthscales": [LENGTH, LENGTH], "variance": 1.0, "mean": 0.0},
+    "model": {"kernel": "rbf", "lengthscales": [LENGTHSCALE, LENGTHSCALE], "variance": 1.0, "mean": 0.0},
     "noise": {"variance": NOISE},
 }
 
 
 @dataclass(frozen=True)
 class RandomFunctions:
-    """The test functions, by their number."""
+    """The test functions, by their number.
+
+    Attributes:
+        points: Number of random points that define a function.
+        length: Length-scale of the kernel.
+        seed: Seed of all functions.
+    """
 
     points: int = POINTS
-    length: float = LENGTH
+    length: float = LENGTHSCALE
     seed: int = 2016
 
     def __call__(self, number: int) -> Function:
-        random = np.random.RandomState([self.seed, number])  # NumPy promises never to change its stream
-        places, kernel = random.uniform(size=(self.points, 2)), RBF(self.length)
-        factor = cho_factor(kernel(places) + 1e-8 * np.eye(self.points), lower=True)
+        """Return the function with that number."""
+        random = np.random.RandomState([self.seed, number])  # NumPy guarantees this stream
+        kernel = RBF(self.length)
+        points = random.uniform(size=(self.points, 2))
+        factor = cho_factor(kernel(points) + 1e-8 * np.eye(self.points), lower=True)
         weights = cho_solve(factor, np.tril(factor[0]) @ random.standard_normal(self.points))
 
         def f(x: Array) -> Array:
-            return np.asarray(kernel(np.atleast_2d(x), places) @ weights)
+            return np.asarray(kernel(np.atleast_2d(x), points) @ weights)
 
         return Function(f, maximum(f))
 
 
 def maximum(f: Any) -> float:
-    """The highest value of f on the unit square: the best peaks of a fine grid, polished."""
+    """Return the largest value of f on the unit square, by a local search from the best points of a fine grid."""
     side = np.linspace(0.0, 1.0, 101)
     grid = np.stack([axis.ravel() for axis in np.meshgrid(side, side)], axis=1)
     values = f(grid)
-    leaders = grid[np.argsort(-values)[:40:4]]
-    return float(max(f(polish(f, np.array([[0.0, 1.0]] * 2), leader)[None, :])[0] for leader in leaders))
+    box = np.array([[0.0, 1.0]] * 2)
+    starts = grid[np.argsort(-values)[:40:4]]
+    return float(max(f(polish(f, box, start)[None, :])[0] for start in starts))
 
 
 def run(config: ReproductionConfig) -> Backtest:
-    """The runs of Figures 3 (a) and (b)."""
+    """Return the runs of Figures 3 (a) and (b)."""
     experiment = Experiment(
         "synthetic BO",
         problem_from_dict(SPEC),
@@ -87,15 +100,21 @@ def run(config: ReproductionConfig) -> Backtest:
 
 
 def regrets(config: ReproductionConfig, column: str, title: str) -> FigureResult:
-    """Figure 3 (a) or (b): the column of the curves that is shown."""
+    """Return Figure 3 (a) or (b).
+
+    Args:
+        config: How much to run.
+        column: Statistic that is shown, "median" or "trimmed_mean".
+        title: Title of the figure.
+    """
     from truvar.report.backtest_plot import plot_curves
 
     result = run(config)
     frame = curves(result, np.arange(1.0, result.budget + 1))
-    at = [t for t in (10, 20, 40, 60, 80, 100) if t <= result.budget]
+    shown_steps = [t for t in (10, 20, 40, 60, 80, 100) if t <= result.budget]
     wide = frame.pivot(index="policy", columns="spent", values=column)
-    table = pd.DataFrame({f"t = {t}": wide[float(t)] for t in at}).reindex(result.policies)
-    table["share lost"] = (result.at(result.budget) > LOST).mean()
+    table = pd.DataFrame({f"t = {t}": wide[float(t)] for t in shown_steps}).reindex(result.policies)
+    table["share lost"] = (result.at(result.budget) > LOST_REGRET).mean()
     table["seconds"] = result.curves.groupby("policy")["seconds"].median()
     label = "median regret" if column == "median" else "mean regret without the best and worst 5 %"
     picture = plot_curves(frame, column, title, xlabel="measurements", ylabel=label, log=True, band=False)
@@ -104,4 +123,5 @@ def regrets(config: ReproductionConfig, column: str, title: str) -> FigureResult
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     return regrets(config, "median", TITLE)

@@ -1,4 +1,4 @@
-"""Figure 3 (b): the runs of Figure 3 (a), the mean of the regret without the best and the worst 5 % of them."""
+"""Figure 3 (b): the runs of Figure 3 (a), mean regret without the best and the worst 5 % of the runs."""
 
 from __future__ import annotations
 
@@ -9,4 +9,5 @@ TITLE = "BO of synthetic functions: mean regret, outliers left out"
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     return regrets(config, "trimmed_mean", TITLE)

@@ -1,7 +1,8 @@
 """Figure 3 (c): hyperparameters of a support vector machine on a grid of 25 x 14 x 4, validation error against steps.
 
-A Matern-5/2 kernel with a length-scale per hyperparameter is learned anew after every third value, M is recomputed from
-the whole grid, there is no noise, and the best setting measured so far counts. `--data` takes the paper's own table.
+A Matern-5/2 kernel with a length-scale per hyperparameter is learned again after every third value, M is recomputed
+from the whole grid, there is no noise, and the score is the error of the best setting measured so far. `--data` takes
+the table of the paper.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ import pandas as pd
 
 from truvar.acquisition import Policy, TopK, TruVaR
 from truvar.domain.domain import Domain, read_csv
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidDomainError
 from truvar.paper import svm
-from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig, curves
+from truvar.paper.curves import curves
+from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
 
 TITLE = "Tuning an SVM on a grid"
-RUNS, STEPS = 100, 70
-NOISELESS = 1e-6  # the variance that stands for no noise
+RUNS = 100
+STEPS = 70  # measurements per run
+NOISELESS = 1e-6  # noise variance that stands for no noise
 POLICIES: dict[str, Policy | str] = {
     "truvar": TruVaR(),
     "ei": "ei",
@@ -33,13 +36,24 @@ POLICIES: dict[str, Policy | str] = {
 
 
 def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
-    """The name, the settings and their validation errors. Settings are told apart by their place on each axis: the
-    paper's own grid has values over seven decades."""
+    """Return the table of settings and errors.
+
+    The coordinates are ranks on each axis, because the grid of the paper has values over seven decades.
+
+    Args:
+        path: Path of a table whose first three columns are the hyperparameters. None: the built-in table.
+
+    Returns:
+        Its name, the settings, and their validation errors.
+
+    Raises:
+        InvalidDomainError: If the table has no column of validation errors.
+    """
     frame = svm.table() if path is None else read_csv(path)
     columns = list(svm.COLUMNS) if path is None else [str(name) for name in frame.columns[:3]]
     if svm.VALUE not in frame.columns:
-        raise TruvarError(
-            f"--data must be a table of settings with a column {svm.VALUE}, but {path} has "
+        raise InvalidDomainError(
+            f"--data must be a table of settings with a column {svm.VALUE}, got {path} with the columns "
             f"{', '.join(map(str, frame.columns))}; rename the column of the error"
         )
     ranks = pd.DataFrame({name: np.unique(frame[name], return_inverse=True)[1].astype(float) for name in columns})
@@ -48,6 +62,7 @@ def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     name, domain, errors = table(config.data)
     steps = int(config.budget(STEPS, quick=40))
     spec = {
@@ -62,16 +77,16 @@ def make(config: ReproductionConfig) -> FigureResult:
     frame = curves(result, np.arange(1.0, steps + 1))
     for column in ("mean", "low", "high", "median", "trimmed_mean"):
         frame[column] += best
-    at = [t for t in (10, 20, 30, 40, 50, 60, 70) if t <= steps] or [steps]
+    shown_steps = [t for t in (10, 20, 30, 40, 50, 60, 70) if t <= steps] or [steps]
     summary = pd.DataFrame(index=pd.Index(result.policies, name="policy"))
     for column, label in (("mean", "error"), ("sd", "sd")):
         wide = frame.pivot(index="policy", columns="spent", values=column)
-        for t in at:
+        for t in shown_steps:
             summary[f"{label} at {t}"] = wide[float(t)]
     summary["share that found the best"] = (result.at(float(steps)) <= 0).mean()
     summary["seconds"] = result.curves.groupby("policy")["seconds"].median()
     picture = plot_curves(frame, "mean", name, xlabel="measurements", ylabel="validation error")
-    top = float(frame.loc[frame["spent"] == at[0], "high"].max())
+    top = float(frame.loc[frame["spent"] == shown_steps[0], "high"].max())
     picture.axes[0].set_ylim(best - 0.05 * (top - best), top)
     facts = {"table": name, "runs": int(result.curves["replicate"].nunique()), "steps": steps, "best_error": best}
     return FigureResult(TITLE, summary, facts, {"curves": frame}, {"": picture})

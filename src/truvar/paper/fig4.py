@@ -1,4 +1,4 @@
-"""Figure 4 of the supplement: the function with three noise levels, and what TruVaR spends on each of them."""
+"""Figure 4 (supplement): the function with three noise levels, and the cost that TruVaR spends on each of them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish_axes
 from truvar.report.style import new_figure
 
-TITLE = "What TruVaR spends on each noise level"
-PARTS = 4  # of the budget, over which the shares are followed
+TITLE = "Cost that TruVaR spends on each noise level"
+PARTS = 4  # equal parts of the budget for which the shares are shown
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     result = fig2c.run(config)
-    own = result.curves[result.curves["policy"] == "truvar"].copy()
-    own["cost"] = np.asarray(fig2c.COSTS)[own["level"]]
-    own["part"] = np.minimum((PARTS * (own["spent"] - own["cost"]) / result.budget).astype(int), PARTS - 1)
-    runs = own["replicate"].nunique()
-    spent = own.groupby("level")["cost"].sum().reindex(range(len(fig2c.COSTS)), fill_value=0.0) / runs
-    parts = own.pivot_table(index="level", columns="part", values="cost", aggfunc="sum", fill_value=0.0)
+    steps = result.curves[result.curves["policy"] == "truvar"].copy()
+    steps["cost"] = np.asarray(fig2c.COSTS)[steps["level"]]
+    steps["part"] = np.minimum((PARTS * (steps["spent"] - steps["cost"]) / result.budget).astype(int), PARTS - 1)
+    runs = steps["replicate"].nunique()
+    spent = steps.groupby("level")["cost"].sum().reindex(range(len(fig2c.COSTS)), fill_value=0.0) / runs
+    parts = steps.pivot_table(index="level", columns="part", values="cost", aggfunc="sum", fill_value=0.0)
     parts = parts.reindex(range(len(fig2c.COSTS)), fill_value=0.0)
     table = pd.DataFrame({"mean cost": spent, "share": spent / spent.sum()})
     for part in parts.columns:
@@ -33,6 +34,7 @@ def make(config: ReproductionConfig) -> FigureResult:
 
 
 def _picture(table: pd.DataFrame) -> object:
+    """Return a figure of the function, the cost per level, and the share of each level in each part of the budget."""
     figure = new_figure(11.5, 3.7)
     left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1, 1.15])
     domain, truth = fig2c.draw()

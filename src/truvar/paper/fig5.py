@@ -1,4 +1,4 @@
-"""Figure 5 of the supplement: the excess variance, what of the variance on M lies above eta^2 / beta."""
+"""Figure 5 (supplement): the excess variance, the part of the variance on M that lies above eta^2 / beta."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ TITLE = "Excess variance"
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     x, f = fig1.function()
-    moment = fig1.around_the_end_of_an_epoch(x, f)[0]  # the target is not yet met
-    variance, m = moment.result.sd**2, moment.result.potential
-    tau = moment.eta**2 / moment.beta
+    snapshot = fig1.end_of_epoch(x, f)[0]  # the target is not met yet
+    variance = snapshot.result.sd**2
+    m = snapshot.result.potential
+    tau = snapshot.eta**2 / snapshot.beta
     above = np.where(m, excess(variance, tau), 0.0)
     table = pd.DataFrame(
-        [(len(moment.measured), int(m.sum()), tau, float(variance[m].sum()), float(above.sum()))],
+        [(len(snapshot.measured), int(m.sum()), tau, float(variance[m].sum()), float(above.sum()))],
         columns=["t", "points in M", "eta^2 / beta", "variance on M", "excess variance"],
     ).set_index("t")
     figure = new_figure(7.5, 3.6)
@@ -31,10 +33,9 @@ def make(config: ReproductionConfig) -> FigureResult:
     axes.axhline(tau, color=COLOURS[1], lw=1.2, label="eta² / beta")
     axes.fill_between(x, tau, tau + above, color=COLOURS[2], alpha=0.6, lw=0, label="excess variance, on M")
     floor = -0.04 * float(variance.max())
-    axes.plot(x, np.where(m, floor, np.nan), color=COLOURS[4], lw=5, solid_capstyle="butt", label="M")
+    axes.plot(x, np.where(m, floor, np.nan), color=COLOURS[4], lw=5, solid_capstyle="butt", label="M, undecided")
     axes.set_xlim(0, 1)
-    finish_axes(axes, f"excess variance after {len(moment.measured)} measurements", "x", "variance")
+    finish_axes(axes, f"excess variance after {len(snapshot.measured)} measurements", "x", "variance")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return FigureResult(
-        TITLE, table, {}, {"variance": pd.DataFrame({"x": x, "variance": variance, "in_m": m})}, {"": figure}
-    )
+    tables = {"variance": pd.DataFrame({"x": x, "variance": variance, "in_m": m})}
+    return FigureResult(TITLE, table, {}, tables, {"": figure})

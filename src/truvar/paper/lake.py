@@ -1,10 +1,10 @@
-"""A simulated lake with the figures of the paper's, Lake Zurich: a vertical section 1478 m by 18 m.
+"""A simulated lake with the properties of Lake Zurich in the paper: a vertical section of 1478 m by 18 m.
 
-The measured lake of the paper's experiment is not ours to publish, so this one is a formula: a layer of algae
-that thickens into three islands, over a background that fades with depth, times a small seeded Matern-5/2
-texture. It is a function of the place and not a table, so every resolution shows the same lake. With the
-measured one it shares the constants below (size, length-scales, signal, noise, threshold), the three islands
-above the threshold (about 7 % of the section) and the range of the concentrations.
+The measurements of the paper are not public, so this lake is a formula: a layer of algae that thickens into three
+patches, over a background that decreases with depth, times a small random Matern-5/2 texture. It is a function of the
+coordinates and not a table, so every resolution shows the same lake. It shares with the measured lake the constants
+below (size, length-scales, signal, noise, threshold), the three patches above the threshold (about 7 % of the section)
+and the range of the concentrations.
 
     python -m truvar.paper.lake examples/lake.csv
 """
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LENGTH_M: Final = 1478.0
-"""Length of the transect; `distance_m` runs from 0 to here."""
+"""Length of the transect; `distance_m` goes from 0 to this value."""
 DEPTH_M: Final = 18.0
-"""Depth of the section; `depth_m` runs from minus this to 0, the surface."""
+"""Depth of the section; `depth_m` goes from minus this value to 0 at the surface."""
 THRESHOLD: Final = 7.0
-"""The level h: where it is exceeded there is a bloom."""
+"""Threshold h; a higher concentration is a bloom."""
 
 LENGTHSCALES: Final = (244.7, 2.72)
 """Length-scales of the Matern-5/2 kernel in metres, along the transect and in depth."""
@@ -41,7 +41,15 @@ NOISE_SD: Final = 0.37
 
 @dataclass(frozen=True)
 class Patch:
-    """One island of the layer: its middle, how far it reaches (as standard deviations) and what it adds."""
+    """A patch of algae with a Gaussian profile.
+
+    Attributes:
+        distance_m: Distance of the centre.
+        depth_m: Depth of the centre.
+        reach_m: Standard deviation of the profile along the transect.
+        thickness_m: Standard deviation of the profile in depth.
+        peak: Concentration that the patch adds at its centre.
+    """
 
     distance_m: float
     depth_m: float
@@ -50,12 +58,13 @@ class Patch:
     peak: float
 
     def __call__(self, distance: Array, depth: Array) -> Array:
+        """Return the concentration that the patch adds at points in metres."""
         along = (distance - self.distance_m) / self.reach_m
         down = (depth - self.depth_m) / self.thickness_m
         return np.asarray(self.peak * np.exp(-0.5 * (along**2 + down**2)))
 
 
-ISLANDS: Final = (
+PATCHES: Final = (
     Patch(215.0, -8.2, 160.0, 1.75, 4.5),
     Patch(700.0, -9.0, 115.0, 1.50, 4.9),
     Patch(1205.0, -8.4, 175.0, 1.60, 4.7),
@@ -63,9 +72,16 @@ ISLANDS: Final = (
 
 
 def simulate(n_distance: int = 50, n_depth: int = 50, seed: int = 118) -> pd.DataFrame:
-    """The lake on a regular grid: `distance_m`, `depth_m` and the true `chlorophyll`; depth runs fastest.
+    """Return the lake on a regular grid.
 
-    The seed changes the texture. The default one leaves the three islands apart; with another they may touch.
+    Args:
+        n_distance: Number of grid points along the transect.
+        n_depth: Number of grid points in depth.
+        seed: Seed of the texture. With the default the three patches are separate; with another they may touch.
+
+    Returns:
+        A table with the columns `distance_m`, `depth_m` and `chlorophyll`, the true concentration; depth varies
+        fastest.
     """
     distance, depth = np.meshgrid(
         np.linspace(0.0, LENGTH_M, n_distance), np.linspace(-DEPTH_M, 0.0, n_depth), indexing="ij"
@@ -75,30 +91,43 @@ def simulate(n_distance: int = 50, n_depth: int = 50, seed: int = 118) -> pd.Dat
 
 
 def concentration(distance: Array, depth: Array, seed: int = 118) -> Array:
-    """The true concentration at places in metres, depth negative; the texture multiplies it."""
+    """Return the true concentration.
+
+    Args:
+        distance: Distances along the transect in metres.
+        depth: Depths in metres, negative.
+        seed: Seed of the texture.
+    """
     background = 1.25 + 0.4 / (1.0 + np.exp(-(depth + 8.0) / 1.5))
     ridge = -8.6 + 0.6 * np.cos(2.0 * np.pi * (distance - 150.0) / 1000.0)
     layer = 2.2 * np.exp(-0.5 * ((depth - ridge) / 1.4) ** 2)
-    islands = sum((patch(distance, depth) for patch in ISLANDS), np.zeros_like(distance))
-    return np.asarray((background + layer + islands) * np.exp(0.22 * texture(distance, depth, seed)))
+    patches = sum((patch(distance, depth) for patch in PATCHES), np.zeros_like(distance))
+    return np.asarray((background + layer + patches) * np.exp(0.22 * texture(distance, depth, seed)))
 
 
 def texture(distance: Array, depth: Array, seed: int, waves: int = 400) -> Array:
-    """A draw of a Matern-5/2 field with unit variance and the lake's length-scales, as a sum of random waves.
+    """Return a draw of a Matern-5/2 field with unit variance and the lake's length-scales.
 
-    Their frequencies follow the spectral density of the kernel: a Student t with 2 nu degrees of freedom.
+    The draw is a sum of random waves whose frequencies follow the spectral density of the kernel, a Student t
+    distribution with 2 nu degrees of freedom.
+
+    Args:
+        distance: Distances along the transect in metres.
+        depth: Depths in metres.
+        seed: Seed of the waves.
+        waves: Number of waves.
     """
-    random = np.random.RandomState(seed)  # NumPy promises never to change its stream, unlike default_rng's
+    random = np.random.RandomState(seed)  # NumPy guarantees this stream, unlike that of default_rng
     nu = 2.5
     frequency = random.standard_normal((waves, 2)) / np.sqrt(random.chisquare(2 * nu, (waves, 1)) / (2 * nu))
     phase = random.uniform(0.0, 2.0 * np.pi, waves)
-    places = np.column_stack([distance / LENGTHSCALES[0], depth / LENGTHSCALES[1]])
-    field = np.cos(places @ frequency.T + phase).sum(axis=1)
+    points = np.column_stack([distance / LENGTHSCALES[0], depth / LENGTHSCALES[1]])
+    field = np.cos(points @ frequency.T + phase).sum(axis=1)
     return np.asarray(np.sqrt(2.0 / waves) * field)
 
 
 def write_csv(path: str | Path) -> None:
-    """Write the lake as a table of four digits: `examples/lake.csv` is this file."""
+    """Write the lake, rounded to four decimals, as a CSV file such as `examples/lake.csv`."""
     simulate().round(4).to_csv(path, index=False, lineterminator="\n")
 
 

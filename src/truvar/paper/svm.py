@@ -1,9 +1,9 @@
-"""A real table to tune on: 1400 support vector machines, fitted and judged beforehand.
+"""A table of hyperparameters to tune on: the validation errors of 1400 support vector machines.
 
-The paper's *SVM on grid* is 25 x 14 x 4 settings of a structured SVM. This one has the same shape and is ours to
-publish: an SVM with a Gaussian kernel on scikit-learn's handwritten digits, blurred by noise so that telling them apart
-is hard. Its 25 values of C, 14 of gamma and 4 of the solver's tolerance stand with the error on the images held back
-and the seconds of processor time that the fit took.
+The *SVM on grid* of the paper has 25 x 14 x 4 settings of a structured SVM, and its table is not public. This one has
+the same shape: an SVM with a Gaussian kernel on scikit-learn's handwritten digits, with noise added to make the task
+hard. It has 25 values of C, 14 of gamma and 4 of the solver's tolerance, with the error on held-out images and the
+seconds of processor time of the fit.
 
     python -m truvar.paper.svm src/truvar/paper/svm.csv
 """
@@ -27,44 +27,54 @@ VALUE: Final = "validation_error"
 COST: Final = "fit_s"
 
 GRID: Final = (np.linspace(-0.8, 1.6, 25), np.linspace(-5.0, -3.05, 14), np.linspace(-3.0, 0.0, 4))
-TRAINED, NOISE_SD, SEED = 400, 6.0, 20161205  # images to fit on, noise on pixels of 0 to 16
-FITS: Final = 3  # of which the quickest counts
+N_TRAIN: Final = 400  # images to fit on; the others are held out
+NOISE_SD: Final = 6.0  # of the noise on pixels with values from 0 to 16
+SEED: Final = 20161205  # of the noise and of the order of the images
+REPEATS: Final = 3  # fits per setting; the shortest time counts
 
 
 def digits() -> Data:
-    """Images and labels to fit on, images and labels to judge by."""
+    """Return images and labels to fit on, then images and labels to validate on."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
-    random = np.random.RandomState(SEED)  # NumPy promises never to change its stream
+    random = np.random.RandomState(SEED)  # NumPy guarantees this stream
     order = random.permutation(len(images))
     images = (images + NOISE_SD * random.standard_normal(images.shape))[order]
     labels = labels[order]
-    return images[:TRAINED], labels[:TRAINED], images[TRAINED:], labels[TRAINED:]
+    return images[:N_TRAIN], labels[:N_TRAIN], images[N_TRAIN:], labels[N_TRAIN:]
 
 
-def fitted(place: Sequence[float], data: Data) -> tuple[float, float]:
-    """The validation error of one setting, and the seconds of processor time of its fit."""
+def evaluate(setting: Sequence[float], data: Data) -> tuple[float, float]:
+    """Fit and validate an SVM.
+
+    Args:
+        setting: Logarithms to base 10 of C, gamma and the tolerance.
+        data: Images and labels, from `digits`.
+
+    Returns:
+        The validation error, and the seconds of processor time of the fit.
+    """
     from sklearn.svm import SVC
 
     seconds = []
-    for _ in range(FITS):
-        machine = SVC(C=10 ** place[0], gamma=10 ** place[1], tol=10 ** place[2])
-        began = time.process_time()
+    for _ in range(REPEATS):
+        machine = SVC(C=10 ** setting[0], gamma=10 ** setting[1], tol=10 ** setting[2])
+        started = time.process_time()
         machine.fit(data[0], data[1])
-        seconds.append(time.process_time() - began)
+        seconds.append(time.process_time() - started)
     return 1.0 - float(machine.score(data[2], data[3])), min(seconds)
 
 
 def compute() -> pd.DataFrame:
-    """The whole table; about two minutes."""
+    """Compute the whole table, which takes about two minutes."""
     data = digits()
-    rows = [(*place, *fitted(place, data)) for place in product(*(axis.tolist() for axis in GRID))]
+    rows = [(*setting, *evaluate(setting, data)) for setting in product(*(axis.tolist() for axis in GRID))]
     return pd.DataFrame(rows, columns=[*COLUMNS, VALUE, COST])
 
 
 def table() -> pd.DataFrame:
-    """The table as it was computed once."""
+    """Return the table that comes with the package."""
     return pd.read_csv(TABLE)
 
 

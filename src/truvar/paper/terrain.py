@@ -1,4 +1,4 @@
-"""A further level set: real terrain, at unit cost and at the cost of walking there."""
+"""A level set that is not in the paper: real terrain, at unit cost and at the cost of walking."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from truvar.paper.fig2a import unit_cost
 from truvar.paper.fig2b import travel_cost
 
 TITLE = "Level set of a terrain"
-RUNS, STEPS, BUDGET = 20, 240, 16000.0
+RUNS = 20
+STEPS = 240  # measurements per run at unit cost
+BUDGET = 16000.0  # cost per run at the cost of walking
 
 
 def make(config: ReproductionConfig) -> FigureResult:
+    """Return the reproduced figure."""
     field = terrain()
     runs = replace(config, replicates=config.count(RUNS, 3))
-    unit, travel = unit_cost(field, runs, STEPS), travel_cost(field, runs, BUDGET)
+    unit = unit_cost(field, runs, STEPS)
+    travel = travel_cost(field, runs, BUDGET)
     table = pd.concat({"unit": unit.table, "travel": travel.table}, names=["cost"])
     tables = {"unit-curves": unit.tables["curves"], "curves": travel.tables["curves"]}
     pictures = {"": travel.pictures[""], "routes": travel.pictures["routes"], "unit": unit.pictures[""]}

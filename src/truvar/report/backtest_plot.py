@@ -78,7 +78,7 @@ def plot_curves(
 def draw_curves(
     axes: Any, frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool, band: bool
 ) -> None:
-    """Draw a column of `truvar.paper.experiment.curves` against the cost spent, a line for each policy.
+    """Draw a column of `truvar.paper.curves.curves` against the cost spent, a line for each policy.
 
     Args:
         axes: Where to draw.
