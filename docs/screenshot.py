@@ -38,7 +38,7 @@ def main() -> None:
             browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_page(viewport=SIZE)
             page.goto(f"{url}/#/study/lake")
-            page.locator(".values tbody tr").first.wait_for(timeout=60_000)
+            page.locator(".measurements tbody tr").first.wait_for(timeout=60_000)
             page.wait_for_timeout(500)
             page.screenshot(path=ROOT / "docs" / "images" / "page.png")
             browser.close()

@@ -1,56 +1,57 @@
-"""The page in a headless Chromium: a study is made, asked and told, the map changes; at a desk and on a phone."""
+"""The web page in a headless Chromium, on a desktop and on a phone."""
 
 import re
 
 import pytest
 from tests.helpers.server import CURVE, GRID, browser
 
-DESK = {"viewport": {"width": 1280, "height": 900}}
+DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
-PATIENCE = 60_000  # milliseconds
+TIMEOUT = 60_000  # milliseconds
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    with browser() as found:
-        yield found
+    with browser() as instance:
+        yield instance
 
 
 @pytest.fixture
 def page_on(chromium, served):
-    """A page of a device; whatever the browser complains of fails the test."""
+    """Open a page on a device; script errors, dialogs and requests to other servers fail the test."""
     api, _ = served
-    contexts, complaints = [], []
+    contexts = []
+    problems = []
 
     def open_page(device, address="#/"):
         context = chromium.new_context(**device)
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(TIMEOUT)
         contexts.append(context)
         page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-        page.on("request", lambda asked: complaints.append(asked.url) if not _own(asked.url, api.url) else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: problems.append(request.url) if not _is_own(request.url, api.url) else None)
         page.goto(f"{api.url}/{address}")
         return page
 
     yield open_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert problems == []
 
 
-def _own(url: str, base: str) -> bool:
+def _is_own(url: str, base: str) -> bool:
     return url.startswith((f"{base}/", "blob:"))
 
 
-def picture(page) -> bytes:
-    """The map as drawn."""
+def map_image(page) -> bytes:
+    """Return a screenshot of the map."""
     return page.locator(".map .plot").first.screenshot()
 
 
-@pytest.mark.parametrize(("device", "name"), [(DESK, "at a desk"), (PHONE, "on a phone")])
-def test_a_study_is_created_asked_and_told_and_the_map_changes(page_on, served, device, name):
+@pytest.mark.parametrize(("device", "name"), [(DESKTOP, "on a desktop"), (PHONE, "on a phone")])
+def test_a_study_is_created_and_measured_and_the_map_changes(page_on, served, device, name):
     api, _ = served
     page = page_on(device)
     page.get_by_role("link", name="New study").first.click()
@@ -60,33 +61,34 @@ def test_a_study_is_created_asked_and_told_and_the_map_changes(page_on, served, 
     page.get_by_role("heading", name=name, level=1).wait_for()
     assert page.locator(".head .badge").inner_text() == "new"
 
-    before = picture(page)
-    for count, value in enumerate(["1,5", "−0.5", "0.25"], start=1):  # as phones write them
+    before = map_image(page)
+    for count, value in enumerate(["1,5", "−0.5", "0.25"], start=1):  # as phones write numbers
         page.get_by_role("button", name="Suggest next").click()
         page.locator(".suggestion").wait_for()
         page.locator(".suggestion").get_by_label("Measured value").fill(value)
         page.locator(".suggestion").get_by_role("button", name="Save").click()
-        page.locator(".values tbody tr").nth(count - 1).wait_for()
+        page.locator(".measurements tbody tr").nth(count - 1).wait_for()
     assert page.locator(".head .badge").inner_text() == "running"
-    after = picture(page)
+    after = map_image(page)
     assert after != before
     rows = api.get(f"/studies/{name}/measurements")["measurements"]
     assert [row["value"] for row in rows] == [1.5, -0.5, 0.25]
 
-    page.get_by_text("Settled", exact=True).click()
-    assert picture(page) != after
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")  # nothing sticks out
+    page.get_by_text("Classes", exact=True).click()
+    assert map_image(page) != after
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")  # no horizontal scrolling
     right = "node => node.getBoundingClientRect().right"
-    value, button = page.locator(".values tbody tr b").first, page.locator(".values tbody tr button").first
-    edge = page.locator(".values .scroll").evaluate(right)
-    assert value.evaluate(right) < button.evaluate(right) <= edge  # both are in sight, neither covers the other
+    value = page.locator(".measurements tbody tr b").first
+    button = page.locator(".measurements tbody tr button").first
+    edge = page.locator(".measurements .scroll").evaluate(right)
+    assert value.evaluate(right) < button.evaluate(right) <= edge  # both are visible, neither covers the other
 
 
-def test_a_value_is_corrected_and_taken_back_and_others_changes_show(page_on, served):
+def test_a_value_is_corrected_and_withdrawn_and_changes_of_others_appear(page_on, served):
     api, _ = served
     api.create("corrected", CURVE)
-    page = page_on(DESK, "#/study/corrected")
-    page.get_by_text("Nothing was measured yet. Ask").wait_for()
+    page = page_on(DESKTOP, "#/study/corrected")
+    page.get_by_text("No measurements yet. Request").wait_for()
     for x, y in ((0.0, 1.0), (0.5, 2.0)):  # by somebody else, while the page is open
         api.post("/studies/corrected/tell", {"point": {"x": x}, "y": y})
     page.locator('tr[data-id="2"]').wait_for()
@@ -95,32 +97,32 @@ def test_a_value_is_corrected_and_taken_back_and_others_changes_show(page_on, se
     page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
     page.locator('tr[data-id="2"]', has_text="2.5").wait_for()
     page.get_by_role("button", name="Correct measurement 1").click()
-    page.get_by_role("button", name="Take it back").click()
+    page.get_by_role("button", name="Withdraw").click()
     page.locator('tr[data-id="1"]').wait_for(state="detached")
     values = [row["value"] for row in api.get("/studies/corrected/measurements")["measurements"]]
     assert values == [2.5]
 
 
-def test_script_in_names_and_notes_is_text(page_on, served):
+def test_markup_in_names_and_notes_is_shown_as_text(page_on, served):
     api, _ = served
     name = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     api.create(name, CURVE)
     path = "/studies/" + name.replace("/", "%2F").replace(" ", "%20").replace("<", "%3C").replace(">", "%3E")
     api.post(f"{path}/note", {"text": "<b onclick=alert(3)>bold</b>"})
-    page = page_on(DESK)
+    page = page_on(DESKTOP)
     page.get_by_role("link", name=name).click()
     page.get_by_role("heading", name=name, level=1).wait_for()
-    page.get_by_text("EventLog and remarks").click()
+    page.get_by_text("History and notes").click()
     page.get_by_text("<b onclick=alert(3)>bold</b>").wait_for()
     assert page.locator("main script, main img, main b[onclick]").count() == 0
     assert page.title().startswith(name)
 
 
-def test_the_map_is_used_by_keyboard_and_said_in_words(page_on, served):
+def test_the_map_works_with_the_keyboard_and_has_a_description(page_on, served):
     api, _ = served
     api.create("keys", GRID)
     api.post("/studies/keys/tell", {"point": {"x": 0.5, "y": 0.5}, "y": 3.0})
-    page = page_on(DESK, "#/study/keys")
+    page = page_on(DESKTOP, "#/study/keys")
     chart = page.get_by_role("application")
     chart.wait_for()
     assert "120" in chart.get_attribute("aria-label")
@@ -131,7 +133,7 @@ def test_the_map_is_used_by_keyboard_and_said_in_words(page_on, served):
     page.keyboard.press("ArrowUp")
     assert readout.inner_text() != first
     assert "±" in first
-    page.keyboard.press("Enter")  # the place goes to the form, the value waits for input
+    page.keyboard.press("Enter")  # the point is put into the form, and the value has the focus
     page.keyboard.type("0.75")
     page.keyboard.press("Enter")
     page.locator('tr[data-id="2"]').wait_for()
@@ -143,34 +145,34 @@ def test_the_map_is_used_by_keyboard_and_said_in_words(page_on, served):
     assert unnamed == []
 
 
-def test_a_token_is_asked_for_and_a_reader_sees_no_forms(chromium, guarded):
+def test_the_page_requests_a_token_and_shows_no_forms_for_a_read_token(chromium, guarded):
     from tests.helpers.server import Api
 
     url, write, read = guarded
-    Api(url, write).create("looked at", CURVE)
-    context = chromium.new_context(**DESK)
-    context.set_default_timeout(PATIENCE)
+    Api(url, write).create("read only", CURVE)
+    context = chromium.new_context(**DESKTOP)
+    context.set_default_timeout(TIMEOUT)
     page = context.new_page()
     page.goto(url)
     page.get_by_label("Token").fill("not this one at all")
     page.get_by_role("button", name="Open").click()
     page.get_by_text("unknown token").wait_for()
     page.goto(f"{url}/#token={read}")
-    page.get_by_role("link", name="looked at").click()
-    page.get_by_role("heading", name="looked at", level=1).wait_for()
+    page.get_by_role("link", name="read only").click()
+    page.get_by_role("heading", name="read only", level=1).wait_for()
     assert "token" not in page.url
     assert page.get_by_role("button", name="Suggest next").count() == 0
-    assert page.get_by_text("Another place was measured").count() == 0
+    assert page.get_by_text("Enter the value of another point").count() == 0
     context.close()
 
 
-def test_files_are_taken_away(page_on, served):
+def test_files_are_downloaded(page_on, served):
     api, _ = served
-    api.create("taken away", CURVE)
-    page = page_on(DESK, "#/study/taken%20away")
-    with page.expect_download() as waiting:
+    api.create("down load", CURVE)
+    page = page_on(DESKTOP, "#/study/down%20load")
+    with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
-    assert waiting.value.suggested_filename == "taken_away.json"
-    with page.expect_download() as waiting:
+    assert download.value.suggested_filename == "down_load.json"
+    with page.expect_download() as download:
         page.get_by_role("button", name="Report").click()
-    assert waiting.value.suggested_filename == "taken_away.html"
+    assert download.value.suggested_filename == "down_load.html"

@@ -1,23 +1,27 @@
-// The way to the server: requests with the token, and the stream of changes.
+// Requests to the server, with the access token, and the stream of changes.
 
-const KEY = "truvar-token";
+const TOKEN_KEY = "truvar-token"; // in the session storage
+const FIRST_WAIT = 1000; // milliseconds before the first attempt to connect again
+const LONGEST_WAIT = 20_000; // milliseconds between two attempts
+const KEEP_DOWNLOAD = 10_000; // milliseconds for which a downloaded file stays in memory
 
-// A token may come behind the # of the address: browsers do not send that part, and it is removed at once.
-export function adoptToken() {
-  const found = location.hash.match(/[#&]token=([^&]+)/);
-  if (!found) return;
-  sessionStorage.setItem(KEY, decodeURIComponent(found[1]));
+// A token can be given behind the # of the address. Browsers do not send that part; it is removed at once.
+export function takeTokenFromAddress() {
+  const match = location.hash.match(/[#&]token=([^&]+)/);
+  if (!match) return;
+  setToken(decodeURIComponent(match[1]));
   history.replaceState(null, "", location.pathname + location.hash.replace(/[#&]?token=[^&]+/, "").replace(/^$/, "#/"));
 }
 
-export const setToken = (token) => sessionStorage.setItem(KEY, token);
+export const setToken = (token) => sessionStorage.setItem(TOKEN_KEY, token);
 
-function headers() {
-  const token = sessionStorage.getItem(KEY);
+function authorization() {
+  const token = sessionStorage.getItem(TOKEN_KEY);
   return token ? { Authorization: `Bearer ${token}` } : {};
 }
 
-export class Refused extends Error {
+// status: the HTTP status, or 0 if the server did not answer.
+export class RequestError extends Error {
   constructor(message, status) {
     super(message);
     this.status = status;
@@ -25,74 +29,78 @@ export class Refused extends Error {
 }
 
 async function request(path, options = {}) {
-  let answer;
+  let response;
   try {
-    answer = await fetch(`/api${path}`, { ...options, headers: { ...headers(), ...options.headers }, cache: "no-cache" });
+    response = await fetch(`/api${path}`, { ...options, headers: { ...authorization(), ...options.headers }, cache: "no-cache" });
   } catch {
-    throw new Refused("The server cannot be reached; nothing was lost here, so try again in a moment.", 0);
+    throw new RequestError("The server cannot be reached. Your input is kept; try again in a moment.", 0);
   }
-  if (answer.ok) return answer;
-  let message = `${answer.status} ${answer.statusText}`;
+  if (response.ok) return response;
+  let message = `${response.status} ${response.statusText}`;
   try {
-    message = (await answer.json()).error ?? message;
+    message = (await response.json()).error ?? message;
   } catch {
-    // no JSON: the status must do
+    // The body is not JSON; the status is the message.
   }
-  throw new Refused(message, answer.status);
+  throw new RequestError(message, response.status);
 }
 
 export const get = async (path) => (await request(path)).json();
-export const getText = async (path) => (await request(path)).text();
 
 export async function post(path, body) {
-  const answer = await request(path, {
+  const response = await request(path, {
     method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
   });
-  return answer.json();
+  return response.json();
 }
 
-export const of = (name) => `/studies/${encodeURIComponent(name)}`;
+export const studyPath = (name) => `/studies/${encodeURIComponent(name)}`;
 
-// Fetched with the token, then saved as a file.
-export async function download(path, fallback) {
-  const answer = await request(path);
-  const named = answer.headers.get("Content-Disposition")?.match(/filename="([^"]+)"/);
-  const address = URL.createObjectURL(await answer.blob());
+// Fetches a file with the token and saves it.
+export async function download(path, defaultName) {
+  const response = await request(path);
+  const filename = response.headers.get("Content-Disposition")?.match(/filename="([^"]+)"/);
+  const url = URL.createObjectURL(await response.blob());
   const link = document.createElement("a");
-  link.href = address;
-  link.download = named ? named[1] : fallback;
+  link.href = url;
+  link.download = filename ? filename[1] : defaultName;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  setTimeout(() => URL.revokeObjectURL(url), KEEP_DOWNLOAD);
 }
 
-// Calls `changed(version)` whenever the study changes and `state("live" | "lost")` as the connection comes and goes.
-// EventSource cannot send a token, so the stream is read by hand. Returns what stops it.
-export function live(name, changed, state) {
-  const stop = new AbortController();
+// Calls `onChange(version)` whenever the study changes and `onState("live" | "lost")` when the connection opens or
+// breaks. EventSource cannot send a token, so the stream is read with fetch. Returns a function that closes it.
+export function watchStudy(name, onChange, onState) {
+  const abort = new AbortController();
   (async () => {
-    for (let wait = 1000; !stop.signal.aborted; wait = Math.min(2 * wait, 20_000)) {
+    for (let wait = FIRST_WAIT; !abort.signal.aborted; wait = Math.min(2 * wait, LONGEST_WAIT)) {
       try {
-        const answer = await request(`${of(name)}/live`, { signal: stop.signal });
-        state("live");
-        wait = 1000;
-        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-        for (let text = ""; ;) {
-          const { value, done } = await reader.read();
-          if (done) break;
-          const events = (text + value).split("\n\n");
-          text = events.pop();
-          for (const event of events) {
-            const data = event.split("\n").find((line) => line.startsWith("data: "));
-            if (data) changed(JSON.parse(data.slice(6)).version);
-          }
-        }
+        const response = await request(`${studyPath(name)}/live`, { signal: abort.signal });
+        onState("live");
+        wait = FIRST_WAIT;
+        await readEvents(response, onChange);
       } catch (error) {
-        if (stop.signal.aborted) return;
-        if (error.status >= 400 && error.status < 500) return state("lost");
+        if (abort.signal.aborted) return;
+        if (error.status >= 400 && error.status < 500) return onState("lost");
       }
-      state("lost");
+      onState("lost");
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   })();
-  return () => stop.abort();
+  return () => abort.abort();
+}
+
+async function readEvents(response, onChange) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const data = event.split("\n").find((line) => line.startsWith("data: "));
+      if (data) onChange(JSON.parse(data.slice(6)).version);
+    }
+  }
 }

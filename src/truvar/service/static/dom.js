@@ -1,4 +1,4 @@
-// Elements. Text is only ever set as text: nothing a user wrote is read as markup.
+// Elements. Text is only ever set as text, so that nothing a user wrote is read as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -10,46 +10,53 @@ export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
+// Attributes that are null, undefined or false, and such children, are left out.
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
+    if (isAbsent(value)) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "value" && "value" in node) node.value = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...present(children));
   return node;
 }
 
+const isAbsent = (value) => value === null || value === undefined || value === false;
+const present = (children) => children.flat(Infinity).filter((child) => !isAbsent(child));
+
 export function replace(node, ...children) {
-  node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren(...present(children));
 }
 
-let count = 0;
-export const unique = (prefix) => `${prefix}-${++count}`;
+let idCount = 0;
+const uniqueId = (prefix) => `${prefix}-${++idCount}`;
 
-// A label with its field.
+// An input with its label and an optional note.
 export function field(label, input, note) {
-  input.id ||= unique("field");
+  input.id ||= uniqueId("field");
   return el("div", {}, el("label", { for: input.id }, label, note ? el("span", { class: "note" }, ` ${note}`) : null), input);
 }
 
+// An input for a number that also accepts what phones write, see `parseNumber`.
+export const numberInput = (attributes = {}) => el("input", { type: "text", inputmode: "decimal", autocomplete: "off", ...attributes });
+
 // Radio buttons in a row: [[value, label], ...].
-export function choice(legend, options, chosen, onchange) {
-  const name = unique("choice");
-  return el("fieldset", {}, el("legend", { class: "unseen" }, legend),
+export function radioButtons(legend, options, selected, onchange) {
+  const name = uniqueId("choice");
+  return el("fieldset", {}, el("legend", { class: "visually-hidden" }, legend),
     el("div", { class: "choice" }, options.map(([value, label]) =>
-      el("label", {}, el("input", { type: "radio", name, value, checked: value === chosen, onchange: () => onchange(value) }),
+      el("label", {}, el("input", { type: "radio", name, value, checked: value === selected, onchange: () => onchange(value) }),
         el("span", {}, label)))));
 }
 
-// Told to screen readers.
-export function say(text) {
-  document.getElementById("said").textContent = text;
+// Text that screen readers read out.
+export function announce(text) {
+  document.getElementById("announcement").textContent = text;
 }
 
-// While the work runs the button waits; what goes wrong stands in `alert`.
-export async function busy(button, alert, work) {
+// Disables the button while the work runs and shows its error in `alert`.
+export async function runWithButton(button, alert, work) {
   alert.textContent = "";
   button.disabled = true;
   try {

@@ -1,264 +1,327 @@
-// Where the study stands on its domain: a curve, a map, or slices and parallel coordinates; and the same in words.
+// The plot of a study over its domain: a curve, a map, or slices and parallel coordinates; and the same in words.
+// The plots are written by hand on canvas and SVG: a charting library would need a build step or a foreign server.
 
-import { get, of } from "./api.js";
-import { RAMPS } from "./colour.js";
+import { get, studyPath } from "./api.js";
+import { COLOUR_MAPS } from "./colour.js";
 import { curve } from "./curve.js";
-import { choice, el, field, replace, svg } from "./dom.js";
-import { number, place, plural } from "./format.js";
+import { el, field, radioButtons, replace, svg } from "./dom.js";
+import { count, countNoun, formatPoint, number } from "./format.js";
 import { map } from "./map.js";
-import { parallel } from "./parallel-coordinates.js";
+import { parallelCoordinates } from "./parallel-coordinates.js";
 import { diamond, star } from "./plot-area.js";
 import { distinct, extent } from "./scale.js";
 
-export function picture(current, pick) {
-  const dimensions = current().columns.length;
-  return dimensions === 1 ? flat(current, pick, curve) : dimensions === 2 ? flat(current, pick, map) : deep(current, pick);
-}
+const SLIDER_DELAY = 120; // milliseconds without movement after which a slice is requested
+const NEAR_SLICE = 0.05; // distance from a slice up to which a measurement is not faint, as a share of each column
+const LAYERS = [["mean", "Mean"], ["sd", "Uncertainty"], ["classes", "Classes"]];
 
-const NAMES = { H: "above", M: "open", L: "below" };
-
-function standing(view, k) {
-  if (view.level_set) return NAMES[view.classes[k]];
-  return view.classes[k] === "M" ? `a possible ${view.sign > 0 ? "maximum" : "minimum"}` : "ruled out";
-}
-
-const at = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, view.places[d][k]]));
-
-function flat(current, pick, kind) {
-  let [layer, plane] = ["mean", null];
-  const readout = el("p", { class: "readout", "aria-live": "polite" });
-  const scene = () => {
-    const view = current();
-    const [x, y] = view.columns;
-    const spot = (point, value) => ({ x: point[x.name], y: y ? point[y.name] : value });
-    const best = view.result.best;
-    return {
-      columns: view.columns, x: view.places[0], y: view.places[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
-      classes: view.classes, threshold: view.threshold, levelSet: view.level_set, travels: view.travels,
-      measured: view.measurements.filter((row) => y || !view.tasks || row.task === view.tasks[0]).map((row) => ({ ...spot(row.point, row.value), noise: row.noise })),
-      pending: view.pending.map((s) => spot(s.point)),
-      best: view.level_set || !view.result.steps ? null : spot(best.point, best.mean), plane,
-    };
-  };
-  const tell = (k) => {
-    const view = current();
-    readout.textContent = `${place(at(view, k), view.columns)}: ${number(view.mean[k])} ± ${number(view.sd[k], 2)}, `
-      + `between ${number(view.lower[k])} and ${number(view.upper[k])}, ${standing(view, k)}`;
-  };
-  const drawing = kind(scene, tell, (k) => pick(at(current(), k)));
-  const key = el("ul", { class: "key" });
-  const words = el("div", {});
-  const tabs = kind === map ? choice("What the map shows", [["mean", "Mean"], ["sd", "Uncertainty"], ["classes", "Settled"]], layer, (name) => {
-    layer = name;
-    drawing.show(name);
-    replace(key, legend(current(), layer, true));
-  }) : null;
-  const node = el("figure", {},
-    el("figcaption", { class: "row" }, el("h2", {}, kind === map ? "Map" : "Curve"), el("span", { class: "grow" }), tabs),
-    drawing.node, readout, key, el("details", {}, el("summary", {}, "In words"), words));
-  node.classList.add("picture");
-  return {
-    node,
-    redraw() {
-      const view = current();
-      readout.textContent = "";
-      drawing.node.setAttribute("aria-label", `${sentences(view).slice(0, 2).join(" ")} Arrow keys move from point to point, Enter chooses one.`);
-      drawing.redraw();
-      replace(key, legend(view, layer, kind === map));
-      replace(words, sentences(view).map((text) => el("p", {}, text)));
-      if (kind === map && !gridded(view)) fill(view);
-    },
-  };
-
-  async function fill(view) {
-    const [x, y] = view.columns;
-    const asked = new URLSearchParams({ x: x.name, y: y.name });
-    for (const column of view.columns) asked.append("at", String(column.low));
-    plane = await get(`${of(view.name)}/slice?${asked}`).catch(() => null);
-    drawing.redraw();
+// `onPick(point)` is called with a point that the user chose.
+export function domainPlot(current, onPick) {
+  switch (current().columns.length) {
+    case 1: return wholeDomainPlot(current, onPick, curve);
+    case 2: return wholeDomainPlot(current, onPick, map);
+    default: return slicePlot(current, onPick);
   }
 }
 
-const gridded = (view) => distinct(view.places[0]).length * distinct(view.places[1]).length === view.shown;
+const CLASS_NAMES = { H: "above", M: "undecided", L: "below" };
+const optimumName = (view) => (view.sign > 0 ? "maximum" : "minimum");
 
-// Three or more columns: a plane through a point, chosen by its two columns and where the others are held.
-function deep(current, pick) {
+function className(view, k) {
+  if (view.level_set) return CLASS_NAMES[view.classes[k]];
+  return view.classes[k] === "M" ? `possible ${optimumName(view)}` : "ruled out";
+}
+
+const pointAt = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, view.places[d][k]]));
+const hasBest = (view) => !view.level_set && view.result.steps > 0;
+
+// -- one or two columns: the whole domain ------------------------------------------------------------------------------
+
+function wholeDomainPlot(current, onPick, kind) {
+  const isMap = kind === map;
+  let layer = "mean";
+  let background = null; // posterior on a grid, behind scattered points
+  const readout = el("p", { class: "readout", "aria-live": "polite" });
+  const getData = () => {
+    const view = current();
+    const [x, y] = view.columns;
+    const mark = (point, value) => ({ x: point[x.name], y: y ? point[y.name] : value });
+    const onTarget = (row) => isMap || !view.tasks || row.task === view.tasks[0];
+    return {
+      columns: view.columns, x: view.places[0], y: view.places[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
+      classes: view.classes, threshold: view.threshold, levelSet: view.level_set, travels: view.travels,
+      measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), noise: row.noise })),
+      pending: view.pending.map((suggestion) => mark(suggestion.point)),
+      best: hasBest(view) ? mark(view.result.best.point, view.result.best.mean) : null, background,
+    };
+  };
+  const showValue = (k) => {
+    const view = current();
+    readout.textContent = `${formatPoint(pointAt(view, k), view.columns)}: ${number(view.mean[k])} ± ${number(view.sd[k], 2)}, `
+      + `between ${number(view.lower[k])} and ${number(view.upper[k])}, ${className(view, k)}`;
+  };
+  const drawing = kind(getData, showValue, (k) => onPick(pointAt(current(), k)));
+  const key = el("ul", { class: "key" });
+  const words = el("div", {});
+  const layerChoice = isMap ? radioButtons("Layer of the map", LAYERS, layer, (name) => {
+    layer = name;
+    drawing.setLayer(name);
+    replace(key, legend(current(), layer, true));
+  }) : null;
+  const node = el("figure", {},
+    el("figcaption", { class: "row" }, el("h2", {}, isMap ? "Map" : "Curve"), el("span", { class: "grow" }), layerChoice),
+    drawing.node, readout, key, el("details", {}, el("summary", {}, "In words"), words));
+
+  function redraw() {
+    const view = current();
+    readout.textContent = "";
+    drawing.node.setAttribute("aria-label", `${sentences(view).slice(0, 2).join(" ")} Arrow keys move from point to point, Enter chooses one.`);
+    drawing.redraw();
+    replace(key, legend(view, layer, isMap));
+    replace(words, sentences(view).map((text) => el("p", {}, text)));
+    if (isMap && !isGrid(view)) loadBackground(view);
+  }
+
+  async function loadBackground(view) {
+    const [x, y] = view.columns;
+    const query = new URLSearchParams({ x: x.name, y: y.name });
+    for (const column of view.columns) query.append("at", String(column.low));
+    background = await get(`${studyPath(view.name)}/slice?${query}`).catch(() => null);
+    drawing.redraw();
+  }
+  return { node, redraw };
+}
+
+const isGrid = (view) => distinct(view.places[0]).length * distinct(view.places[1]).length === view.shown;
+
+// -- three or more columns: a slice through a point, and parallel coordinates ------------------------------------------
+
+function slicePlot(current, onPick) {
   const columns = current().columns;
-  let [across, held, plane, layer, moved] = [[0, 1], null, null, "mean", false];
+  let across = [0, 1]; // the two columns of the slice
+  let held = null; // the point that the slice goes through
+  let slice = null;
+  let layer = "mean";
+  let moved = false; // whether the user moved a slider
   const readout = el("p", { class: "readout", "aria-live": "polite" });
   const sliders = el("div", { class: "fields" });
   const note = el("p", { class: "note" });
   const key = el("ul", { class: "key" });
+  const classKey = el("ul", { class: "key" });
   const words = el("div", {});
-  const cell = (k) => ({ ...plane.at, [plane.across[0]]: plane.x[Math.floor(k / plane.y.length)], [plane.across[1]]: plane.y[k % plane.y.length] });
-  const scene = () => {
-    if (!plane) return null;
+
+  const cellPoint = (k) => ({
+    ...slice.at, [slice.across[0]]: slice.x[Math.floor(k / slice.y.length)], [slice.across[1]]: slice.y[k % slice.y.length],
+  });
+  const isNear = (point) => columns.every((column, k) =>
+    across.includes(k) || Math.abs(point[column.name] - slice.at[column.name]) <= NEAR_SLICE * (column.high - column.low));
+  const getData = () => {
+    if (!slice) return null;
     const view = current();
-    const pair = across.map((k) => columns[k]);
-    const spot = (point) => ({ x: point[pair[0].name], y: point[pair[1].name] });
-    const near = (point) => columns.every((column, k) => across.includes(k) || Math.abs(point[column.name] - plane.at[column.name]) <= 0.05 * (column.high - column.low));
+    const [x, y] = across.map((k) => columns[k]);
+    const mark = (point) => ({ x: point[x.name], y: point[y.name] });
     return {
-      columns: pair, x: plane.x.flatMap((v) => plane.y.map(() => v)), y: plane.x.flatMap(() => plane.y),
-      mean: plane.mean, sd: plane.sd, classes: null, threshold: view.threshold, levelSet: view.level_set, travels: false,
-      measured: view.measurements.map((row) => ({ ...spot(row.point), faint: !near(row.point) })),
-      pending: view.pending.map((s) => spot(s.point)),
-      best: view.level_set || !view.result.steps ? null : spot(view.result.best.point),
+      columns: [x, y], x: slice.x.flatMap((value) => slice.y.map(() => value)), y: slice.x.flatMap(() => slice.y),
+      mean: slice.mean, sd: slice.sd, classes: null, threshold: view.threshold, levelSet: view.level_set, travels: false,
+      measured: view.measurements.map((row) => ({ ...mark(row.point), faint: !isNear(row.point) })),
+      pending: view.pending.map((suggestion) => mark(suggestion.point)),
+      best: hasBest(view) ? mark(view.result.best.point) : null,
     };
   };
-  const drawing = map(scene, (k) => {
-    readout.textContent = `${place(cell(k), columns)}: ${number(plane.mean[k])} ± ${number(plane.sd[k], 2)}`;
-  }, (k) => pick(nearest(current(), cell(k))));
-  const lines = parallel(current);
+  const showValue = (k) => {
+    readout.textContent = `${formatPoint(cellPoint(k), columns)}: ${number(slice.mean[k])} ± ${number(slice.sd[k], 2)}`;
+  };
+  const drawing = map(getData, showValue, (k) => onPick(nearestPoint(current(), cellPoint(k))));
+  const parallel = parallelCoordinates(current);
 
-  const select = (which) => el("select", { onchange: (event) => {
+  const columnSelect = (which) => el("select", { onchange: (event) => {
     const chosen = Number(event.target.value);
-    if (across[1 - which] === chosen) across[1 - which] = across[which];
+    if (across[1 - which] === chosen) across[1 - which] = across[which]; // the two columns change places
     across[which] = chosen;
-    axisInputs();
+    drawInputs();
     load();
   } }, columns.map((column, k) => el("option", { value: k }, column.label)));
-  const selects = [select(0), select(1)];
+  const selects = [columnSelect(0), columnSelect(1)];
 
-  function axisInputs() {
+  function drawInputs() {
     selects.forEach((node, which) => { node.value = String(across[which]); });
-    replace(sliders, columns.map((column, k) => {
-      if (across.includes(k)) return null;
-      const [f, g] = column.log ? [Math.log, Math.exp] : [(v) => v, (v) => v];
-      const shown = el("span", {}, number(held[column.name]));
-      const range = el("input", { type: "range", min: 0, max: 100, value: Math.round((100 * (f(held[column.name]) - f(column.low))) / (f(column.high) - f(column.low) || 1)) });
-      range.addEventListener("input", () => {
-        moved = true;
-        held[column.name] = g(f(column.low) + (range.value / 100) * (f(column.high) - f(column.low)));
-        shown.textContent = number(held[column.name]);
-        range.setAttribute("aria-valuetext", `${column.label} ${number(held[column.name])}`);
-        later();
-      });
-      const row = field(column.label, range, "held at ");
-      row.querySelector(".note").append(shown);
-      return row;
-    }));
+    replace(sliders, columns.map((column, k) => (across.includes(k) ? null : slider(column))));
+  }
+
+  function slider(column) {
+    const transform = column.log ? Math.log : (value) => value;
+    const inverse = column.log ? Math.exp : (value) => value;
+    const low = transform(column.low);
+    const range = transform(column.high) - low;
+    const value = el("span", {}, number(held[column.name]));
+    const percent = Math.round((100 * (transform(held[column.name]) - low)) / (range || 1));
+    const input = el("input", { type: "range", min: 0, max: 100, value: percent });
+    input.addEventListener("input", () => {
+      moved = true;
+      held[column.name] = inverse(low + (input.value / 100) * range);
+      value.textContent = number(held[column.name]);
+      input.setAttribute("aria-valuetext", `${column.label} ${number(held[column.name])}`);
+      loadSoon();
+    });
+    const row = field(column.label, input, "held at ");
+    row.querySelector(".note").append(value);
+    return row;
   }
 
   let timer;
-  const later = () => { clearTimeout(timer); timer = setTimeout(load, 120); };
+  function loadSoon() {
+    clearTimeout(timer);
+    timer = setTimeout(load, SLIDER_DELAY);
+  }
+
   async function load() {
-    const asked = new URLSearchParams({ x: columns[across[0]].name, y: columns[across[1]].name });
-    for (const column of columns) asked.append("at", String(held[column.name]));
+    const query = new URLSearchParams({ x: columns[across[0]].name, y: columns[across[1]].name });
+    for (const column of columns) query.append("at", String(held[column.name]));
     try {
-      plane = await get(`${of(current().name)}/slice?${asked}`);
+      slice = await get(`${studyPath(current().name)}/slice?${query}`);
     } catch (error) {
       note.textContent = error.message;
       return;
     }
-    note.textContent = "A plane through the domain; faint measurements lie off it.";
+    note.textContent = "A slice through the domain; measurements far from it are faint.";
     drawing.redraw();
-    replace(key, legend({ ...current(), ...plane, classes: current().classes }, layer, true, plane));
+    replace(key, legend(current(), layer, true, slice));
   }
 
-  const tabs = choice("What the slice shows", [["mean", "Mean"], ["sd", "Uncertainty"]], layer, (name) => {
+  const layerChoice = radioButtons("Layer of the slice", LAYERS.slice(0, 2), layer, (name) => {
     layer = name;
-    drawing.show(name);
-    replace(key, legend(current(), layer, true, plane));
+    drawing.setLayer(name);
+    replace(key, legend(current(), layer, true, slice));
   });
   const node = el("figure", {},
-    el("figcaption", { class: "row" }, el("h2", {}, "Slice"), el("span", { class: "grow" }), tabs),
-    el("div", { class: "fields" }, field("Across", selects[0]), field("Up", selects[1])), sliders,
-    drawing.node, readout, key, note, el("h2", {}, "All columns at once"), lines.node,
-    el("ul", { class: "key" }, counts(current())), el("details", {}, el("summary", {}, "In words"), words));
-  node.classList.add("picture");
-  const bottom = node.querySelectorAll(".key")[1];
-  return {
-    node,
-    redraw() {
-      const view = current();
-      if (!moved) { // as long as nobody has moved a slider, the plane goes with the best point
-        held = { ...view.result.best.point };
-        axisInputs();
-      }
-      drawing.node.setAttribute("aria-label", `${sentences(view).slice(0, 2).join(" ")} Arrow keys move over the slice, Enter chooses the nearest point.`);
-      load();
-      lines.redraw();
-      replace(bottom, counts(view));
-      replace(words, sentences(view).map((text) => el("p", {}, text)));
-    },
-  };
+    el("figcaption", { class: "row" }, el("h2", {}, "Slice"), el("span", { class: "grow" }), layerChoice),
+    el("div", { class: "fields" }, field("Horizontal axis", selects[0]), field("Vertical axis", selects[1])), sliders,
+    drawing.node, readout, key, note, el("h2", {}, "All columns"), parallel.node,
+    classKey, el("details", {}, el("summary", {}, "In words"), words));
+
+  function redraw() {
+    const view = current();
+    if (!moved) { // until the user moves a slider, the slice goes through the best point
+      held = { ...view.result.best.point };
+      drawInputs();
+    }
+    drawing.node.setAttribute("aria-label", `${sentences(view).slice(0, 2).join(" ")} Arrow keys move over the slice, Enter chooses the nearest point.`);
+    load();
+    parallel.redraw();
+    replace(classKey, classCounts(view));
+    replace(words, sentences(view).map((text) => el("p", {}, text)));
+  }
+  return { node, redraw };
 }
 
-// The point of a finite domain next to a place; in a box and between the points of a grid the place itself will do.
-function nearest(view, point) {
+// The row of a table that is nearest to a point; in a box and between the points of a grid, the point itself.
+function nearestPoint(view, point) {
   if (view.kind !== "table") return point;
-  let [best, found] = [Infinity, 0];
+  let best = Infinity;
+  let nearest = 0;
   for (let k = 0; k < view.shown; k += 1) {
     const distance = view.columns.reduce((sum, column, d) => sum + ((view.places[d][k] - point[column.name]) / (column.high - column.low || 1)) ** 2, 0);
-    if (distance < best) [best, found] = [distance, k];
+    if (distance < best) {
+      best = distance;
+      nearest = k;
+    }
   }
-  return at(view, found);
+  return pointAt(view, nearest);
 }
 
-const sample = (...shapes) => svg("svg", { width: 18, height: 16, viewBox: "0 0 18 16", "aria-hidden": "true" }, shapes);
+// -- legend ------------------------------------------------------------------------------------------------------------
 
-function counts(view) {
+const legendMark = (...shapes) => el("span", { class: "plot inline" },
+  svg("svg", { width: 18, height: 16, viewBox: "0 0 18 16", "aria-hidden": "true" }, shapes));
+
+function classCounts(view) {
   const { result } = view;
-  const box = (letter) => sample(svg("rect", { class: `area-${letter}`, x: 1, y: 2, width: 15, height: 12, rx: 2 }));
-  const row = (letter, text) => el("li", { class: "plot-key" }, el("span", { class: "plot inline" }, box(letter)), text);
-  if (view.level_set) return [row("H", `above (H): ${number(result.above)}`), row("M", `open (M): ${number(result.potential)}`), row("L", `below (L): ${number(result.below)}`)];
-  return [row("M", `possible ${view.sign > 0 ? "maximum" : "minimum"} (M): ${number(result.potential)}`), row("L", `ruled out: ${number(result.above + result.below)}`)];
+  const row = (letter, text) => el("li", {}, legendMark(svg("rect", { class: `area-${letter}`, x: 1, y: 2, width: 15, height: 12, rx: 2 })), text);
+  if (view.level_set) {
+    return [row("H", `above (H): ${number(result.above)}`), row("M", `undecided (M): ${number(result.potential)}`), row("L", `below (L): ${number(result.below)}`)];
+  }
+  return [row("M", `possible ${optimumName(view)} (M): ${number(result.potential)}`), row("L", `ruled out: ${number(result.above + result.below)}`)];
 }
 
-function legend(view, layer, coloured, plane = null) {
-  const values = plane ?? view;
+// `coloured`: the plot is a map, not a curve; `slice`: its values, if it is a slice.
+function legend(view, layer, coloured, slice = null) {
   const rows = [];
-  if (coloured && layer !== "classes") {
-    const [low, high] = layer === "sd" ? [0, extent(values.sd)[1]] : extent(values.mean);
-    rows.push(el("li", {}, ...(low === high ? [`${number(low, 3)} everywhere:`] : [number(low, 3), ramp(layer), number(high, 3)]), layer === "sd" ? " standard deviation" : " posterior mean"));
-  }
-  if (layer === "classes" || !coloured) rows.push(...counts(view));
-  const mark = (shape, text) => el("li", {}, el("span", { class: "plot inline" }, sample(shape)), text);
+  const add = (mark, text) => rows.push(el("li", {}, mark, text));
+  if (coloured && layer !== "classes") rows.push(colourScale(slice ?? view, layer));
+  else rows.push(...classCounts(view));
   if (view.threshold !== null) {
-    const line = coloured ? [svg("path", { class: "contour under", d: "M1 8H17" }), svg("path", { class: "contour", d: "M1 8H17" })] : [svg("path", { class: "level", d: "M1 8H17" })];
-    rows.push(el("li", {}, el("span", { class: "plot inline" }, sample(...line)), `h = ${number(view.threshold)}`));
+    const line = (css) => svg("path", { class: css, d: "M1 8H17" });
+    add(coloured ? legendMark(line("contour under"), line("contour")) : legendMark(line("level")), `h = ${number(view.threshold)}`);
   }
-  if (view.measurements.length) rows.push(mark(svg("circle", { class: "measured plain", cx: 9, cy: 8, r: 4.2, fill: "#888" }), view.travels ? "route, later darker" : "measured, later darker"));
-  if (view.pending.length) rows.push(mark(coloured ? diamond(9, 8, 7) : svg("path", { class: "pendingline", d: "M1 8H17" }), "suggested"));
-  if (!view.level_set && view.result.steps) rows.push(mark(star(9, 8, 8), "best"));
+  if (view.measurements.length) {
+    const dot = svg("circle", { class: "measured plain", cx: 9, cy: 8, r: 4.2, fill: "#888" });
+    add(legendMark(dot), view.travels ? "route, later darker" : "measured, later darker");
+  }
+  if (view.pending.length) {
+    add(legendMark(coloured ? diamond(9, 8, 7) : svg("path", { class: "pendingline", d: "M1 8H17" })), "suggested");
+  }
+  if (hasBest(view)) add(legendMark(star(9, 8, 8)), "best");
   return rows;
 }
 
-function ramp(layer) {
+function colourScale(values, layer) {
+  const name = layer === "sd" ? " standard deviation" : " posterior mean";
+  const [low, high] = layer === "sd" ? [0, extent(values.sd)[1]] : extent(values.mean);
+  if (low === high) return el("li", {}, `${number(low, 3)} everywhere:`, name);
+  return el("li", {}, number(low, 3), colourBar(layer), number(high, 3), name);
+}
+
+function colourBar(layer) {
   const canvas = el("canvas", { class: "bar", width: 256, height: 1, "aria-hidden": "true" });
   const context = canvas.getContext("2d");
-  RAMPS[layer].forEach((colour, k) => { context.fillStyle = colour; context.fillRect(k, 0, 1, 1); });
+  COLOUR_MAPS[layer].forEach((colour, k) => { context.fillStyle = colour; context.fillRect(k, 0, 1, 1); });
   return canvas;
 }
 
-// The picture for those who cannot see it.
+// -- the plot in words, for people who cannot see it -------------------------------------------------------------------
+
 function sentences(view) {
   const { result } = view;
-  if (!result.steps) return [`Nothing was measured yet; all ${plural(view.points, "point")} are open.`, ...suggested(view)];
-  const said = [];
-  if (view.level_set) {
-    said.push(`${plural(result.above, "point")} above, ${result.below.toLocaleString("en-GB")} below and ${result.potential.toLocaleString("en-GB")} still open, of ${view.points.toLocaleString("en-GB")}.`);
-    for (const [letter, name] of [["H", "above"], ["M", "open"]]) {
-      const ranges = span(view, letter);
-      if (ranges) said.push(`The points ${name} lie at ${ranges}.`);
-    }
-  } else {
-    said.push(`The best point so far is ${place(result.best.point, view.columns)}, with ${number(result.best.mean)} ± ${number(result.best.sd, 2)}.`);
-    const ranges = span(view, "M");
-    said.push(`${plural(result.potential, "point")} may still be the ${view.sign > 0 ? "maximum" : "minimum"}${ranges ? `, at ${ranges}` : ""}.`);
-  }
+  if (!result.steps) return [`No measurements yet; all ${countNoun(view.points, "point")} are undecided.`, ...pendingSentences(view)];
   const [low, high] = extent(view.mean);
-  const highest = view.mean.indexOf(high);
-  said.push(`The posterior mean goes from ${number(low)} to ${number(high)}, highest at ${place(at(view, highest), view.columns)}.`);
+  const highest = pointAt(view, view.mean.indexOf(high));
   const last = view.measurements.at(-1);
-  said.push(`Last measured: ${number(last.value)} at ${place(last.point, view.columns)}.`);
-  return [...said, ...suggested(view)];
+  return [
+    ...(view.level_set ? levelSetSentences(view) : optimumSentences(view)),
+    `The posterior mean ranges from ${number(low)} to ${number(high)}, highest at ${formatPoint(highest, view.columns)}.`,
+    `Last measurement: ${number(last.value)} at ${formatPoint(last.point, view.columns)}.`,
+    ...pendingSentences(view),
+  ];
 }
 
-const suggested = (view) => (view.pending.length ? [`Suggested next: ${view.pending.map((s) => place(s.point, view.columns)).join("; ")}.`] : []);
+function levelSetSentences(view) {
+  const { result } = view;
+  const texts = [`${countNoun(result.above, "point")} above, ${count(result.below)} below and ${count(result.potential)} undecided, of ${count(view.points)}.`];
+  for (const letter of ["H", "M"]) {
+    const ranges = classRanges(view, letter);
+    if (ranges) texts.push(`The points ${CLASS_NAMES[letter]} lie at ${ranges}.`);
+  }
+  return texts;
+}
 
-function span(view, letter) {
-  const inside = [...view.classes].flatMap((found, k) => (found === letter ? [k] : []));
+function optimumSentences(view) {
+  const { best, potential } = view.result;
+  const ranges = classRanges(view, "M");
+  return [
+    `The best point so far is ${formatPoint(best.point, view.columns)}, with ${number(best.mean)} ± ${number(best.sd, 2)}.`,
+    `${countNoun(potential, "point")} can be the ${optimumName(view)}${ranges ? `, at ${ranges}` : ""}.`,
+  ];
+}
+
+function pendingSentences(view) {
+  if (!view.pending.length) return [];
+  const points = view.pending.map((suggestion) => formatPoint(suggestion.point, view.columns));
+  return [`Suggested next: ${points.join("; ")}.`];
+}
+
+// The ranges of the columns over the points of a class, or null if it has none.
+function classRanges(view, letter) {
+  const inside = [...view.classes].flatMap((other, k) => (other === letter ? [k] : []));
   if (!inside.length) return null;
   return view.columns.map((column, d) => {
     const [low, high] = extent(inside.map((k) => view.places[d][k]));

@@ -1,30 +1,40 @@
-// What happened, who said so, and remarks.
+// The history of a study: its event log with times and names, and notes.
 
-import { get, of } from "./api.js";
-import { busy, el, field, replace } from "./dom.js";
-import { number, when } from "./format.js";
+import { get, studyPath } from "./api.js";
+import { el, field, replace, runWithButton } from "./dom.js";
+import { formatTime, number } from "./format.js";
 
-export function journal(name, writable, act) {
+const SHOWN_EVENTS = 100; // the newest ones
+const LONGEST_NOTE = 2000; // characters
+
+export function eventLogPanel(name, writable, act) {
   const list = el("ol", {});
   const alert = el("p", { class: "alert", role: "alert" });
-  const text = el("input", { type: "text", maxlength: 2000, autocomplete: "off" });
-  const save = el("button", { type: "submit" }, "Note");
+  const text = el("input", { type: "text", maxlength: LONGEST_NOTE, autocomplete: "off" });
+  const save = el("button", { type: "submit" }, "Add");
   const form = el("form", { class: "row", onsubmit: (event) => {
     event.preventDefault();
-    if (text.value.trim()) busy(save, alert, async () => { await act("note", { text: text.value.trim() }); text.value = ""; });
-  } }, el("div", { class: "grow" }, field("A remark", text)), save);
-  const details = el("details", { ontoggle: () => redraw() }, el("summary", {}, "Journal and remarks"), writable ? form : null, alert, list);
+    if (!text.value.trim()) return;
+    runWithButton(save, alert, async () => {
+      await act("note", { text: text.value.trim() });
+      text.value = "";
+    });
+  } }, el("div", { class: "grow" }, field("Note", text)), save);
+  const details = el("details", { ontoggle: () => redraw() }, el("summary", {}, "History and notes"), writable ? form : null, alert, list);
 
-  async function redraw() {
-    if (!details.open) return;
-    const { events } = await get(`${of(name)}/events?newest=100`);
-    replace(list, events.map((event) => el("li", {}, words(event), el("span", { class: "note" }, `${when(event.time)} · ${event.who}`))));
+  async function load() {
+    const { events } = await get(`${studyPath(name)}/events?newest=${SHOWN_EVENTS}`);
+    replace(list, events.map((event) => el("li", {}, describe(event), el("span", { class: "note" }, `${formatTime(event.time)} · ${event.who}`))));
   }
-  return { node: details, redraw: () => { redraw().catch((error) => { alert.textContent = error.message; }); } };
+  function redraw() {
+    if (details.open) load().catch((error) => { alert.textContent = error.message; });
+  }
+  return { node: details, redraw };
 }
 
-function words({ kind, details }) {
-  const at = details.point ? ` at ${Object.entries(details.point).map(([name, value]) => `${name} ${number(value, 5)}`).join(", ")}` : "";
+function describe({ kind, details }) {
+  const coordinates = Object.entries(details.point ?? {}).map(([name, value]) => `${name} ${number(value, 5)}`).join(", ");
+  const at = coordinates && ` at ${coordinates}`;
   switch (kind) {
     case "created": return "The study was created.";
     case "asked": return `#${details.id} suggested${at}.`;

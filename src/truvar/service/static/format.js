@@ -1,4 +1,4 @@
-// Numbers, places and times as people write them.
+// Numbers, points and times as people read and write them.
 
 export function number(value, digits = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
@@ -8,34 +8,38 @@ export function number(value, digits = 4) {
     const [mantissa, exponent] = value.toExponential(digits - 2).split("e");
     return `${Number(mantissa)}e${Number(exponent)}`.replaceAll("-", "−");
   }
-  if (size >= 1e4) return Math.round(value).toLocaleString("en-GB").replace("-", "−");
+  if (size >= 1e4) return count(Math.round(value)).replace("-", "−");
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
-// "7,3" and "−7.3" are numbers too: that is what phones offer.
-export function parse(text) {
+// An integer with all its digits, in groups of three.
+export const count = (value) => value.toLocaleString("en-GB");
+
+export const countNoun = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+
+// Accepts "7,3" and "−7.3" too, which is what the keyboards of phones write.
+export function parseNumber(text) {
   let plain = text.trim().replace("−", "-");
   if (/^[^.]*,[^.,]*$/.test(plain)) plain = plain.replace(",", ".");
   return plain === "" ? NaN : Number(plain);
 }
 
-export function place(point, columns) {
-  return columns.map((column) => `${spoken(column)} ${number(point[column.name], 5)}${unit(column)}`).join(", ");
+export function formatPoint(point, columns) {
+  return columns.map((column) => `${columnName(column)} ${number(point[column.name], 5)}${unit(column)}`).join(", ");
 }
 
-const split = (column) => column.label.match(/^(.*) \(([^)]+)\)$/);
-export const spoken = (column) => split(column)?.[1] ?? column.label;
+// A label such as "depth (m)" has a name and a unit.
+const splitLabel = (column) => column.label.match(/^(.*) \(([^)]+)\)$/);
+export const columnName = (column) => splitLabel(column)?.[1] ?? column.label;
 export function unit(column) {
-  const found = split(column)?.[2];
-  return found ? ` ${found}` : "";
+  const symbol = splitLabel(column)?.[2];
+  return symbol ? ` ${symbol}` : "";
 }
 
-export const plural = (count, word) => `${count.toLocaleString("en-GB")} ${word}${count === 1 ? "" : "s"}`;
-
-export function when(time) {
+export function formatTime(time) {
   if (time === null || time === undefined) return "–";
   const date = new Date(time);
-  if (Number.isNaN(date.getTime())) return String(time ?? "");
+  if (Number.isNaN(date.getTime())) return String(time);
   const seconds = (Date.now() - date.getTime()) / 1000;
   if (seconds < 60) return "just now";
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;

@@ -1,36 +1,38 @@
-// A drawing area: a canvas for the many, an SVG above it for the few, both redrawn when the size changes.
+// A drawing area: a canvas for many shapes and an SVG above it for few; both are redrawn when the width changes.
 
 import { el, replace, svg } from "./dom.js";
 import { number } from "./format.js";
 
-export function plot(heightOf, paint, attributes = {}) {
+// `heightFor(width)` returns the height in pixels; null: the style sheet sets it. `draw({context, overlay, width,
+// height})` fills the canvas context and the SVG overlay.
+export function plotArea(heightFor, draw, attributes = {}) {
   const canvas = el("canvas", { "aria-hidden": "true" });
   const overlay = svg("svg", { "aria-hidden": "true" });
   const node = el("div", { class: "plot", ...attributes }, canvas, overlay);
-  let last = 0;
+  let drawnWidth = 0;
   const redraw = () => {
     const width = node.clientWidth;
     if (!width) return;
-    const height = heightOf ? heightOf(width) : node.clientHeight;
-    if (heightOf) node.style.height = `${height}px`;
-    const dense = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * dense);
-    canvas.height = Math.round(height * dense);
+    const height = heightFor ? heightFor(width) : node.clientHeight;
+    if (heightFor) node.style.height = `${height}px`;
+    const pixelRatio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * pixelRatio);
+    canvas.height = Math.round(height * pixelRatio);
     const context = canvas.getContext("2d");
-    context.scale(dense, dense);
+    context.scale(pixelRatio, pixelRatio);
     overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
     replace(overlay);
-    paint({ context, overlay, width, height });
+    draw({ context, overlay, width, height });
   };
   new ResizeObserver(() => {
-    if (node.clientWidth === last) return;
-    last = node.clientWidth;
+    if (node.clientWidth === drawnWidth) return;
+    drawnWidth = node.clientWidth;
     redraw();
   }).observe(node);
   return { node, overlay, redraw };
 }
 
-// The two axes of a box {left, top, right, bottom}.
+// The two axes of a box {left, top, right, bottom}, with scales x and y; labels: {x, y, percent}.
 export function axes(overlay, box, x, y, labels, grid = false) {
   const { left, top, right, bottom } = box;
   for (const tick of x.ticks(Math.max(2, Math.floor((right - left) / 80)))) {
@@ -48,12 +50,15 @@ export function axes(overlay, box, x, y, labels, grid = false) {
   if (labels.y) overlay.append(svg("text", { class: "title", x: left, y: top - 8, "text-anchor": "start" }, labels.y));
 }
 
+// The mark of a pending suggestion.
 export const diamond = (x, y, r) => svg("path", { class: "pending", d: `M${x} ${y - r}L${x + r} ${y}L${x} ${y + r}L${x - r} ${y}Z` });
 
+// The mark of the best point.
 export function star(x, y, r) {
   const corners = Array.from({ length: 10 }, (_, k) => {
-    const [size, angle] = [k % 2 ? r * 0.45 : r, (k * Math.PI) / 5 - Math.PI / 2];
-    return `${x + size * Math.cos(angle)} ${y + size * Math.sin(angle)}`;
+    const radius = k % 2 ? 0.45 * r : r;
+    const angle = (k * Math.PI) / 5 - Math.PI / 2;
+    return `${x + radius * Math.cos(angle)} ${y + radius * Math.sin(angle)}`;
   });
   return svg("path", { class: "best", d: `M${corners.join("L")}Z` });
 }

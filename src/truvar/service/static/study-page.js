@@ -1,109 +1,115 @@
-// One study: the map, what to measure next, what is proven, how it went, the measurements and the journal.
+// The page of one study: plot of the domain, next measurement, certificate, progress, measurements and history.
 
-import { download, get, live, of, post } from "./api.js";
-import { charts } from "./charts.js";
-import { busy, el, replace, say } from "./dom.js";
-import { number, plural } from "./format.js";
-import { journal } from "./event-log.js";
-import { next } from "./suggestions.js";
-import { picture } from "./domain-plot.js";
-import { values } from "./measurements.js";
+import { download, get, post, studyPath, watchStudy } from "./api.js";
+import { progressCharts } from "./charts.js";
+import { announce, el, replace, runWithButton } from "./dom.js";
+import { domainPlot } from "./domain-plot.js";
+import { eventLogPanel } from "./event-log.js";
+import { countNoun, number } from "./format.js";
+import { measurementsPanel } from "./measurements.js";
+import { suggestionsPanel } from "./suggestions.js";
 
-export async function study(main, name, server, link) {
-  let view = await get(`${of(name)}/view`);
+export async function showStudy(main, name, server, showConnection) {
+  let view = await get(`${studyPath(name)}/view`);
   if (view.state === "broken") {
-    replace(main, broken(view));
+    replace(main, brokenStudy(view));
     return () => {};
   }
   const writable = server.access === "write";
   const current = () => view;
   const act = async (verb, body) => {
-    const answer = await post(`${of(name)}/${verb}`, body);
+    const answer = await post(`${studyPath(name)}/${verb}`, body);
     await refresh();
     return answer;
   };
 
   const head = el("div", { class: "head" });
-  const figures = el("dl", { class: "figures", "aria-label": "Where the study stands" });
-  const parts = {
-    next: next(current, writable, act, server.limits),
-    picture: picture(current, (point) => parts.next.pick(point)),
-    certificate: certificate(current),
-    charts: charts(current),
-    values: values(current, writable, act),
-    journal: journal(name, writable, act),
+  const keyNumbers = el("dl", { class: "key-numbers", "aria-label": "Status" });
+  const panels = {
+    suggestions: suggestionsPanel(current, writable, act, server.limits),
+    plot: domainPlot(current, (point) => panels.suggestions.pick(point)),
+    certificate: certificatePanel(current),
+    progress: progressCharts(current),
+    measurements: measurementsPanel(current, writable, act),
+    eventLog: eventLogPanel(name, writable, act),
   };
-  replace(main, head, figures, el("div", { class: "study" },
-    el("section", { class: "card map", "aria-label": "Map" }, parts.picture.node),
+  const section = (css, label, ...children) => el("section", { class: `card ${css}`, "aria-label": label }, children);
+  replace(main, head, keyNumbers, el("div", { class: "study" },
+    section("map", "Map", panels.plot.node),
     el("div", { class: "side" },
-      el("section", { class: "card next", "aria-label": "Next measurement" }, parts.next.node),
-      el("section", { class: "card certificate", "aria-label": "What is proven" }, parts.certificate.node),
-      el("section", { class: "card log", "aria-label": "Journal" }, parts.journal.node)),
-    el("section", { class: "card course", "aria-label": "How it went" }, el("h2", {}, "How it went"), parts.charts.node),
-    el("section", { class: "card values", "aria-label": "Measurements" }, parts.values.node)));
+      section("next", "Next measurement", panels.suggestions.node),
+      section("certificate", "Certificate", panels.certificate.node),
+      section("log", "History", panels.eventLog.node)),
+    section("progress", "Progress", el("h2", {}, "Progress"), panels.progress.node),
+    section("measurements", "Measurements", panels.measurements.node)));
 
   function draw() {
     main.classList.toggle("optimum", !view.level_set);
     replace(head, el("h1", {}, view.name), el("span", { class: `badge ${view.state}` }, view.state),
-      el("span", { class: "grow" }), exports(name),
-      el("p", { class: "words" }, sentence(view)));
-    replace(figures, numbers(view).map(([term, value, more]) =>
+      el("span", { class: "grow" }), downloads(name),
+      el("p", { class: "description" }, description(view)));
+    replace(keyNumbers, numbers(view).map(([term, value, more]) =>
       el("div", {}, el("dt", {}, term), el("dd", {}, value, more ? el("small", {}, ` ${more}`) : null))));
-    for (const part of Object.values(parts)) part.redraw();
+    for (const panel of Object.values(panels)) panel.redraw();
   }
 
-  let [running, again] = [false, false];
+  // A refresh that is requested while one runs starts when that one ends; several requests start one.
+  let running = false;
+  let requested = false;
   async function refresh() {
-    if (running) { again = true; return; }
+    requested = true;
+    if (running) return;
     running = true;
     try {
-      do {
-        again = false;
-        view = await get(`${of(name)}/view`);
-        if (view.state === "broken") { replace(main, broken(view)); return; }
+      while (requested) {
+        requested = false;
+        view = await get(`${studyPath(name)}/view`);
+        if (view.state === "broken") { replace(main, brokenStudy(view)); return; }
         draw();
-      } while (again);
+      }
     } finally {
       running = false;
     }
   }
 
+  const announceChange = () => announce(`${countNoun(view.result.steps, "measurement")}, ${countNoun(view.pending.length, "pending suggestion")}`);
   draw();
-  const themed = () => draw();
-  window.addEventListener("themed", themed);
-  const stop = live(name, (version) => {
-    if (version !== view.version) refresh().then(() => say(`${plural(view.result.steps, "measurement")}, ${plural(view.pending.length, "suggestion")} waiting`)).catch(() => {});
-  }, link);
-  return () => { stop(); window.removeEventListener("themed", themed); };
+  window.addEventListener("themechange", draw);
+  const stopWatching = watchStudy(name, (version) => {
+    if (version !== view.version) refresh().then(announceChange).catch(() => {});
+  }, showConnection);
+  return () => { stopWatching(); window.removeEventListener("themechange", draw); };
 }
 
-function sentence(view) {
-  const points = `${plural(view.points, view.kind === "box" ? "representer point" : "point")} over ${view.columns.map((c) => c.label).join(", ")}`;
+function description(view) {
   const goal = view.words[0].toUpperCase() + view.words.slice(1);
-  const end = view.result.reason ? ` Finished: ${view.result.reason}.` : "";
-  return `${goal} ${points}.${view.state === "finished" ? end : ""}`;
+  const points = `${countNoun(view.points, view.kind === "box" ? "representer point" : "point")} over ${view.columns.map((column) => column.label).join(", ")}`;
+  const end = view.state === "finished" && view.result.reason ? ` Finished: ${view.result.reason}.` : "";
+  return `${goal} ${points}.${end}`;
 }
 
+// [label, number, remark] of each number at the top.
 function numbers(view) {
   const { result } = view;
   const rows = [
     ["Measured", number(result.steps)],
-    ["Waiting", number(view.pending.length), view.pending.length ? "suggested" : ""],
+    ["Pending", number(view.pending.length)],
     ["Cost spent", number(result.spent)],
-    ["Accuracy ε", result.epsilon === null ? "–" : number(result.epsilon, 3), result.epsilon === null ? "no claim yet" : ""],
+    ["Accuracy ε", number(result.epsilon, 3), result.epsilon === null ? "not known yet" : ""],
   ];
-  if (view.level_set) rows.push(["Above (H)", number(result.above)], ["Open (M)", number(result.potential)], ["Below (L)", number(result.below)]);
-  else {
-    rows.push([`Possible ${view.sign > 0 ? "maxima" : "minima"} (M)`, number(result.potential)]);
-    if (result.steps) rows.push(["Best so far", number(result.best.mean), `± ${number(result.best.sd, 2)}`]);
+  if (view.level_set) {
+    rows.push(["Above (H)", number(result.above)], ["Undecided (M)", number(result.potential)], ["Below (L)", number(result.below)]);
+    return rows;
   }
+  rows.push([`Possible ${view.sign > 0 ? "maxima" : "minima"} (M)`, number(result.potential)]);
+  if (result.steps) rows.push(["Best so far", number(result.best.mean), `± ${number(result.best.sd, 2)}`]);
   return rows;
 }
 
-function exports(name) {
+function downloads(name) {
   const alert = el("span", { class: "note", role: "alert" });
   const button = (label, path, file) => {
-    const node = el("button", { type: "button", onclick: () => busy(node, alert, () => download(`${of(name)}/${path}`, file)) }, label);
+    const node = el("button", { type: "button", onclick: () => runWithButton(node, alert, () => download(`${studyPath(name)}/${path}`, file)) }, label);
     return node;
   };
   return el("div", { class: "row" }, button("Report", "report", `${name}.html`), button("Table", "export.csv", `${name}.csv`),
@@ -111,34 +117,33 @@ function exports(name) {
 }
 
 const REGIMES = {
-  theorem: "proven, cost bound included",
-  outside: "proven, no bound on the cost",
-  heuristic: "rule of thumb",
-  learned: "model learned from these values",
+  theorem: "proven, with a bound on the cost",
+  outside: "proven, without a bound on the cost",
+  heuristic: "not proven: confidence bounds by a rule of thumb",
+  learned: "not proven: the model was learned from these measurements",
 };
 
-function certificate(current) {
+function certificatePanel(current) {
   const node = el("div", {});
-  return {
-    node,
-    redraw() {
-      const { certificate: said } = current().result;
-      const items = (title, rows) => (rows.length ? [el("h3", {}, title), el("ul", {}, rows.map((row) => el("li", {}, row)))] : []);
-      const open = node.querySelector("details")?.open ?? false;
-      replace(node, el("h2", {}, "What is settled"),
-        el("blockquote", {}, said.statement),
-        el("p", {}, el("span", { class: `badge ${said.regime}` }, said.regime), " ", el("span", { class: "note" }, REGIMES[said.regime] ?? ""),
-          said.delta === null ? null : el("span", { class: "note" }, `, with probability ${number(1 - said.delta, 3)}`)),
-        el("details", { open }, el("summary", {}, "On what it rests"), el("p", { class: "note" }, `${said.because}.`),
-          items("It assumes that", said.assumes), items("And", said.caveats)));
-    },
-  };
+  const items = (title, rows) => (rows.length ? [el("h3", {}, title), el("ul", {}, rows.map((row) => el("li", {}, row)))] : []);
+  function redraw() {
+    const { certificate } = current().result;
+    const probability = certificate.delta === null ? "" : `, with probability ${number(1 - certificate.delta, 3)}`;
+    const open = node.querySelector("details")?.open ?? false;
+    replace(node, el("h2", {}, "Certificate"),
+      el("blockquote", {}, certificate.statement),
+      el("p", {}, el("span", { class: `badge ${certificate.regime}` }, certificate.regime), " ",
+        el("span", { class: "note" }, `${REGIMES[certificate.regime] ?? ""}${probability}`)),
+      el("details", { open }, el("summary", {}, "Reason and assumptions"), el("p", { class: "note" }, `${certificate.because}.`),
+        items("Assumptions", certificate.assumes), items("Caveats", certificate.caveats)));
+  }
+  return { node, redraw };
 }
 
-function broken(view) {
+function brokenStudy(view) {
   return el("div", { class: "card" }, el("div", { class: "head" }, el("h1", {}, view.name), el("span", { class: "badge broken" }, "broken")),
-    el("p", {}, "This study cannot be opened. Nothing in its record was changed."),
+    el("p", {}, "This study cannot be opened. Its stored events were not changed."),
     el("p", { class: "alert", role: "alert" }, view.problem),
-    el("p", { class: "note" }, "Its record is kept in the store; restore a copy, or mend what the message names, then open it again."),
+    el("p", { class: "note" }, "Restore a backup of the store, or fix what the message names, then try again."),
     el("p", { class: "row" }, el("button", { class: "main", onclick: () => location.reload() }, "Try again"), el("a", { class: "button", href: "#/" }, "All studies")));
 }

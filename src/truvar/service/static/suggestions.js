@@ -1,128 +1,138 @@
-// What to measure next: ask, enter the values, or tell of another place.
+// The panel "Next measurement": request suggestions, enter their values, or enter the value of another point.
 
-import { busy, el, field, replace, say } from "./dom.js";
-import { number, parse, place, plural, spoken, unit } from "./format.js";
+import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
+import { columnName, countNoun, formatPoint, number, parseNumber, unit } from "./format.js";
 
-export function next(current, writable, act, limits) {
+// `pick(point)` of the result puts a point, such as one chosen on the map, into the form for another point.
+export function suggestionsPanel(current, writable, act, limits) {
   const alert = el("p", { class: "alert", role: "alert" });
-  const told = el("p", { class: "told", role: "status" });
-  const many = el("input", { type: "number", class: "narrow", min: 1, max: limits.batch, value: 1, "aria-label": "How many suggestions" });
+  const message = el("p", { class: "message", role: "status" });
+  const batchSize = el("input", { type: "number", class: "narrow", min: 1, max: limits.batch, value: 1, "aria-label": "Number of suggestions" });
   const button = el("button", { class: "main", type: "submit" }, "Suggest next");
-  const ask = el("form", { class: "row", onsubmit: (event) => {
+  const askForm = el("form", { class: "row", onsubmit: (event) => {
     event.preventDefault();
-    told.textContent = "";
-    busy(button, alert, async () => {
-      const { suggestions } = await act("ask", { n: Number(many.value) || 1 });
+    message.textContent = "";
+    runWithButton(button, alert, async () => {
+      const { suggestions } = await act("ask", { n: Number(batchSize.value) || 1 });
+      const points = suggestions.map((suggestion) => formatPoint(suggestion.point, current().columns));
+      announce(`${countNoun(suggestions.length, "suggestion")}: ${points.join("; ")}`);
       const first = list.querySelector(`[data-id="${suggestions[0].id}"]`);
-      say(`${plural(suggestions.length, "suggestion")}: ${suggestions.map((s) => place(s.point, current().columns)).join("; ")}`);
       if (matchMedia("(pointer: fine)").matches) first?.querySelector("input")?.focus();
       else first?.scrollIntoView({ block: "nearest" });
     }).finally(redraw);
-  } }, button, many);
-  const list = el("ol", { class: "suggestions", "aria-label": "Suggestions that wait for a value" });
-  const empty = el("p", { class: "note" });
-  const other = elsewhere(current, act, told);
-  const node = el("div", {}, el("h2", {}, "Next measurement"), writable ? ask : null, alert, told, empty, list, writable ? other.node : null);
+  } }, button, batchSize);
+  const list = el("ol", { class: "suggestions", "aria-label": "Pending suggestions" });
+  const hint = el("p", { class: "note" });
+  const otherPoint = otherPointForm(current, act, message);
+  const node = el("div", {}, el("h2", {}, "Next measurement"), writable ? askForm : null, alert, message, hint, list, writable ? otherPoint.node : null);
 
   function redraw() {
     const view = current();
-    const finished = view.state === "finished";
-    button.disabled = finished;
-    const known = new Map([...list.children].map((item) => [item.dataset.id, item]));
-    replace(list, view.pending.map((s) => known.get(String(s.id)) ?? waiting(s, view, writable, act, told)));
-    empty.textContent = view.pending.length ? "" : finished ? `Nothing is left to measure: ${view.result.reason}.`
-      : view.result.steps ? "No suggestion is waiting for a value." : "Nothing was measured yet. Ask for the first place, or tell of one that you have measured.";
-    other.redraw();
+    button.disabled = view.state === "finished";
+    const items = new Map([...list.children].map((item) => [item.dataset.id, item]));
+    replace(list, view.pending.map((suggestion) => items.get(String(suggestion.id)) ?? suggestionCard(suggestion, view, writable, act, message)));
+    hint.textContent = hintFor(view);
   }
-  return { node, redraw, pick: other.pick };
+  return { node, redraw, pick: otherPoint.pick };
 }
 
-// A suggestion and the form for its value. It is made once, so that what is typed stays when others change the study.
-function waiting(suggestion, view, writable, act, told) {
+function hintFor(view) {
+  if (view.pending.length) return "";
+  if (view.state === "finished") return `Nothing is left to measure: ${view.result.reason}.`;
+  if (view.result.steps) return "No suggestion is pending.";
+  return "No measurements yet. Request a first suggestion, or enter a value that you have measured.";
+}
+
+// A suggestion and the form for its value. It is made once, so that input is kept when others change the study.
+function suggestionCard(suggestion, view, writable, act, message) {
   const alert = el("p", { class: "alert", role: "alert" });
-  const where = view.columns.map((column) => el("span", {}, el("b", {}, `${spoken(column)} `), `${number(suggestion.point[column.name], 5)}${unit(column)}`));
-  const how = [
-    `#${suggestion.id}`, `cost ${number(suggestion.cost)}`,
-    suggestion.level === null ? null : `noise level ${suggestion.level} (variance ${number(suggestion.noise)})`,
-    suggestion.task === null ? null : `measure ${suggestion.task}`,
-  ].filter(Boolean).join(" · ");
-  const item = el("li", { class: "suggestion", "data-id": suggestion.id }, el("p", { class: "where" }, where), el("p", { class: "note" }, how));
+  const coordinates = view.columns.map((column) =>
+    el("span", {}, el("b", {}, `${columnName(column)} `), `${number(suggestion.point[column.name], 5)}${unit(column)}`));
+  const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
+  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
+  if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
+  const item = el("li", { class: "suggestion", "data-id": suggestion.id },
+    el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")));
   if (!writable) return item;
 
-  const value = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", required: true });
-  const [cost, noise] = [0, 0].map(() => el("input", { type: "text", inputmode: "decimal", autocomplete: "off" }));
+  const value = numberInput({ required: true });
+  const cost = numberInput();
+  const noise = numberInput();
   const save = el("button", { class: "main", type: "submit" }, "Save");
-  const drop = el("button", { type: "button", class: "quiet danger", onclick: () => busy(drop, alert, async () => {
+  const withdraw = el("button", { type: "button", class: "quiet danger", onclick: () => runWithButton(withdraw, alert, async () => {
     await act("withdraw", { id: suggestion.id });
-    told.textContent = `Suggestion ${suggestion.id} is withdrawn.`;
-  }) }, "It cannot be measured");
+    message.textContent = `Suggestion ${suggestion.id} is withdrawn.`;
+  }) }, "Withdraw this suggestion");
   item.append(el("form", { onsubmit: (event) => {
     event.preventDefault();
-    busy(save, alert, async () => {
-      await act("tell", { id: suggestion.id, ...measured(value, cost, noise) });
-      told.textContent = `Saved: ${value.value.trim()} at ${place(suggestion.point, view.columns)}.`;
+    runWithButton(save, alert, async () => {
+      await act("tell", { id: suggestion.id, ...measurementBody(value, cost, noise) });
+      message.textContent = `Saved: ${value.value.trim()} at ${formatPoint(suggestion.point, view.columns)}.`;
     });
   } }, field("Measured value", value), save, alert,
-  el("details", {}, el("summary", {}, "More"), el("div", { class: "fields" }, field("Cost, if other", cost), field("Noise variance, if known", noise)), drop)));
+  el("details", {}, el("summary", {}, "More"), el("div", { class: "fields" }, field("Actual cost", cost), field("Noise variance", noise)), withdraw)));
   return item;
 }
 
-function measured(value, cost, noise) {
-  const body = { y: checked(value, "The measured value") };
-  if (cost.value.trim()) body.cost = checked(cost, "The cost");
-  if (noise.value.trim()) body.noise = checked(noise, "The noise variance");
+function measurementBody(value, cost, noise) {
+  const body = { y: readNumber(value, "The measured value") };
+  if (cost.value.trim()) body.cost = readNumber(cost, "The cost");
+  if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
   return body;
 }
 
-export function checked(input, what) {
-  const found = parse(input.value);
-  input.setAttribute("aria-invalid", String(!Number.isFinite(found)));
-  if (Number.isFinite(found)) return found;
+// Returns the number in an input, or marks the input as invalid and throws.
+export function readNumber(input, label) {
+  const value = parseNumber(input.value);
+  const valid = Number.isFinite(value);
+  input.setAttribute("aria-invalid", String(!valid));
+  if (valid) return value;
   input.focus();
-  throw new Error(`${what} must be a number, but it was “${input.value}”.`);
+  throw new Error(`${label} must be a number, got “${input.value}”.`);
 }
 
-// A value of a place that was not asked for; the map puts the place in.
-function elsewhere(current, act, told) {
+// The form for the value of a point that was not suggested.
+function otherPointForm(current, act, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const view = current();
-  const inputs = view.columns.map(() => el("input", { type: "text", inputmode: "decimal", autocomplete: "off", required: true }));
-  const value = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", required: true });
+  const coordinates = view.columns.map(() => numberInput({ required: true }));
+  const value = numberInput({ required: true });
   const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${number(l.variance)}, cost ${number(l.cost)}`)));
   const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
   const save = el("button", { type: "submit" }, "Save");
-  const node = el("details", {}, el("summary", {}, "Another place was measured"),
+  const node = el("details", {}, el("summary", {}, "Enter the value of another point"),
     el("form", { onsubmit: (event) => {
       event.preventDefault();
-      busy(save, alert, async () => {
-        const point = Object.fromEntries(view.columns.map((column, k) => [column.name, checked(inputs[k], column.label)]));
-        const body = { point, y: checked(value, "The measured value"), key: key(point, value.value) };
+      runWithButton(save, alert, async () => {
+        const point = Object.fromEntries(view.columns.map((column, k) => [column.name, readNumber(coordinates[k], column.label)]));
+        const body = { point, y: readNumber(value, "The measured value"), key: idempotencyKey(point, value.value) };
         if (level) body.level = Number(level.value);
         if (task) body.task = task.value;
         await act("tell", body);
-        told.textContent = `Saved: ${value.value.trim()} at ${place(point, view.columns)}.`;
-        sent = null;
+        message.textContent = `Saved: ${value.value.trim()} at ${formatPoint(point, view.columns)}.`;
+        lastSent = null;
         value.value = "";
       });
-    } }, el("p", { class: "note" }, "Type the place, or choose it on the map."),
-    el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, inputs[k])), field("Measured value", value),
+    } }, el("p", { class: "note" }, "Type the coordinates, or choose a point on the map."),
+    el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, coordinates[k])), field("Measured value", value),
       level ? field("Noise level", level) : null, task ? field("Task", task) : null), alert, save));
 
-  // The same key goes with every try to send the same value, so that it counts once.
-  let sent = null;
-  function key(point, y) {
-    const what = JSON.stringify([point, y]);
-    if (sent?.what !== what) sent = { what, key: Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("") };
-    return sent.key;
+  // Every attempt to send the same value carries the same key, so that the value counts once.
+  let lastSent = null;
+  function idempotencyKey(point, y) {
+    const content = JSON.stringify([point, y]);
+    if (lastSent?.content !== content) {
+      const bytes = crypto.getRandomValues(new Uint8Array(16));
+      lastSent = { content, key: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") };
+    }
+    return lastSent.key;
   }
-  return {
-    node,
-    redraw() {},
-    pick(point) {
-      node.open = true;
-      view.columns.forEach((column, k) => { inputs[k].value = String(Number(point[column.name].toPrecision(10))); });
-      value.focus({ preventScroll: !matchMedia("(pointer: fine)").matches });
-      say(`Chosen: ${place(point, view.columns)}`);
-    },
-  };
+
+  function pick(point) {
+    node.open = true;
+    view.columns.forEach((column, k) => { coordinates[k].value = String(Number(point[column.name].toPrecision(10))); });
+    value.focus({ preventScroll: !matchMedia("(pointer: fine)").matches });
+    announce(`Chosen: ${formatPoint(point, view.columns)}`);
+  }
+  return { node, pick };
 }
