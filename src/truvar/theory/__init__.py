@@ -1,4 +1,4 @@
-"""The paper's theory, usable: certificates, beta, gamma_T, C*, Theorem 3.1 and its corollaries, and a planner.
+"""The paper's theory: beta, gamma_T, C*, Theorem 3.1 and its corollaries, and a planner.
 
 `docs/theory.md` has the statements, the derivations and what was measured.
 """

@@ -1,4 +1,4 @@
-"""What epsilon costs by Theorem 3.1 and its corollaries.
+"""Cost of an epsilon by Theorem 3.1 and its corollaries.
 
 | paper | here |
 |---|---|
@@ -10,7 +10,7 @@
 | Corollary 3.2 | `choose_noise` |
 
 The corollaries come with two sets of constants: `PAPER` as printed, `DERIVED` as their proofs give them once four slips
-are mended (docs/theory.md has the derivation, tests/theory/test_theory.py the counterexamples):
+are corrected (docs/theory.md has the derivation, tests/theory/test_theory.py the counterexamples):
 
 - the sum of log(1 + sigma_t^2 / sigma^2) over the greedy points is *twice* the information, so C_1 = 2 / log(1 +
   sigma^-2);
@@ -34,12 +34,12 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Mask
 from truvar.acquisition.confidence import lemma_beta
 from truvar.domain.goals import Goal, LevelSet
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.theory.covering import Covering
 from truvar.theory.information import InformationGain
 from truvar.theory.setting import TheorySetting
 
-MANY = 1e15  # a bound beyond this is no bound
+MANY = 1e15  # a number of measurements beyond this counts as infinite
 
 
 # -- Theorem 3.1 -------------------------------------------------------------------------------------------------------
@@ -47,15 +47,25 @@ MANY = 1e15  # a bound beyond this is no bound
 
 @dataclass(frozen=True)
 class EpochBound:
-    """Epoch i of Theorem 3.1."""
+    """Epoch i of Theorem 3.1.
+
+    Attributes:
+        index: i.
+        eta: eta_(i), in prior standard deviations.
+        open: Size of Mbar_(i-1).
+        beta: beta_(i).
+        cover: Upper bound on C*(eta_(i) / beta_(i)^1/2, Mbar_(i-1)).
+        cost: C_(i).
+        total: Sum of C_(1) to C_(i).
+    """
 
     index: int
-    eta: float  # eta_(i), in prior standard deviations
-    open: int  # |Mbar_(i-1)|
-    beta: float  # beta_(i)
-    cover: float  # an upper bound on C*(eta_(i) / beta_(i)^1/2, Mbar_(i-1))
-    cost: float  # C_(i)
-    total: float  # the sum of C_(1) to C_(i)
+    eta: float
+    open: int
+    beta: float
+    cover: float
+    cost: float
+    total: float
 
 
 @dataclass(frozen=True)
@@ -76,22 +86,31 @@ class CostBound:
 def theorem(
     setting: TheorySetting, epsilon: float, delta: float, still_open: Callable[[float], Mask] | None = None
 ) -> CostBound:
-    """The C_(i) and beta_(i) of Theorem 3.1, solved jointly, and C_epsilon.
+    """Solve for the C_(i) and beta_(i) of Theorem 3.1 jointly, and for C_epsilon.
 
-    Mbar_(i-1) is all of D unless `still_open` knows better: it is given 4 (1 + slack) eta_(i-1) in the user's units
-    (for a known f, `lambda gap: within_gap(goal, f, gap)`).
+    Args:
+        setting: Prior, noise, cost and epochs.
+        epsilon: The accuracy asked for, in the user's units.
+        delta: Probability that the bound may fail.
+        still_open: Function from 4 (1 + slack) eta_(i-1), in the user's units, to Mbar_(i-1); for a known f,
+            `lambda gap: within_gap(goal, f, gap)`. None: all of D.
+
+    Raises:
+        InvalidArgumentError: If slack, eta, epsilon or delta are outside their ranges.
     """
     if setting.slack <= 0 or setting.eta <= 0:
-        raise TruvarError(
-            f"the theorem needs slack > 0 and eta > 0, but slack was {setting.slack:g} and eta {setting.eta:g}; "
+        raise InvalidArgumentError(
+            f"the theorem needs slack > 0 and eta > 0, got slack {setting.slack:g} and eta {setting.eta:g}; "
             "give slack = 0.1"
         )
     _check(epsilon, delta)
     everywhere = Covering(setting)
     epochs: list[EpochBound] = []
-    eta, spent = setting.eta, 0.0
+    eta = setting.eta
+    spent = 0.0
     while 4 * (1 + setting.slack) * eta / setting.r * setting.scale > epsilon and spent < inf:
-        mask, covering = np.ones(setting.points, bool), everywhere
+        mask = np.ones(setting.points, bool)
+        covering = everywhere
         if epochs and still_open is not None:
             mask = still_open(4 * (1 + setting.slack) * eta / setting.r * setting.scale)
             covering = Covering(setting, mask)
@@ -105,8 +124,10 @@ def theorem(
 def _joint(
     setting: TheorySetting, covering: Covering, points: int, eta: float, spent: float, delta: float
 ) -> tuple[float, float, float]:
-    """The least C_(i) with its beta_(i) and C*: C -> C* log(...) + c_max grows more slowly than C, so it is iterated
-    from below until it no longer asks for more."""
+    """Return the least C_(i) with its beta_(i) and C*.
+
+    C -> C* log(...) + c_max grows more slowly than C, so it is iterated from below until it stops growing.
+    """
     cost = setting.max_cost
     while True:
         beta = lemma_beta(setting.actions, (spent + cost) / setting.min_cost, delta)  # eq. (14)
@@ -120,16 +141,17 @@ def _joint(
 
 
 def epoch_cost(cover: float, points: int, beta: float, eta: float, slack: float, max_cost: float) -> float:
-    """C* log(|Mbar| beta / (slack^2 eta^2)) + c_max, the right-hand side of eq. (13)."""
+    """Return C* log(|Mbar| beta / (slack^2 eta^2)) + c_max, the right-hand side of eq. (13)."""
     if points == 0:
         return 0.0
     return cover * max(0.0, log(points * beta / (slack * eta) ** 2)) + max_cost
 
 
 def within_gap(goal: Goal, f: Array, gap: float) -> Mask:
-    """Mbar_(i) of a known f on D, eqs. (9)-(10), for gap = 4 (1 + slack) eta_(i).
+    """Return Mbar_(i) of a known f on D, eqs. (9)-(10), for gap = 4 (1 + slack) eta_(i).
 
-    With an implicit threshold w max f the width of the maximum's bounds adds a share w (docs/theory.md)."""
+    With an implicit threshold w max f the width of the maximum's bounds adds a share w (docs/theory.md).
+    """
     if isinstance(goal, LevelSet):
         h = goal.thresholds(f, f)[0]
         return np.asarray(np.abs(f - h) <= gap / 2 * (1 + (goal.fraction_of_max or 0.0)))
@@ -142,16 +164,24 @@ def within_gap(goal: Goal, f: Array, gap: float) -> Mask:
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants of the corollaries."""
+    """The constants of the corollaries.
+
+    Attributes:
+        name: "derived" or "as printed".
+        sums: Ratio of the sum of log(1 + sigma_t^2 / sigma^2) to the information.
+        late: Smallest constant with alpha <= late log(1 + alpha) on [0, 1].
+        inside: Factor in the logarithm of (1 + slack)^2 |D| beta / (slack^2 epsilon^2).
+        overshoot: Whether each epoch may exceed its cost by the least of c_max and C*.
+    """
 
     name: str
-    sums: float  # sum of log(1 + sigma_t^2 / sigma^2) over the information
-    late: float  # alpha <= late log(1 + alpha) on [0, 1]
-    inside: float  # in the logarithm, with (1 + slack)^2 |D| beta / (slack^2 epsilon^2)
-    overshoot: bool  # each epoch may exceed its cost by the least of c_max and C*
+    sums: float
+    late: float
+    inside: float
+    overshoot: bool
 
     def first(self, noise: float) -> float:
-        """C_1: k max sigma^2 <= C_1 gamma_k after k greedy points."""
+        """Return C_1: k max sigma^2 <= C_1 gamma_k after k greedy points."""
         return self.sums / log(1 + 1 / noise)
 
 
@@ -161,14 +191,21 @@ PAPER = Constants("as printed", sums=1.0, late=2.0, inside=16.0, overshoot=False
 
 @dataclass(frozen=True)
 class Horizon:
-    """A corollary's answer: by this number of measurements, at this cost, epsilon-accuracy with probability 1 -
-    delta."""
+    """Number and cost of measurements after which a corollary promises epsilon-accuracy with probability 1 - delta.
+
+    Attributes:
+        steps: Number of measurements.
+        cost: Their cost.
+        gamma: Upper bound on gamma_T that the promise uses.
+        beta: beta_T.
+        level: Noise level, where there is a choice.
+    """
 
     steps: float
     cost: float
-    gamma: float  # the upper bound on gamma_T that it rests on
-    beta: float  # beta_T
-    level: int = 0  # of the noise, where there is a choice
+    gamma: float
+    beta: float
+    level: int = 0
 
 
 def simplified(
@@ -178,8 +215,15 @@ def simplified(
     constants: Constants = DERIVED,
     gain: InformationGain | None = None,
 ) -> Horizon:
-    """The corollary of supp. D, eq. (37): one noise variance, one cost, eta_(1) = 1, r = 1/2. `gain` may be given where
-    gamma_T is asked for more than once."""
+    """Evaluate the corollary of supp. D, eq. (37): one noise variance, one cost, eta_(1) = 1, r = 1/2.
+
+    Args:
+        setting: Prior, noise and cost.
+        epsilon: The accuracy asked for, in the user's units.
+        delta: Probability that the bound may fail.
+        constants: `DERIVED`, or `PAPER` as printed.
+        gain: gamma_T of the setting, to be shared between calls.
+    """
     noise, cost = _one_level(setting)
 
     def needed(gamma: float, beta: float, accuracy: float) -> float:
@@ -195,13 +239,13 @@ def improved(
     constants: Constants = DERIVED,
     gain: InformationGain | None = None,
 ) -> Horizon:
-    """Corollary 3.1, eq. (17): the same with an improved dependence on the noise."""
+    """Evaluate Corollary 3.1, eq. (17), whose dependence on the noise is better; arguments as in `simplified`."""
     noise, cost = _one_level(setting)
     return _improved(setting, epsilon, delta, constants, noise, cost, gain or InformationGain(setting), 0)
 
 
 def level_gains(setting: TheorySetting) -> list[InformationGain]:
-    """gamma_T with each noise level alone."""
+    """Return gamma_T with each noise level alone."""
     return [
         InformationGain(replace(setting, noise=setting.noise[:, k : k + 1], cost=setting.cost[:, k : k + 1]))
         for k in range(setting.noise.shape[1])
@@ -215,10 +259,10 @@ def choose_noise(
     constants: Constants = DERIVED,
     gains: Sequence[InformationGain] | None = None,
 ) -> list[Horizon]:
-    """Corollary 3.2: c(k) T*(k) of every noise level, cheapest first. The first is the best level and the bound."""
+    """Evaluate Corollary 3.2: c(k) T*(k) of every noise level, cheapest first; the first is the best level."""
     levels = setting.levels
     if not levels:
-        raise TruvarError(
+        raise InvalidArgumentError(
             "Corollary 3.2 is about noise levels that are the same everywhere, but noise or cost differ between points"
         )
     found = [
@@ -246,11 +290,14 @@ def _least(
     setting: TheorySetting, epsilon: float, delta: float, constants: Constants, cost: float, gain: InformationGain,
     needed: Callable[[float, float, float], float], more_epochs: int, level: int = 0,
 ) -> Horizon:  # fmt: skip
-    """The least T (of one level at cost c) with c T >= c (needed + epochs) log(...) + what epochs may exceed their cost
-    by, iterated from below. The accuracy is epsilon / (1 + slack), in prior standard deviations."""
+    """Return the least T with c T >= c (needed + epochs) log(...) + overshoot, iterated from below.
+
+    T counts measurements of one level at cost c. The overshoot is what epochs may exceed their cost by. The accuracy
+    is epsilon / (1 + slack), in prior standard deviations.
+    """
     _check(epsilon, delta)
     if setting.slack <= 0:
-        raise TruvarError(f"the corollaries need slack > 0, got {setting.slack:g}; give slack = 0.1")
+        raise InvalidArgumentError(f"the corollaries need slack > 0, got {setting.slack:g}; give slack = 0.1")
     accuracy = epsilon / setting.scale / (1 + setting.slack)
     epochs = ceil(log2(8 / accuracy))
     if epochs <= 0:  # the prior is epsilon-accurate
@@ -258,9 +305,8 @@ def _least(
     epochs += more_epochs
     steps = 1.0
     while True:
-        most = (
-            cost if constants.overshoot else setting.max_cost
-        )  # the paper bounds the cost of T measurements by c_max T
+        # The paper bounds the cost of T measurements by c_max T.
+        most = cost if constants.overshoot else setting.max_cost
         beta = lemma_beta(setting.actions, steps * most / setting.min_cost, delta)
         gamma = gain.upper(steps)
         points = setting.points if constants.overshoot else setting.actions  # M lives on the points
@@ -280,7 +326,7 @@ def _least(
 def _one_level(setting: TheorySetting) -> tuple[float, float]:
     levels = setting.levels
     if len(levels) != 1:
-        raise TruvarError(
+        raise InvalidArgumentError(
             "this corollary is about one noise variance and one cost, the same everywhere; use theorem(), or "
             "choose_noise() for noise levels"
         )
@@ -289,6 +335,6 @@ def _one_level(setting: TheorySetting) -> tuple[float, float]:
 
 def _check(epsilon: float, delta: float) -> None:
     if not 0 < epsilon < inf:
-        raise TruvarError(f"epsilon must be positive, got {epsilon}")
+        raise InvalidArgumentError(f"epsilon must be positive and finite, got {epsilon}; give 0.1, say")
     if not 0 < delta < 1:
-        raise TruvarError(f"delta must lie between 0 and 1, got {delta}")
+        raise InvalidArgumentError(f"delta must lie between 0 and 1, got {delta}; give 0.1, say")

@@ -1,7 +1,7 @@
-"""C*(xi, M), eq. (11): the least cost of measurements after which sigma is at most xi on all of M.
+"""Bounds on C*(xi, M), eq. (11): the least cost of measurements after which sigma is at most xi on all of M.
 
 Any measurements that do it bound C* from above. `Covering` tries, for each noise level and m = 1, 2, 4, ..., to measure
-the best place for the widest point of M m times over (m repeats are one measurement with an m-th of the noise), again
+the best site for the widest point of M m times over (m repeats are one measurement with an m-th of the noise), again
 and again; and to measure every point of M by itself. `exact_cover` searches all multisets in the order of their cost.
 """
 
@@ -15,16 +15,21 @@ from math import inf
 import numpy as np
 
 from truvar._typing import Index, Mask
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import EXACT
 from truvar.theory.setting import Conditioned, TheorySetting
 
-LONGEST = 512  # places that one attempt measures, at most
-STATES = 200_000  # multisets looked at, at most, for an exact value
+LONGEST = 512  # sites that one attempt measures at most
+STATES = 200_000  # multisets tried at most for an exact value
 
 
 class Covering:
-    """Upper bounds on C*(xi, M) for one M and any xi. Keeps what it has tried: a smaller xi continues it."""
+    """Upper bounds on C*(xi, M) for one M and any xi; attempts are cached, and a smaller xi continues them.
+
+    Args:
+        setting: Prior, noise and cost.
+        among: M as a mask over the points; None: all of D.
+    """
 
     def __init__(self, setting: TheorySetting, among: Mask | None = None) -> None:
         self._setting = setting
@@ -32,13 +37,14 @@ class Covering:
         self._attempts: dict[tuple[int, int], _Attempt] = {}
 
     def cost(self, xi: float) -> float:
-        """An upper bound on C*(xi, M)."""
+        """Return an upper bound on C*(xi, M)."""
         if len(self._sites) == 0:
             return 0.0
         return min(self._by_level(level, xi * xi) for level in range(self._setting.noise.shape[1]))
 
     def _by_level(self, level: int, width: float) -> float:
-        noise, cost = self._setting.noise[:, level], self._setting.cost[:, level]
+        noise = self._setting.noise[:, level]
+        cost = self._setting.cost[:, level]
         wide = self._sites[self._setting.prior[self._sites] > width]
         best = float((cost[wide] * np.maximum(1.0, np.ceil(noise[wide] / width))).sum())
         repeats = 1
@@ -53,7 +59,12 @@ class Covering:
 
 @dataclass
 class _Attempt:
-    """The widest point's best place, `repeats` times over, again and again: what is left and spent after each."""
+    """An attempt that measures the best site for the widest point, `repeats` times over, again and again.
+
+    Attributes:
+        widest: Largest variance left after each step.
+        spent: Cost after each step.
+    """
 
     setting: TheorySetting
     sites: Index
@@ -70,7 +81,7 @@ class _Attempt:
         self.spent.append(0.0)
 
     def cost(self, width: float, limit: float) -> float:
-        """What it costs to bring every variance to `width`; infinite if not below the limit."""
+        """Return the cost of bringing every variance to `width`; infinite if that is not below the limit."""
         while self.widest[-1] > width and self.spent[-1] < limit and len(self.spent) <= LONGEST:
             self._step()
         enough = next((k for k, left in enumerate(self.widest) if left <= width), None)
@@ -88,9 +99,15 @@ class _Attempt:
 
 
 def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) -> float:
-    """C*(xi, M), by looking at multisets of measurements in the order of their cost. For a few points only."""
+    """Return C*(xi, M) by trying multisets of measurements in the order of their cost, for a few points only.
+
+    Raises:
+        InvalidArgumentError: If more than `STATES` multisets would have to be tried.
+    """
     sites = np.flatnonzero(np.ones(setting.points, bool) if among is None else among)
-    noise, cost, levels = setting.noise.ravel(), setting.cost.ravel(), setting.noise.shape[1]
+    noise = setting.noise.ravel()
+    cost = setting.cost.ravel()
+    levels = setting.noise.shape[1]
     number = count()  # breaks ties between equal costs
     waiting = [(0.0, next(number), 0, setting.matrix())]
     for _ in range(STATES):
@@ -106,6 +123,6 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
                 heappush(waiting, (spent + float(cost[action]), next(number), action, after))
         if not waiting:
             break
-    raise TruvarError(
+    raise InvalidArgumentError(
         f"the exact C* at xi = {xi:g} needs more than {STATES} sets of measurements; use Covering, an upper bound"
     )

@@ -1,4 +1,4 @@
-"""gamma_T, eq. (16): the most that T measurements can tell about f, between bounds.
+"""Bounds on gamma_T, eq. (16): the largest information that T measurements can give about f.
 
 | paper | here |
 |---|---|
@@ -26,69 +26,76 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from truvar._typing import Array
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.theory.setting import Conditioned, TheorySetting
 
-GREEDY = 1 - exp(-1)
-LONGEST = 1000  # steps of the greedy sequence
-SMALL, LARGEST = 1000, 3000  # sites up to which the relaxation is solved where greedy has a bound too, and elsewhere
-WORK = 1e10  # m^3 x iterations spent on one relaxation, but never less than two
-CLOSE = 1e-2  # of the value: a relaxation is solved when its bound is this near
-MULTISETS = 200_000  # looked at, at most, for an exact value
+GREEDY = 1 - exp(-1)  # share of gamma_T that greedy choice attains at least
+LONGEST = 1000  # steps of the greedy sequence at most
+SMALL = 1000  # sites up to which the relaxation is solved although greedy choice gives a bound too
+LARGEST = 3000  # sites up to which the relaxation is solved where greedy choice gives none
+WORK = 1e10  # m^3 x iterations spent on one relaxation, but at least two iterations
+CLOSE = 1e-2  # relative gap at which a relaxation counts as solved
+MULTISETS = 200_000  # multisets tried at most for an exact value
 
 
 @dataclass(frozen=True)
 class Gain:
-    """gamma_T between bounds."""
+    """Bounds on gamma_T.
+
+    Attributes:
+        steps: T.
+        greedy: Information of greedy choice, or of its first `LONGEST` steps: a lower bound.
+        upper: An upper bound.
+    """
 
     steps: int
-    greedy: float  # what greedy choice tells, or its first LONGEST steps: gamma_T is at least this
-    upper: float  # and at most this
+    greedy: float
+    upper: float
 
 
 class InformationGain:
-    """gamma_T of a setting for any T; keeps the greedy sequence it has computed."""
+    """Bounds on gamma_T of a setting for any T; caches the greedy sequence."""
 
     def __init__(self, setting: TheorySetting) -> None:
         self._noise = setting.noise.min(axis=1)
         if (self._noise <= 0).any():
-            raise TruvarError("gamma_T is infinite without noise; give every measurement a noise variance > 0")
+            raise InvalidArgumentError("gamma_T is infinite without noise; give every measurement a noise variance > 0")
         self._setting = setting
         self._greedy = Conditioned(setting)
-        self._told = [0.0]  # F of the first k greedy measurements
-        self._next = [float((setting.prior / self._noise).max())]  # the largest sigma^2 / noise after them
+        self._information = [0.0]  # F of the first k greedy measurements
+        self._largest_ratio = [float((setting.prior / self._noise).max())]  # the largest sigma^2 / noise after them
         self._solved: dict[int, float] = {}
         self._covariance: Array | None = None
         self._shares = np.full(len(self._noise), 1 / len(self._noise))  # of T, as last solved
 
     def at(self, steps: int) -> Gain:
-        """The bounds on gamma_T for T = steps."""
+        """Return the bounds on gamma_T for T = steps."""
         self._extend(min(steps, LONGEST))
-        taken = min(steps, len(self._told) - 1)
-        ahead = 0.5 * np.log1p(self._next[: taken + 1])  # the growth of F by the best next measurement
-        upper = float((np.array(self._told[: taken + 1]) + steps * ahead).min())
+        taken = min(steps, len(self._information) - 1)
+        ahead = 0.5 * np.log1p(self._largest_ratio[: taken + 1])  # the growth of F by the best next measurement
+        upper = float((np.array(self._information[: taken + 1]) + steps * ahead).min())
         if taken == steps:
-            upper = min(upper, self._told[steps] / GREEDY)
+            upper = min(upper, self._information[steps] / GREEDY)
         if len(self._noise) <= (SMALL if taken == steps else LARGEST):
             upper = min(upper, self._relaxed(steps))
-        return Gain(steps, self._told[taken], max(upper, self._told[taken]))
+        return Gain(steps, self._information[taken], max(upper, self._information[taken]))
 
     def upper(self, steps: float) -> float:
-        """An upper bound on gamma_T, for T rounded up to a quarter of a power of two: cheap to ask for often."""
+        """Return an upper bound on gamma_T, for T rounded up to a quarter of a power of two."""
         if steps <= 64:
             return self.at(int(np.ceil(steps))).upper
         return self.at(int(np.ceil(2 ** (np.ceil(4 * np.log2(steps)) / 4)))).upper
 
     def _extend(self, steps: int) -> None:
         given = self._greedy
-        while len(self._told) <= steps:
+        while len(self._information) <= steps:
             x = int(np.argmax(given.variance / self._noise))
-            self._told.append(self._told[-1] + 0.5 * float(np.log1p(given.variance[x] / self._noise[x])))
+            self._information.append(self._information[-1] + 0.5 * float(np.log1p(given.variance[x] / self._noise[x])))
             given.measure(x, float(self._noise[x]))
-            self._next.append(float((given.variance / self._noise).max()))
+            self._largest_ratio.append(float((given.variance / self._noise).max()))
 
     def _relaxed(self, steps: int) -> float:
-        """The bound from concavity, at counts that multiplicative steps bring near the best."""
+        """Return the bound from concavity, at counts that multiplicative steps bring near the best."""
         if steps in self._solved:
             return self._solved[steps]
         if self._covariance is None:
@@ -108,7 +115,7 @@ class InformationGain:
 
 
 def _relaxation(covariance: Array, precision: Array) -> tuple[float, Array]:
-    """1/2 log det(I + W^1/2 K W^1/2) and the posterior variances, for measurements of total precision W."""
+    """Return 1/2 log det(I + W^1/2 K W^1/2) and the posterior variances, for measurements of total precision W."""
     root = np.sqrt(precision)
     factor = np.linalg.cholesky(np.eye(len(root)) + root[:, None] * covariance * root)
     half = solve_triangular(factor, root[:, None] * covariance, lower=True, check_finite=False)
@@ -116,20 +123,23 @@ def _relaxation(covariance: Array, precision: Array) -> tuple[float, Array]:
     return float(np.log(factor.diagonal()).sum()), variance
 
 
-def information(setting: TheorySetting, where: Sequence[int]) -> float:
-    """1/2 log det(I + sigma^-2 K) of measurements at these sites, repeats included."""
-    noise, given, total = setting.noise.min(axis=1), Conditioned(setting), 0.0
-    for x in where:
+def information(setting: TheorySetting, sites: Sequence[int]) -> float:
+    """Return 1/2 log det(I + sigma^-2 K) of measurements at these sites, repeats included."""
+    noise = setting.noise.min(axis=1)
+    given = Conditioned(setting)
+    total = 0.0
+    for x in sites:
         total += 0.5 * float(np.log1p(given.variance[x] / noise[x]))
         given.measure(x, float(noise[x]))
     return total
 
 
 def exact_gain(setting: TheorySetting, steps: int) -> float:
-    """gamma_T by trying every multiset of T sites."""
+    """Return gamma_T by trying every multiset of T sites."""
     count = comb(len(setting.prior) + steps - 1, steps)
     if count > MULTISETS:
-        raise TruvarError(
+        raise InvalidArgumentError(
             f"the exact gamma_T would need {count} sets of measurements, more than {MULTISETS}; use InformationGain"
         )
-    return max(information(setting, where) for where in combinations_with_replacement(range(len(setting.prior)), steps))
+    multisets = combinations_with_replacement(range(len(setting.prior)), steps)
+    return max(information(setting, sites) for sites in multisets)

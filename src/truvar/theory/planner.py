@@ -1,8 +1,8 @@
-"""What budget does epsilon need? By simulation: the study is run on functions drawn from its own prior.
+"""Budget that an epsilon needs, by simulation: the study is run on functions drawn from its own prior.
 
 f need not be drawn on the whole domain. If each value is drawn from the posterior predictive distribution of the
-measurement that was asked for, N(mu_{t-1}(x_t), sigma_{t-1}^2(x_t) + noise), the values have exactly the joint law that
-a draw of f from the prior, measured with noise, would give them.
+measurement that was asked for, N(mu_{t-1}(x_t), sigma_{t-1}^2(x_t) + noise), the values have exactly the joint
+distribution that a draw of f from the prior, measured with noise, would give them.
 """
 
 from __future__ import annotations
@@ -17,62 +17,82 @@ import pandas as pd
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
-from truvar.exceptions import Finished, TruvarError
+from truvar.exceptions import Finished, InvalidArgumentError
 
-GRID = 200  # costs at which the runs are compared
+GRID = 200  # number of costs at which the runs are compared
 
 
 class Simulated(Protocol):
-    """A study, as far as a simulation needs it."""
+    """The part of a study that a simulation needs."""
 
     @property
-    def spent(self) -> float: ...
+    def spent(self) -> float:
+        """Cost of the measurements so far."""
+        ...
 
     @property
-    def steps(self) -> int: ...
+    def steps(self) -> int:
+        """Number of measurements so far."""
+        ...
 
     @property
-    def history(self) -> pd.DataFrame: ...
+    def history(self) -> pd.DataFrame:
+        """A row per measurement with its `spent` and `epsilon`."""
+        ...
 
-    def ask(self) -> Any: ...
+    def ask(self) -> Any:
+        """Return the next suggestion."""
+        ...
 
     def sample_measurement(self, what: Any, rng: np.random.Generator) -> float:
         """Return a value that the measurement could give, drawn from its posterior predictive distribution."""
         ...
 
-    def tell(self, what: Any, y: float) -> object: ...
+    def tell(self, what: Any, y: float) -> object:
+        """Report the value of a suggestion."""
+        ...
 
-    def result(self) -> Any: ...
+    def result(self) -> Any:
+        """Return the result so far, with its certificate."""
+        ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Epsilon against cost over runs on functions drawn from the prior. A run ends where it reaches epsilon, or its
-    limit."""
+    """Epsilon against cost over runs on functions drawn from the prior.
+
+    A run ends where it reaches epsilon, or its limit.
+
+    Attributes:
+        epsilon: The accuracy asked for.
+        cost: Costs at which the runs are compared, shape (g,).
+        paths: Epsilon of every run when that cost was spent, shape (runs, g); after its end a run keeps its last.
+        reached: Cost at which every run reached epsilon, shape (runs,); infinite where the limit came first.
+    """
 
     epsilon: float
-    cost: Array  # (g,)
-    paths: Array  # (runs, g): epsilon when that cost was spent; after its end, a run keeps its last
-    reached: Array  # (runs,): what it cost to reach epsilon; infinite where the limit came first
+    cost: Array
+    paths: Array
+    reached: Array
 
     @property
     def mean(self) -> Array:
-        """Expected epsilon at each cost. (g,)"""
+        """Expected epsilon at each cost, shape (g,)."""
         return np.asarray(self.paths.mean(axis=0))
 
     def quantile(self, q: float) -> Array:
-        """Quantile of epsilon over the runs at each cost. (g,)"""
+        """Return a quantile of epsilon over the runs at each cost, shape (g,)."""
         return np.asarray(np.quantile(self.paths, q, axis=0))
 
     def budget(self, share: float = 0.5) -> float | None:
-        """The cost by which this share of the runs reached epsilon, or None where too few did."""
+        """Return the cost by which this share of the runs reached epsilon, or None if too few did."""
         if not 0 < share <= 1:
-            raise TruvarError(f"share must lie between 0 and 1, got {share}")
+            raise InvalidArgumentError(f"share must lie between 0 and 1, got {share}; give 0.9, say")
         value = float(np.sort(self.reached)[int(np.ceil(share * len(self.reached))) - 1])
         return value if value < inf else None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the plan as JSON values."""
         return {
             "epsilon": self.epsilon,
             "runs": len(self.paths),
@@ -94,12 +114,24 @@ def simulate(
     seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Plan:
-    """Runs `new_study(0)`, `new_study(1)`, ... on functions drawn from the prior, each to epsilon, the budget or a
-    number of steps. `progress` is called with the number of runs done and of all."""
+    """Run `new_study(0)`, `new_study(1)`, ... on functions drawn from the prior.
+
+    Args:
+        new_study: Function from the number of a run to a new study.
+        epsilon: Accuracy at which a run ends.
+        runs: Number of runs.
+        budget: Cost at which a run ends.
+        steps: Number of measurements at which a run ends.
+        seed: Seed of the drawn values.
+        progress: Called with the number of runs done and the number of all runs.
+
+    Raises:
+        InvalidArgumentError: If a limit is not positive, or the budget does not pay for one measurement.
+    """
     if runs < 1 or steps < 1 or not budget > 0 or not epsilon > 0:
-        raise TruvarError(
+        raise InvalidArgumentError(
             "a simulation needs at least one run and one step, and a positive budget and epsilon, got "
-            f"runs={runs}, steps={steps}, budget={budget}, epsilon={epsilon}"
+            f"runs={runs}, steps={steps}, budget={budget}, epsilon={epsilon}; raise those that are not"
         )
     ended = []
     for k in range(runs):
@@ -121,7 +153,7 @@ def simulate(
 def _run(
     study: Simulated, epsilon: float, budget: float, steps: int, rng: np.random.Generator
 ) -> tuple[Array, Array, bool]:
-    """What was spent and epsilon after each measurement, and whether the run got there."""
+    """Return the cost spent and epsilon after each measurement, and whether the run reached epsilon."""
     there = False
     while study.steps < steps and not there:
         try:
@@ -134,6 +166,6 @@ def _run(
         study.tell(suggestion, study.sample_measurement(suggestion, rng))
         there = float(study.history["epsilon"].iloc[-1]) <= epsilon
     if study.steps == 0:
-        raise TruvarError("the budget does not pay for one measurement; give a larger one")
+        raise InvalidArgumentError("the budget does not pay for one measurement; give a larger one")
     history = study.history
     return history["spent"].to_numpy(float), history["epsilon"].to_numpy(float), there

@@ -1,13 +1,13 @@
-"""What the theorems speak of: a prior on finitely many points, what can be measured at which cost, and the epochs.
+r"""The setting of the theorems: a prior on finitely many points, the possible measurements with noise and cost, epochs.
 
 | paper | here | shape |
 |---|---|---|
 | k(x, x'), normalised to k(x, x) = 1 | `TheorySetting.column(x')` | (m,) |
 | sigma^2(x), c(x) | `TheorySetting.noise`, `TheorySetting.cost` | (m, K) |
 | D, the points that M, H and L speak of | the first `points` of the m sites | |
-| \\|D\\| of the theorem, D0 x K | `TheorySetting.actions` | |
+| \|D\| of the theorem, D0 x K | `TheorySetting.actions` | |
 | eta_(1), r, delta-bar | `TheorySetting.eta`, `r`, `slack` | |
-| sigma^2_{0\\|S}(x) | `Conditioned.variance` | (m,) |
+| sigma^2_{0\|S}(x) | `Conditioned.variance` | (m,) |
 
 Variances are shares of the prior's; `scale` leads back to the user's units.
 """
@@ -24,15 +24,27 @@ from numpy.typing import ArrayLike
 from truvar._typing import Array
 from truvar.acquisition.confidence import Confidence
 from truvar.domain.candidates import Candidates
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import EXACT, Posterior
 
-KEPT = 10_000_000  # numbers of the prior covariance that a setting keeps, to look at the same columns again
+CACHED_ENTRIES = 10_000_000  # entries of the prior covariance that a setting caches, by columns
 
 
 @dataclass(frozen=True)
 class TheorySetting:
-    """A prior, the actions with their noise and cost, and how the epochs go."""
+    """A prior, the possible measurements with noise and cost, and the schedule of the epochs.
+
+    Attributes:
+        column: Function from a site to its column of the prior covariance, shape (m,).
+        prior: Prior variances, shape (m,).
+        noise: Noise variances, shape (m, K).
+        cost: Costs, shape (m, K).
+        points: Number of points of D, the first of the m sites.
+        eta: eta_(1), in prior standard deviations.
+        r: Factor by which eta shrinks from epoch to epoch.
+        slack: delta-bar.
+        scale: Prior standard deviation in the user's units.
+    """
 
     column: Callable[[int], Array]
     prior: Array
@@ -46,10 +58,10 @@ class TheorySetting:
 
     @staticmethod
     def of(posterior: Posterior, candidates: Candidates, confidence: Confidence) -> TheorySetting:
-        """The setting of a study: its prior, its table of candidates before the first choice, its epochs."""
+        """Return the setting of a study from its prior, its candidates before the first choice, and its epochs."""
         variance = posterior.scale**2
 
-        @lru_cache(max(1, KEPT // len(posterior.sites)))
+        @lru_cache(max(1, CACHED_ENTRIES // len(posterior.sites)))
         def column(x: int) -> Array:
             found = posterior.prior_covariance(x) / variance
             found.setflags(write=False)
@@ -72,16 +84,26 @@ class TheorySetting:
         covariance: ArrayLike, noise: ArrayLike, cost: ArrayLike = 1.0, *, eta: float = 1.0, r: float = 0.5,
         slack: float = 0.1,
     ) -> TheorySetting:  # fmt: skip
-        """The setting of a covariance matrix (m, m) whose largest variance is 1; noise and cost are numbers, (m,) or
-        (m, K)."""
+        """Return the setting of a covariance matrix.
+
+        Args:
+            covariance: Matrix (m, m) whose largest variance is 1.
+            noise: Noise variance: a number, (m,) or (m, K).
+            cost: Cost: a number, (m,) or (m, K).
+            eta: eta_(1), in prior standard deviations.
+            r: Factor by which eta shrinks from epoch to epoch.
+            slack: delta-bar.
+
+        Raises:
+            InvalidArgumentError: If the matrix is not square or its largest variance is not 1.
+        """
         matrix = np.asarray(covariance, dtype=float)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or abs(matrix.diagonal().max() - 1) > 1e-9:
-            raise TruvarError(
+            raise InvalidArgumentError(
                 "the covariance must be a square matrix with a largest variance of 1, got shape "
                 f"{matrix.shape} and its largest diagonal entry {matrix.diagonal().max():g}; divide it by that"
             )
-        noises, costs = (_table(value, len(matrix)) for value in (noise, cost))
-        noises, costs = np.broadcast_arrays(noises, costs)
+        noises, costs = np.broadcast_arrays(_table(noise, len(matrix)), _table(cost, len(matrix)))
         return TheorySetting(
             lambda x: matrix[x], matrix.diagonal().copy(), noises, costs, len(matrix), eta=eta, r=r, slack=slack
         )
@@ -103,17 +125,17 @@ class TheorySetting:
 
     @property
     def levels(self) -> list[tuple[float, float]]:
-        """Noise variance and cost of each level, if they are the same everywhere; otherwise none."""
+        """Noise variance and cost of each level, if they are the same everywhere; otherwise an empty list."""
         same = bool(np.ptp(self.noise, axis=0).max() == 0 and np.ptp(self.cost, axis=0).max() == 0)
         return list(zip(self.noise[0].tolist(), self.cost[0].tolist(), strict=True)) if same else []
 
     def matrix(self) -> Array:
-        """The whole covariance (m, m)."""
+        """Return the whole covariance (m, m)."""
         return np.stack([self.column(x) for x in range(len(self.prior))])
 
 
 class Conditioned:
-    """The prior's variances given measurements, whose values they do not depend on. Owns its arrays."""
+    """Prior variances conditioned on measurements; they do not depend on the measured values. Owns its arrays."""
 
     def __init__(self, setting: TheorySetting) -> None:
         self._column = setting.column
@@ -122,12 +144,12 @@ class Conditioned:
         self.variance = setting.prior.copy()
 
     def covariance(self, x: int) -> Array:
-        """Cov(., x) given what was measured. (m,)"""
+        """Return Cov(., x) given the measurements so far, shape (m,)."""
         rows = self._rows[: self._count]
         return np.asarray(self._column(x) - rows[:, x] @ rows)
 
     def measure(self, x: int, noise: float) -> None:
-        """One measurement more; at a point that is known exactly it changes nothing."""
+        """Condition on one more measurement; at a point that is known exactly it changes nothing."""
         d = self.variance[x] + noise
         if d <= EXACT:
             return
@@ -143,6 +165,6 @@ class Conditioned:
 
 def _table(value: ArrayLike, m: int) -> Array:
     array = np.asarray(value, dtype=float)
-    return np.broadcast_to(
-        array if array.ndim == 2 else array.reshape(-1, 1), (m, array.shape[-1] if array.ndim == 2 else 1)
-    )
+    if array.ndim < 2:
+        array = array.reshape(-1, 1)
+    return np.broadcast_to(array, (m, array.shape[1]))

@@ -1,4 +1,4 @@
-"""Assumption 3.1, looked at: is the variance reduction psi of a problem submodular?
+"""Diagnostics of Assumption 3.1: is the variance reduction psi of a problem submodular?
 
 Submodular means that a measurement helps less, never more, once others were made. Two diagnostics, on random draws:
 
@@ -27,20 +27,29 @@ ROUNDING = 1e-10  # of the prior variance: an excess below this is none
 
 @dataclass(frozen=True)
 class Submodularity:
-    """How often and how far the variance reduction of a problem is not submodular. Variances as shares of the
-    prior's."""
+    """Violations of submodularity found by sampling, with variances as shares of the prior's.
+
+    Attributes:
+        triples: Number of random triples.
+        violations: Number of triples that violate submodularity.
+        worst: Largest excess found.
+        mean: Mean excess of the violations.
+        sets: Number of random sets.
+        ratio: Smallest ratio of the sum over s of g({s}) to g(S).
+        excess: g_{1,max}, eq. (24): excess variance over all targets at the start, with the given truncation.
+    """
 
     triples: int
     violations: int
-    worst: float  # the largest excess met
-    mean: float  # over the violations
+    worst: float
+    mean: float
     sets: int
-    ratio: float  # the least of sum over s of g({s}), over g(S)
-    excess: float  # g_{1,max}, eq. (24): the excess variance over all targets at the start, with the truncation given
+    ratio: float
+    excess: float
 
     @property
     def share(self) -> float:
-        """The share of triples that violate it."""
+        """Share of the triples that violate submodularity."""
         return self.violations / self.triples
 
     def __str__(self) -> str:
@@ -54,9 +63,16 @@ class Submodularity:
 def submodularity(
     setting: TheorySetting, *, tau: float = 0.0, triples: int = 2000, sets: int = 200, given: int = 8, seed: int = 0
 ) -> Submodularity:
-    """Looks at random triples, and at random sets of 2 to `given` measurements, after up to `given` others.
+    """Sample random triples, and random sets of 2 to `given` measurements, after up to `given` others.
 
-    tau is the truncation eta^2 / beta of g, eq. (22)."""
+    Args:
+        setting: Prior, noise and cost.
+        tau: Truncation eta^2 / beta of g, eq. (22).
+        triples: Number of triples to sample.
+        sets: Number of sets to sample.
+        given: Largest size of a set, and largest number of measurements made before.
+        seed: Seed of the sampling.
+    """
     rng = np.random.default_rng(seed)
     excesses: list[float] = []
     while len(excesses) < triples:
@@ -85,16 +101,20 @@ def _history(setting: TheorySetting, rng: np.random.Generator, most: int) -> Con
 
 
 def _action(setting: TheorySetting, rng: np.random.Generator) -> tuple[int, float]:
-    x, level = int(rng.integers(len(setting.prior))), int(rng.integers(setting.noise.shape[1]))
+    x = int(rng.integers(len(setting.prior)))
+    level = int(rng.integers(setting.noise.shape[1]))
     return x, float(setting.noise[x, level])
 
 
 def _triple(setting: TheorySetting, given: Conditioned, rng: np.random.Generator) -> float:
-    """psi_x(a | A + b) - psi_x(a | A) for random x, a, b."""
+    """Return psi_x(a | A + b) - psi_x(a | A) for random x, a, b."""
     x = int(rng.integers(setting.points))
-    (a, noise_a), (b, noise_b) = _action(setting, rng), _action(setting, rng)
-    to_a, to_b = given.covariance(a), given.covariance(b)
-    d_a, d_b = given.variance[a] + noise_a, given.variance[b] + noise_b
+    (a, noise_a) = _action(setting, rng)
+    (b, noise_b) = _action(setting, rng)
+    to_a = given.covariance(a)
+    to_b = given.covariance(b)
+    d_a = given.variance[a] + noise_a
+    d_b = given.variance[b] + noise_b
     if d_a <= 0 or d_b <= 0:
         return 0.0
     before = to_a[x] ** 2 / d_a
@@ -104,7 +124,7 @@ def _triple(setting: TheorySetting, given: Conditioned, rng: np.random.Generator
 
 
 def _ratio(setting: TheorySetting, tau: float, most: int, rng: np.random.Generator) -> float:
-    """Sum over s in S of g({s}), over g(S), for a random S after random measurements."""
+    """Return the sum over s in S of g({s}), divided by g(S), for a random S after random measurements."""
     given = _history(setting, rng, most)
     before = given.variance[: setting.points]
     left = excess(before, tau)
