@@ -192,7 +192,7 @@ def test_the_plot_has_a_line_for_every_policy(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"truth": "depth"}, "no column 'depth'"),
+        ({"truth": "depth"}, "unknown column 'depth'"),
         ({"truth": "x"}, "coordinate"),
         ({"budget": None}, "budget"),
         ({"policies": []}, "at least one policy"),

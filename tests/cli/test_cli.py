@@ -152,10 +152,10 @@ def test_noise_levels_answer_with_their_own_noise(hill):
         (HILL + "[", ["hill.toml", "--truth", "height"], "not valid TOML"),
         (HILL.replace("level_set", "levelset"), ["hill.toml", "--truth", "height"], "did you mean 'level_set'"),
         (HILL.replace("hill.csv", "hills.csv"), ["hill.toml", "--truth", "height"], "hills.csv"),
-        (HILL, ["hill.toml", "--truth", "hight"], "no column 'hight'"),
+        (HILL, ["hill.toml", "--truth", "hight"], "unknown column 'hight'; did you mean 'height'?"),
         (HILL, ["hill.toml", "--truth", "x_m"], "is a coordinate"),
         (HILL, ["hill.toml", "--truth", "gap"], "row 20"),
-        (HILL, ["hill.toml", "--truth", "word"], "'word' must hold numbers"),
+        (HILL, ["hill.toml", "--truth", "word"], "'word' must contain numbers"),
         (HILL, ["hill.toml", "--truth", "height", "--policy", "coin"], "'coin'"),
         (HILL, ["hill.toml", "--truth", "height", "--report", "hill.csv"], "cannot create the folder hill.csv"),
         (HILL, [".", "--truth", "height"], "is a folder"),
@@ -175,7 +175,7 @@ def test_a_mistake_is_one_clear_line_and_exit_code_1(hill, capsys, problem, argu
 def test_a_grid_has_no_column_that_could_answer(hill, capsys):
     problem = hill(HILL.replace('table = "hill.csv"\ncolumns = ["x_m"]', "grid = {x_m = [0, 6, 40]}"))
     assert main(["run", str(problem), "--truth", "height"]) == 1
-    assert "no column 'height'" in capsys.readouterr().err
+    assert "unknown column 'height'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tables and grids of GeoPandas and xarray go in and come out as what they were."""
+"""Tables of GeoPandas and grids of xarray become domains, and results become tables and grids again."""
 
 import sys
 import warnings
@@ -9,6 +9,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
+from truvar.exceptions import InvalidDomainError, MissingDependencyError
 
 geopandas = pytest.importorskip("geopandas")
 xarray = pytest.importorskip("xarray")
@@ -18,8 +19,8 @@ METRES = "EPSG:32631"
 
 
 def stations(crs: str | None = METRES, z: bool = False, **columns) -> "geopandas.GeoDataFrame":
-    places = RNG.random((3, 12)) * 1000
-    points = geopandas.points_from_xy(*places[: 3 if z else 2], crs=crs)
+    coordinates = RNG.random((3, 12)) * 1000
+    points = geopandas.points_from_xy(*coordinates[: 3 if z else 2], crs=crs)
     return geopandas.GeoDataFrame({"variance": np.full(12, 0.01), **columns}, geometry=points)
 
 
@@ -28,16 +29,16 @@ def grid(name: str | None = "depth") -> "xarray.DataArray":
     return xarray.DataArray(np.arange(12.0).reshape(4, 3), coords=coords, dims=("x", "y"), name=name)
 
 
-def studied(domain: tv.Domain, steps: int = 6, **how) -> tv.Result:
+def result_on(domain: tv.Domain, steps: int = 6, **how) -> tv.Result:
     study = tv.Study(domain, tv.LevelSet(0.0), kernel=RBF(2.0), mean=0.0, **{"noise": 0.01, **how})
     return study.run(lambda point: float(np.sin(sum(point.values()))), steps=steps)
 
 
-# -- what every result gives -------------------------------------------------------------------------------------------
+# -- tables of results -------------------------------------------------------------------------------------------------
 
 
-def test_a_result_as_a_table_has_coordinates_mean_sd_bounds_and_class():
-    result = studied(tv.Domain.grid(x=[0, 1, 2], y=[0, 1]))
+def test_the_table_of_a_result_has_coordinates_mean_sd_bounds_and_class():
+    result = result_on(tv.Domain.grid(x=[0, 1, 2], y=[0, 1]))
     frame = result.to_frame()
     assert list(frame.columns) == ["x", "y", "mean", "sd", "lower", "upper", "class"]
     np.testing.assert_array_equal(frame["mean"], result.mean)
@@ -48,7 +49,7 @@ def test_a_result_as_a_table_has_coordinates_mean_sd_bounds_and_class():
 # -- GeoPandas ---------------------------------------------------------------------------------------------------------
 
 
-def test_points_of_a_geodataframe_are_a_domain_and_its_other_columns_serve():
+def test_a_geodataframe_of_points_becomes_a_domain_with_its_other_columns():
     frame = stations(z=False, variance=np.linspace(0.01, 0.02, 12))
     domain = tv.Domain.table(frame)
     assert domain.columns == ("x", "y")
@@ -57,13 +58,13 @@ def test_points_of_a_geodataframe_are_a_domain_and_its_other_columns_serve():
     assert suggestion.noise == pytest.approx(frame["variance"].iloc[suggestion.index])
 
 
-def test_a_third_coordinate_is_one_and_any_columns_may_be_chosen():
+def test_z_is_a_coordinate_and_other_columns_can_be_chosen_instead():
     frame = stations(z=True, age=np.arange(12.0))
     assert tv.Domain.table(frame).columns == ("x", "y", "z")
     assert tv.Domain.table(frame, columns=["x", "age"]).columns == ("x", "age")
 
 
-def test_degrees_are_called_so_and_warned_of():
+def test_degrees_are_called_lon_and_lat_with_a_warning():
     frame = stations().to_crs("EPSG:4326")
     with pytest.warns(UserWarning, match=r"in degrees \(WGS 84\).*to_crs\(frame.estimate_utm_crs\(\)\)") as caught:
         domain = tv.Domain.table(frame)
@@ -71,46 +72,46 @@ def test_degrees_are_called_so_and_warned_of():
     assert caught[0].filename == __file__
 
 
-def test_metres_and_no_coordinate_system_are_not_warned_of():
+def test_metres_and_unknown_units_give_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tv.Domain.table(stations()).columns == tv.Domain.table(stations(crs=None)).columns == ("x", "y")
 
 
 @pytest.mark.parametrize("crs", [METRES, None])
-def test_a_result_goes_back_to_the_points_and_the_coordinate_system_it_came_from(crs):
+def test_a_result_becomes_a_geodataframe_with_the_original_points_and_crs(crs):
     frame = stations(crs)
-    found = studied(tv.Domain.table(frame), noise="variance").to_geopandas()
+    found = result_on(tv.Domain.table(frame), noise="variance").to_geopandas()
     assert isinstance(found, geopandas.GeoDataFrame)
     assert found.crs == frame.crs
     assert found.geometry.geom_equals(frame.geometry, align=False).all()
     assert {"mean", "lower", "class"} <= set(found.columns)
 
 
-def test_what_is_no_point_is_refused_by_its_row():
+def test_a_geometry_that_is_not_a_point_is_refused_with_its_row():
     frame = stations()
     frame.loc[3, "geometry"] = frame.geometry.iloc[3].buffer(1.0)
-    with pytest.raises(tv.TruvarError, match=r"row 3 is a Polygon; take frame.centroid"):
+    with pytest.raises(InvalidDomainError, match=r"got a Polygon in row 3; use frame.centroid"):
         tv.Domain.table(frame)
     frame.loc[3, "geometry"] = None
-    with pytest.raises(tv.TruvarError, match="row 3 is nothing"):
+    with pytest.raises(InvalidDomainError, match="got nothing in row 3"):
         tv.Domain.table(frame)
 
 
-def test_a_column_that_the_geometry_would_hide_is_refused():
-    with pytest.raises(tv.TruvarError, match="has a column 'x' already; rename or drop it"):
+def test_a_column_with_the_name_of_a_coordinate_is_refused():
+    with pytest.raises(InvalidDomainError, match="already has a column 'x'; rename or drop it"):
         tv.Domain.table(stations(x=1.0))
 
 
-def test_a_geodataframe_of_another_domain_is_refused():
-    with pytest.raises(tv.TruvarError, match="needs a domain that was made of one"):
-        studied(tv.Domain.grid(x=[0, 1])).to_geopandas()
+def test_a_result_on_another_domain_cannot_become_a_geodataframe():
+    with pytest.raises(InvalidDomainError, match="needs a domain made from a GeoDataFrame"):
+        result_on(tv.Domain.grid(x=[0, 1])).to_geopandas()
 
 
 # -- xarray ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_data_array_is_a_grid_whose_values_are_a_column():
+def test_a_data_array_becomes_a_grid_with_its_values_as_a_column():
     domain = tv.Domain.from_xarray(grid())
     assert domain.columns == ("x", "y")
     assert domain.shape == (4, 3)
@@ -118,7 +119,7 @@ def test_a_data_array_is_a_grid_whose_values_are_a_column():
     np.testing.assert_array_equal(tv.Domain.from_xarray(grid(None)).column("value"), domain.column("depth"))
 
 
-def test_variables_of_a_dataset_are_broadcast_to_its_grid():
+def test_the_variables_of_a_dataset_are_broadcast_to_its_grid():
     dataset = xarray.Dataset({"cost": grid(), "variance": grid().isel(x=0, drop=True)})
     domain = tv.Domain.from_xarray(dataset.assign_coords(extra=("x", list("abcd"))))
     assert domain.shape == (4, 3)
@@ -126,8 +127,8 @@ def test_variables_of_a_dataset_are_broadcast_to_its_grid():
     assert tv.Domain.from_xarray(xarray.Dataset(coords=grid().coords)).shape == (4, 3)
 
 
-def test_a_result_on_a_grid_is_a_dataset_over_its_axes():
-    result = studied(tv.Domain.from_xarray(grid()))
+def test_a_result_on_a_grid_becomes_a_dataset_over_its_axes():
+    result = result_on(tv.Domain.from_xarray(grid()))
     dataset = result.to_xarray()
     assert dict(dataset.sizes) == {"x": 4, "y": 3}
     np.testing.assert_array_equal(dataset["mean"].to_numpy().ravel(), result.mean)
@@ -138,18 +139,18 @@ def test_a_result_on_a_grid_is_a_dataset_over_its_axes():
     assert dataset.sel(x=2, y=10)["upper"] == result.upper[8]
 
 
-def test_points_without_a_value_are_left_out_and_come_back_empty():
+def test_points_without_a_value_are_left_out_and_are_missing_in_the_dataset():
     sea = grid()
     sea[0, 0] = sea[2, 1] = np.nan
     domain = tv.Domain.from_xarray(sea)
     assert len(domain) == 10
-    dataset = studied(domain).to_xarray()
+    dataset = result_on(domain).to_xarray()
     assert dict(dataset.sizes) == {"x": 4, "y": 3}
     np.testing.assert_array_equal(np.isnan(dataset["mean"]), np.isnan(sea))
 
 
-def test_a_result_on_a_table_is_a_dataset_over_its_points():
-    result = studied(tv.Domain.table(pd.DataFrame({"x": [0.0, 1, 3], "mean": [1.0, 0, 1]})))
+def test_a_result_on_a_table_becomes_a_dataset_over_its_points():
+    result = result_on(tv.Domain.table(pd.DataFrame({"x": [0.0, 1, 3], "mean": [1.0, 0, 1]})))
     dataset = result.to_xarray()
     assert dict(dataset.sizes) == {"point": 3}
     np.testing.assert_array_equal(dataset["mean"], [1, 0, 1])
@@ -159,25 +160,26 @@ def test_a_result_on_a_table_is_a_dataset_over_its_points():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (grid().drop_vars("y"), "'y' has none; give them with data.assign_coords"),
-        (grid().assign_coords(x=pd.date_range("2024", periods=4)), "must be numbers, but they are datetime64"),
-        (grid().assign_coords(x=list("abcd")), "must be numbers, but they are"),
-        (np.zeros((2, 2)), "an xarray DataArray or Dataset must come, got ndarray"),
+        (grid().drop_vars("y"), "'y' has none; add them with data.assign_coords"),
+        (grid().assign_coords(x=pd.date_range("2024", periods=4)), "must be numbers, got datetime64"),
+        (grid().assign_coords(x=list("abcd")), "must be numbers, got"),
+        (np.zeros((2, 2)), "needs an xarray DataArray or Dataset, got ndarray"),
     ],
 )
-def test_what_is_no_grid_of_numbers_is_refused(data, message):
-    with pytest.raises(tv.TruvarError, match=message):
+def test_data_without_numeric_coordinates_is_refused(data, message):
+    with pytest.raises(InvalidDomainError, match=message):
         tv.Domain.from_xarray(data)
 
 
-# -- without them ------------------------------------------------------------------------------------------------------
+# -- missing libraries -------------------------------------------------------------------------------------------------
 
 
-def test_without_the_libraries_their_install_lines_are_given(monkeypatch):
-    on_grid, on_points = studied(tv.Domain.from_xarray(grid())), studied(tv.Domain.table(stations()))
+def test_the_message_for_a_missing_library_has_the_command_to_install_it(monkeypatch):
+    on_grid = result_on(tv.Domain.from_xarray(grid()))
+    on_points = result_on(tv.Domain.table(stations()))
     for library in ("xarray", "geopandas"):
         monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(tv.TruvarError, match=r'a Dataset needs xarray.*pip install "truvar\[xarray\]"'):
+    with pytest.raises(MissingDependencyError, match=r'a Dataset needs xarray.*pip install "truvar\[xarray\]"'):
         on_grid.to_xarray()
-    with pytest.raises(tv.TruvarError, match=r'a GeoDataFrame needs geopandas.*pip install "truvar\[geo\]"'):
+    with pytest.raises(MissingDependencyError, match=r'a GeoDataFrame needs geopandas.*pip install "truvar\[geo\]"'):
         on_points.to_geopandas()

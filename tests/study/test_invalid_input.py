@@ -51,14 +51,14 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
     "list": (lambda s: s.tell([0, 1], 1.0), ["[0, 1]", "a point such as"]),
     "array": (lambda s: s.tell(np.zeros((2, 2)), 1.0), ["a point such as"]),
     "another study's": (Foreign(), ["suggestion 3", "another study"]),
-    "unknown column": (lambda s: s.tell({"x": 0, "z": 1}, 1.0), ["columns x, y", "'z' is none of them"]),
+    "unknown column": (lambda s: s.tell({"x": 0, "z": 1}, 1.0), ["unknown column 'z'", "x, y"]),
     "missing column": (lambda s: s.tell({"x": 0}, 1.0), ["columns x, y", "'y' is missing"]),
     "NaN coordinate": (lambda s: s.tell({"x": 0, "y": NAN}, 1.0), ["column 'y'", "nan"]),
     "text coordinate": (lambda s: s.tell({"x": 0, "y": "top"}, 1.0), ["column 'y'", "'top'"]),
     "outside": (lambda s: s.tell({"x": 2, "y": 0}, 1.0), ["not in the domain", "nearest", "{'x': 1.0, 'y': 0.0}"]),
-    "negative noise": (lambda s: s.tell(3, 1.0, noise=-1), ["noise cannot be negative", "-1"]),
+    "negative noise": (lambda s: s.tell(3, 1.0, noise=-1), ["noise must be >= 0", "-1"]),
     "NaN noise": (lambda s: s.tell(3, 1.0, noise=NAN), ["noise must be a finite number", "nan"]),
-    "negative cost": (lambda s: s.tell(3, 1.0, cost=-2), ["cost cannot be negative", "-2"]),
+    "negative cost": (lambda s: s.tell(3, 1.0, cost=-2), ["cost must be >= 0", "-2"]),
     "text cost": (lambda s: s.tell(3, 1.0, cost="dear"), ["cost must be a number", "'dear'"]),
     "level without levels": (
         lambda s: s.tell(HERE, 1.0, level=0),
@@ -73,17 +73,17 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
     "corrected unknown id": (lambda s: s.correct(99, 1.0), ["was told, but 99 was not"]),
     "corrected to NaN": (lambda s: s.correct(1, NAN), ["finite number", "nan"]),
     "lease of nothing": (lambda s: s.ask(lease=0), ["lease", "seconds", "0"]),
-    "ask for none": (lambda s: s.ask(0), ["whole number of at least 1", "0"]),
-    "ask for fewer than none": (lambda s: s.ask(-3), ["whole number of at least 1", "-3"]),
+    "ask for none": (lambda s: s.ask(0), ["whole number >= 1", "0"]),
+    "ask for fewer than none": (lambda s: s.ask(-3), ["whole number >= 1", "-3"]),
     "ask for half": (lambda s: s.ask(1.5), ["whole number", "1.5"]),
     "ask for text": (lambda s: s.ask("two"), ["whole number", "'two'"]),
     "fit when begun": (lambda s: s.fit(TABLE), ["before the first suggestion", "make a new one"]),
     "run nothing": (lambda s: s.run(7), ["f must be a function", "7"]),
-    "negative budget": (lambda s: s.run(len, budget=-1), ["budget cannot be negative", "-1"]),
+    "negative budget": (lambda s: s.run(len, budget=-1), ["budget must be >= 0", "-1"]),
     "NaN budget": (lambda s: s.run(len, budget=NAN), ["budget", "nan"]),
     "text steps": (lambda s: s.run(len, steps="ten"), ["steps", "'ten'"]),
     "half steps": (lambda s: s.run(len, steps=2.5), ["steps", "2.5"]),
-    "negative epsilon": (lambda s: s.run(len, epsilon=-0.1), ["epsilon cannot be negative", "-0.1"]),
+    "negative epsilon": (lambda s: s.run(len, epsilon=-0.1), ["epsilon must be >= 0", "-0.1"]),
     "executor that is none": (lambda s: s.run(len, steps=9, executor="threads"), ["executor", "'threads'"]),
 }
 
@@ -141,7 +141,7 @@ def test_a_batch_that_fails_half_way_suggests_nothing() -> None:
         return np.ones(len(points)) if last is None or last[0] < 0 else -np.ones(len(points))
 
     study = a_study(cost=cost)
-    refused(lambda: study.ask(3), "cost must be finite and not negative", "-1.0")
+    refused(lambda: study.ask(3), "cost must be finite and >= 0", "-1.0")
     assert study.pending == []
     assert study.ask() == a_study(cost=cost).ask()
 

@@ -22,10 +22,10 @@ DOMAINS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "no columns": (lambda: tv.Domain.table(TABLE, []), ["at least one column", "name some"]),
     "unknown column": (lambda: tv.Domain.table(TABLE, ["a", "depth"]), ["'depth'", "a, b, price, kind"]),
     "column of text": (lambda: tv.Domain.table(TABLE, ["a", "kind"]), ["'kind'", "row 0", "'p'"]),
-    "column twice": (lambda: tv.Domain.table(TABLE, ["a", "a"]), ["'a' stands twice"]),
+    "column twice": (lambda: tv.Domain.table(TABLE, ["a", "a"]), ["'a' is duplicated"]),
     "column twice in the table": (
         lambda: tv.Domain.table(pd.DataFrame([[0.0, 1]], columns=["a", "a"]), ["a"]),
-        ["'a' stands twice", "rename"],
+        ["'a' is duplicated", "rename"],
     ),
     "columns as text": (lambda: tv.Domain.table(TABLE, "ab"), ["list of names", "'ab'"]),
     "NaN in a row": (lambda: tv.Domain.table(pd.DataFrame({"a": [0, NAN]})), ["row 1", "'a'", "nan"]),
@@ -34,19 +34,19 @@ DOMAINS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "a folder": (lambda: tv.Domain.table(Path(__file__).parent), ["cannot be read", "CSV file"]),
     "no axis": (lambda: tv.Domain.grid(), ["at least one axis", "Domain.grid(x="]),
     "empty axis": (lambda: tv.Domain.grid(x=[]), ["axis 'x'", "(0,)"]),
-    "duplicate on an axis": (lambda: tv.Domain.grid(x=[0, 1, 1]), ["axis 'x'", "1.0 stands twice"]),
-    "axis of one value twice": (lambda: tv.Domain.grid(x=[3, 3]), ["axis 'x'", "3.0 stands twice"]),
+    "duplicate on an axis": (lambda: tv.Domain.grid(x=[0, 1, 1]), ["axis 'x'", "1.0 is duplicated"]),
+    "axis of one value twice": (lambda: tv.Domain.grid(x=[3, 3]), ["axis 'x'", "3.0 is duplicated"]),
     "axis of text": (lambda: tv.Domain.grid(x="wide"), ["axis 'x'", "'wide'", "np.linspace"]),
     "axis in two dimensions": (lambda: tv.Domain.grid(x=[[0, 1]]), ["axis 'x'", "(1, 2)"]),
     "NaN on an axis": (lambda: tv.Domain.grid(x=[0, NAN]), ["axis 'x'", "nan"]),
     "infinite axis": (lambda: tv.Domain.grid(x=[0, INF]), ["axis 'x'", "inf"]),
     "no interval": (lambda: tv.Domain.box(), ["at least one interval", "Domain.box(x=(0, 1))"]),
-    "interval upside down": (lambda: tv.Domain.box(x=(1, 0)), ["low < high", "they were 1 and 0", "swap"]),
-    "empty interval": (lambda: tv.Domain.box(x=(1, 1)), ["low < high", "they were 1 and 1"]),
+    "interval upside down": (lambda: tv.Domain.box(x=(1, 0)), ["low < high", "got 1 and 0", "swap"]),
+    "empty interval": (lambda: tv.Domain.box(x=(1, 1)), ["low < high", "got 1 and 1"]),
     "interval of three": (lambda: tv.Domain.box(x=(0, 1, 2)), ["pair (low, high)", "(0, 1, 2)"]),
     "interval of one": (lambda: tv.Domain.box(x=3), ["pair (low, high)", "3"]),
     "NaN interval": (lambda: tv.Domain.box(x=(0, NAN)), ["high end of 'x'", "nan"]),
-    "one representer": (lambda: tv.Domain.box(x=(0, 1), representers=1), ["representers", "at least 2", "1"]),
+    "one representer": (lambda: tv.Domain.box(x=(0, 1), representers=1), ["representers", ">= 2", "1"]),
     "half a representer": (lambda: tv.Domain.box(x=(0, 1), representers=4.5), ["representers", "4.5"]),
     "column of no table": (lambda: GRID.column("depth"), ["'depth'", "x, y"]),
     "column that is none": (lambda: tv.Domain.table(TABLE, ["a", "b"]).column("depth"), ["'depth'", "a, b, price"]),
@@ -82,10 +82,10 @@ def test_a_point_outside_the_domain_is_offered_the_nearest(domain: tv.Domain, to
 # -- noise, cost, levels, tasks --------------------------------------------------------------------------------------
 
 BOTH: dict[str, tuple[Any, list[str]]] = {
-    "negative": (-1.0, ["not negative", "-1.0"]),
+    "negative": (-1.0, [">= 0", "-1.0"]),
     "NaN": (NAN, ["finite", "nan"]),
     "infinite": (INF, ["finite", "inf"]),
-    "unknown column": ("depth", ["no column 'depth'", "x, y"]),
+    "unknown column": ("depth", ["unknown column 'depth'", "x, y"]),
     "too short": ([1.0, 2.0], ["shape (20,)", "(2,)"]),
     "too many dimensions": (np.ones((20, 1)), ["shape (20,)", "(20, 1)"]),
     "negative at one point": (np.r_[np.ones(19), -3], ["-3.0", "row 19"]),
@@ -94,7 +94,7 @@ BOTH: dict[str, tuple[Any, list[str]]] = {
     "dict": ({"base": 1}, ["{'base': 1}"]),
     "function of the wrong shape": (lambda *_: np.ones(3), ["shape (20,)", "(3,)"]),
     "function of two dimensions": (lambda points, *_: np.ones((len(points), 1)), ["shape (20,)", "(20, 1)"]),
-    "negative function": (lambda points, *_: -np.ones(len(points)), ["not negative", "-1.0"]),
+    "negative function": (lambda points, *_: -np.ones(len(points)), [">= 0", "-1.0"]),
     "NaN function": (lambda points, *_: np.full(len(points), NAN), ["finite", "nan"]),
     "function of text": (lambda *_: "dear", ["'dear'"]),
 }
@@ -114,8 +114,8 @@ COSTS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "levels that cost nothing": (lambda: a_study(noise=tv.NoiseLevels([0.1], [0])), ["more than 0"]),
     "negative base": (lambda: a_study(cost=tv.Cost(-1)), ["cost", "-1.0"]),
     "base that is no column": (lambda: a_study(cost=tv.Cost("depth")), ["'depth'", "x, y"]),
-    "travel along no column": (lambda: a_study(cost=tv.Cost(1, {"z": 1})), ["(x, y)", "'z'"]),
-    "magnitude of no column": (lambda: a_study(cost=tv.Cost(1, magnitude={"z": 1})), ["(x, y)", "'z'"]),
+    "travel along no column": (lambda: a_study(cost=tv.Cost(1, {"z": 1})), ["unknown column 'z'", "x, y"]),
+    "magnitude of no column": (lambda: a_study(cost=tv.Cost(1, magnitude={"z": 1})), ["unknown column 'z'", "x, y"]),
     "negative travel": (lambda: tv.Cost(1, {"x": -1}), ["travel rate of 'x'", "-1"]),
     "travel in words": (lambda: tv.Cost(1, {"x": "far"}), ["travel rate of 'x'", "'far'"]),
     "travel without a column": (lambda: tv.Cost(1, 0.25), ["travel", "0.25", "{'x': 0.25}"]),
@@ -195,7 +195,7 @@ MODELS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "mean in words": (lambda: a_study(mean="low"), ["mean must be a number", "'low'"]),
     "NaN mean": (lambda: a_study(mean=NAN), ["mean must be a finite number", "nan"]),
     "unknown family": (lambda: tv.Learned("cubic"), ["'cubic'", "matern52"]),
-    "never refit": (lambda: tv.Learned(every=0), ["every", "at least 1", "0"]),
+    "never refit": (lambda: tv.Learned(every=0), ["every", ">= 1", "0"]),
     "refit in words": (lambda: tv.Learned(every="often"), ["every", "'often'"]),
     "half a refit": (lambda: tv.Learned(every=2.5), ["every", "2.5"]),
     "no restarts": (lambda: tv.Learned(restarts=0), ["restarts", "0"]),
@@ -283,7 +283,7 @@ def test_a_schedule_of_the_users_own_must_return_a_positive_number() -> None:
 
 
 def test_an_unknown_rule_is_named() -> None:
-    with pytest.raises(tv.TruvarError, match=r"truvar.*'trovar'"):
+    with pytest.raises(tv.TruvarError, match=r"unknown policy 'trovar'; .*truvar"):
         a_study(policy="trovar")
     with pytest.raises(tv.TruvarError, match=r"TruVaR\(\).*3"):
         a_study(policy=3)

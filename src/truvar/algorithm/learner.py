@@ -119,7 +119,7 @@ class ActiveLearner:
         table = self.actions.candidates(last)
         context = self.context(n_asked)
         if self.domain.continuous and isinstance(self.policy, ProposalPolicy):
-            table = self.actions.at(self.policy.propose(context), last)
+            table = self.actions.candidates_at(self.policy.propose(context), last)
         choice = loop.choose(context, self.policy, table)
         if choice is None and pending:
             context, choice = loop.choose_ahead(context, self.policy, table)
@@ -135,7 +135,7 @@ class ActiveLearner:
         """Search the box around a chosen representer for the point with the highest score."""
 
         def score(points: Array) -> Array:
-            candidates = self.actions.at(points, last)
+            candidates = self.actions.candidates_at(points, last)
             gains = self.policy.score(context, candidates)
             scores = gains / candidates.cost if self.policy.per_cost else gains
             return np.asarray(scores.reshape(-1, len(points), candidates.n_levels).max(axis=(0, 2)))
@@ -143,7 +143,7 @@ class ActiveLearner:
         start = table.points[choice.row, : len(self.domain.columns)]
         with blas_in_one_thread():  # many small solves one after the other: more threads would wait for each other
             point = best_in_box(score, self.domain.bounds, start)
-        refined = self.actions.at(point[None, :], last)
+        refined = self.actions.candidates_at(point[None, :], last)
         return refined, loop.choose(context, self.policy, refined)
 
     def context(self, n_asked: int) -> PolicyContext:

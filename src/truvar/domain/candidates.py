@@ -1,14 +1,14 @@
-"""What can be done next, lowered to one table: cost, noise, levels, travel and tasks all become `Candidates`.
+"""The table of candidates: cost, noise, noise levels, travel and tasks are all lowered to `Candidates`.
 
 | paper | here | shape |
 |---|---|---|
 | sigma^2(x) | `Candidates.noise` | (c, K) |
 | c(x) | `Candidates.cost` | (c, K) |
-| D = D0 x {1..K} | c places with K noise levels each; flat row = place * K + level | |
-| multi-task | places of other tasks follow those of the target task | c = n x tasks |
+| D = D0 x {1..K} | c rows with K noise levels each; flat index = row * K + level | |
+| multi-task | the rows of the other tasks follow those of the target task | c = n x tasks |
 
-A *site* is a place the model keeps track of: a point of the domain, and with tasks a point of one task (the task's
-index is then the last coordinate). The first n sites are the points of D themselves, which M, H and L speak of.
+A *site* is a row of the grid that the model is evaluated on: a point of the domain, or with tasks a point of one task,
+with the index of the task as the last coordinate. The first n sites are the points of D, which M, H and L refer to.
 """
 
 from __future__ import annotations
@@ -22,21 +22,26 @@ import numpy as np
 from truvar._typing import Array, Index
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
-from truvar.exceptions import TruvarError
-from truvar.messages import format_point
+from truvar.exceptions import InvalidArgumentError, InvalidModelError
+from truvar.messages import format_point, unknown_name
 from truvar.validation import check_array, check_callable, check_nonnegative_array
-
-# -- the table -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What can be done next: c places, K noise levels each. A flat row is place * K + level."""
+    """Table of what can be measured next: c rows with K noise levels each.
 
-    points: Array  # (c, d'): where, with the task as last coordinate if there are tasks
-    noise: Array  # (c, K)
-    cost: Array  # (c, K)
-    sites: Index | None  # (c,): rows of the model grid, or None if the points are not on it
+    Attributes:
+        points: Coordinates, shape (c, d'); with tasks the index of the task is the last coordinate.
+        noise: Noise variances, shape (c, K).
+        cost: Costs, shape (c, K).
+        sites: Row of the model grid for each row, shape (c,), or None if the points are not on the grid.
+    """
+
+    points: Array
+    noise: Array
+    cost: Array
+    sites: Index | None
 
     def __len__(self) -> int:
         return self.noise.size
@@ -65,27 +70,43 @@ def model_sites(points: Array, tasks: Tasks | None) -> Array:
 
 
 class ActionSpace:
-    """The user's noise, cost and tasks on a domain; `candidates(last)` is the table for the next choice."""
+    """Noise, cost and tasks on a domain; `candidates(last)` is the table for the next choice.
+
+    Args:
+        domain: The domain.
+        noise: Noise variance, as `Study` takes it.
+        cost: Cost, as `Study` takes it. Default: 1, or 0 with noise levels, whose costs are added to it.
+        tasks: Tasks, or None.
+
+    Attributes:
+        noise_levels: The noise levels to choose from, or None.
+
+    Raises:
+        InvalidArgumentError: If noise or cost is invalid somewhere on the domain, or a measurement would be free.
+        InvalidModelError: If noise levels and tasks are combined.
+    """
 
     def __init__(self, domain: Domain, noise: NoiseLike, cost: CostLike | None, tasks: Tasks | None) -> None:
         if tasks is not None and not isinstance(tasks, Tasks):
-            raise TruvarError(f"tasks must be Tasks(covariance, names), got {tasks!r}; give that")
+            raise InvalidArgumentError(f"tasks must be an object Tasks(covariance, names), got {tasks!r}; give one")
         self.domain = domain
         self.tasks = tasks
         self.noise_levels = noise if isinstance(noise, NoiseLevels) else None
         if tasks is not None and self.noise_levels is not None:
-            raise TruvarError(
+            raise InvalidModelError(
                 "noise levels and tasks cannot be combined; give each level as a task with covariance 1 instead"
             )
         check_callable(noise, "noise", "points")
         check_callable(cost, "cost", "points", "last")
+        if cost is None:
+            cost = 1.0 if self.noise_levels is None else 0.0
         self._noise = noise
-        self._cost: CostLike = (0.0 if self.noise_levels is not None else 1.0) if cost is None else cost
-        self.sites = self._table(domain.points, np.arange(len(domain)), last=None).points
+        self._cost: CostLike = cost
+        self._table(domain.points, np.arange(len(domain)), last=None)  # raises now if noise or cost is invalid
 
     @property
     def travels(self) -> bool:
-        """Whether the cost depends on the last position, which puts it outside the paper's theorem."""
+        """Whether the cost depends on the last position, which the theorem of the paper does not cover."""
         return callable(self._cost) or (isinstance(self._cost, Cost) and any(self._cost.travel.values()))
 
     @cached_property
@@ -95,123 +116,157 @@ class ActionSpace:
         return float(cost.min()), float(cost.max())
 
     def candidates(self, last: Array | None) -> Candidates:
-        """The table over all sites, seen from the last position (d,)."""
-        return self._seen_from(last) if self.travels or callable(self._noise) else self._at_rest
+        """Return the table over all sites.
+
+        Args:
+            last: Last position, shape (d,), from which travel is counted; None: there is none yet.
+        """
+        if self.travels or callable(self._noise):
+            return self._domain_table(last)
+        return self._constant_table
 
     @cached_property
-    def _at_rest(self) -> Candidates:
-        """The table where it is the same for every choice."""
-        return self._seen_from(None)
+    def _constant_table(self) -> Candidates:
+        """The table, if it is the same for every choice."""
+        return self._domain_table(None)
 
-    def _seen_from(self, last: Array | None) -> Candidates:
+    def _domain_table(self, last: Array | None) -> Candidates:
         table = self._table(self.domain.points, np.arange(len(self.domain)), last)
         return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)))
 
     def pairwise_costs(self, sites: Index) -> Array:
-        """The cost of each of some points of the domain (columns, K) coming from each of them (rows): (q, q, K)."""
+        """Return the cost of each of some points after each of them.
+
+        Args:
+            sites: Rows of q points of the domain.
+
+        Returns:
+            Costs of shape (q, q, K): the first axis is the position before, the second the point that is measured.
+        """
         points = self.domain.points[sites]
         if callable(self._cost):
             return np.stack([self._cost_at(points, sites, last) for last in points])
-        legs = np.repeat(self._cost_at(points, sites, None)[None], len(sites), axis=0)
-        for name, rate in (self._cost.travel if isinstance(self._cost, Cost) else {}).items():
-            x = points[:, self._coordinate(name)]
-            legs += rate * np.abs(x[:, None] - x)[:, :, None]
-        return legs
+        costs = np.repeat(self._cost_at(points, sites, None)[None], len(sites), axis=0)
+        travel = self._cost.travel if isinstance(self._cost, Cost) else {}
+        for name, rate in travel.items():
+            x = points[:, self._column_index(name)]
+            costs += rate * np.abs(x[:, None] - x)[:, :, None]
+        return costs
 
-    def at(self, points: Array, last: Array | None) -> Candidates:
-        """The table over other points (m, d), in a box or between the points of a grid."""
+    def candidates_at(self, points: Array, last: Array | None) -> Candidates:
+        """Return the table over other points, inside a box or between the points of a grid.
+
+        Args:
+            points: Coordinates, shape (m, d).
+            last: Last position, shape (d,), or None.
+        """
         base = self._cost.base if isinstance(self._cost, Cost) else self._cost
-        anywhere = all(isinstance(value, (float, int, NoiseLevels)) or callable(value) for value in (self._noise, base))
+        given = (self._noise, base)
+        anywhere = all(isinstance(value, (float, int, NoiseLevels)) or callable(value) for value in given)
+        # Columns and arrays have values only at the points of the domain: the nearest one counts.
         nearest = None if anywhere else np.array([self.domain.nearest(x) for x in points])
         return self._table(points, nearest, last)
 
     def task_index(self, name: str | None) -> int:
-        """The task by name; the target if None."""
+        """Return the index of a task; None is the target, task 0.
+
+        Raises:
+            InvalidArgumentError: If there is no such task.
+        """
         if name is None or (self.tasks is not None and name == self.tasks.names[0]):
             return 0
-        if self.tasks is None or name not in self.tasks.names:
-            known = "none" if self.tasks is None else ", ".join(self.tasks.names)
-            raise TruvarError(f"task must be one of this study's ({known}), got {name!r}; correct the name")
+        if self.tasks is None:
+            raise InvalidArgumentError(f"unknown task {name!r}; this study has none, leave it out")
+        if name not in self.tasks.names:
+            raise InvalidArgumentError(unknown_name("task", name, self.tasks.names))
         return list(self.tasks.names).index(name)
 
     def _table(self, points: Array, index: Index | None, last: Array | None) -> Candidates:
-        """The table over the points (m, d); `index` says which row of a given array or column each of them takes."""
+        """Return the table over points (m, d).
+
+        Args:
+            points: Coordinates.
+            index: Row of the domain whose value each point takes from an array or column; None if there are none.
+            last: Last position, or None.
+        """
         noise = self._noise_at(points, index)
         cost = self._cost_at(points, index, last)
         if self.tasks is None:
             return Candidates(points, noise, cost, None)
-        count, m = len(self.tasks.names), len(points)
-        sites = model_sites(points, self.tasks)
-        noises, costs = np.tile(noise, (count, 1)), np.tile(cost, (count, 1))
+        m = len(points)
+        count = len(self.tasks.names)
+        noises = np.tile(noise, (count, 1))
+        costs = np.tile(cost, (count, 1))
         for task in range(count):
             rows = slice(task * m, (task + 1) * m)
             if self.tasks.noise is not None:
                 noises[rows] = self.tasks.noise[task]
-            if self.tasks.cost is not None:  # a task's own cost replaces the study's base, travel stays
-                costs[rows] = costs[rows] - self._base(points, index)[:, None] + self.tasks.cost[task]
+            if self.tasks.cost is not None:  # the cost of a task replaces the base cost; travel is still paid
+                costs[rows] = costs[rows] - self._base_cost(points, index)[:, None] + self.tasks.cost[task]
         if (costs <= 0).any():
             task = int(np.argmax((costs <= 0).any(axis=1))) // m
-            raise TruvarError(
+            raise InvalidArgumentError(
                 f"every task must cost more than 0 everywhere, but {self.tasks.names[task]!r} costs {costs.min():g} "
                 "somewhere; give the tasks positive costs"
             )
-        return Candidates(sites, noises, costs, None)
+        return Candidates(model_sites(points, self.tasks), noises, costs, None)
 
     def _noise_at(self, points: Array, index: Index | None) -> Array:
+        """Return the noise variances at points, shape (m, K)."""
         if self.noise_levels is not None:
             return np.tile(np.asarray(self.noise_levels.variance, dtype=float), (len(points), 1))
         noise: Any = self._noise(points) if callable(self._noise) else self._on_domain(self._noise, "noise", index)
         return check_nonnegative_array(noise, "noise", count=len(points))[:, None]
 
     def _cost_at(self, points: Array, index: Index | None, last: Array | None) -> Array:
+        """Return the costs at points, shape (m, K), without those of tasks."""
         if isinstance(self._cost, Cost):
-            cost = self._base(points, index).copy()
+            cost = self._base_cost(points, index).copy()
             for name, rate in self._cost.magnitude.items():
-                cost += rate * np.abs(points[:, self._coordinate(name)])
+                cost += rate * np.abs(points[:, self._column_index(name)])
             for name, rate in self._cost.travel.items():
-                k = self._coordinate(name)
+                k = self._column_index(name)
                 if last is not None:  # the first measurement pays no travel
                     cost += rate * np.abs(points[:, k] - last[k])
         elif callable(self._cost):
             cost = check_nonnegative_array(self._cost(points, last), "cost", count=len(points))
         else:
-            cost = self._base(points, index)
-        costs = np.asarray(
-            cost[:, None] + (0.0 if self.noise_levels is None else np.asarray(self.noise_levels.cost, dtype=float))
-        )
-        if (costs <= 0).any():  # measuring where one already is must cost something, too
+            cost = self._base_cost(points, index)
+        costs = cost[:, None]
+        if self.noise_levels is not None:
+            costs = costs + np.asarray(self.noise_levels.cost, dtype=float)
+        if (costs <= 0).any():  # a second measurement at the last position must cost something, too
             free = points[int(np.argwhere(costs <= 0)[0][0])]
-            raise TruvarError(
+            condition = " (without travel)" if last is None else ""
+            raise InvalidArgumentError(
                 f"every measurement must cost more than 0, but {format_point(self.domain.named(free))} costs "
-                f"{costs.min():g}{'' if last is not None else ' (without travel)'}; give cost a positive base"
+                f"{costs.min():g}{condition}; give cost a positive base"
             )
         return costs
 
-    def _base(self, points: Array, index: Index | None) -> Array:
-        """The part of the cost that is a number, column or array."""
+    def _base_cost(self, points: Array, index: Index | None) -> Array:
+        """Return the part of the cost that is a number, column or array, at points."""
         if callable(self._cost):
             return np.zeros(len(points))
         base = self._cost.base if isinstance(self._cost, Cost) else self._cost
         return check_nonnegative_array(self._on_domain(base, "cost", index), "cost", count=len(points))
 
-    def _on_domain(self, value: Any, what: str, index: Index | None) -> Any:
-        """A number as it is; a column or an array over the domain, at the given rows of it."""
+    def _on_domain(self, value: Any, name: str, index: Index | None) -> Any:
+        """Return a number as it is, and a column or array over the domain at the rows `index`."""
         if isinstance(value, str):
             value = self.domain.column(value)
-        array = check_array(value, what)
+        array = check_array(value, name)
         if array.ndim == 0:
             return array
         if array.shape != (len(self.domain),):
-            raise TruvarError(
-                f"{what} as an array needs one value per point of the domain, shape ({len(self.domain)},), "
-                f"but its shape was {array.shape}; give it that many values"
+            raise InvalidArgumentError(
+                f"{name} as an array must have one value per point of the domain, shape ({len(self.domain)},), "
+                f"got shape {array.shape}; give as many values as there are points"
             )
         return array if index is None else array[index]
 
-    def _coordinate(self, name: str) -> int:
+    def _column_index(self, name: str) -> int:
+        """Return the position of a coordinate that a rate of the cost refers to."""
         if name not in self.domain.columns:
-            raise TruvarError(
-                f"cost must name columns of the domain ({', '.join(self.domain.columns)}), but there was {name!r}; "
-                "correct the name"
-            )
+            raise InvalidArgumentError(f"cost has a rate for an {unknown_name('column', name, self.domain.columns)}")
         return self.domain.columns.index(name)

@@ -1,4 +1,4 @@
-"""What callers say about measurements: noise levels, costs and tasks."""
+"""Noise levels, costs and tasks of measurements, as callers give them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,38 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._typing import Array
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.validation import check_finite, check_nonnegative
 
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
 CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
 
+NEGATIVE_EIGENVALUE = -1e-10  # times the trace: smallest eigenvalue of a covariance that counts as rounding error
+
 
 @dataclass(frozen=True)
 class NoiseLevels:
-    """Precisions to choose from at every point: their noise variances, and what each adds to the cost."""
+    """Precisions to choose from at every point.
+
+    Attributes:
+        variance: Noise variance of each level.
+        cost: Cost that each level adds to that of the point.
+
+    Raises:
+        InvalidArgumentError: If the lists differ in length, are empty, or contain a negative number.
+
+    Example:
+        >>> NoiseLevels(variance=[1e-6, 1e-3, 0.05], cost=[15, 10, 2])
+    """
 
     variance: Sequence[float]
     cost: Sequence[float]
 
     def __post_init__(self) -> None:
         if np.ndim(self.variance) != 1 or np.shape(self.variance) != np.shape(self.cost) or len(self.variance) == 0:
-            raise TruvarError(
-                "noise levels need as many costs as variances and at least one, but the variances were "
-                f"{self.variance!r} and the costs {self.cost!r}; give two lists of the same length"
+            raise InvalidArgumentError(
+                f"noise levels need as many costs as variances, at least one, got variances {self.variance!r} and "
+                f"costs {self.cost!r}; give two lists of the same length"
             )
         for k, (variance, cost) in enumerate(zip(self.variance, self.cost, strict=True)):
             check_nonnegative(variance, f"the variance of noise level {k}")
@@ -37,9 +50,20 @@ class NoiseLevels:
 
 @dataclass(frozen=True)
 class Cost:
-    """base + sum of travel rate x |x - last x| + sum of magnitude rate x |x|, by column.
+    """Cost of a measurement: base + sum of travel rate x |x - last x| + sum of magnitude rate x |x|, by column.
 
-    The paper's 0.25 |x1 - x1'| + 4 (|x2| + 1) is `Cost(base=4, travel={"x1": 0.25}, magnitude={"x2": 4})`.
+    Attributes:
+        base: A number, or the name of a column of the domain.
+        travel: Rate per unit of distance from the last position, by column. The first measurement pays no travel.
+        magnitude: Rate per unit of the absolute coordinate, by column.
+
+    Raises:
+        InvalidArgumentError: If a rate is negative or not a number.
+
+    Example:
+        The cost 0.25 |x1 - x1'| + 4 (|x2| + 1) of the paper:
+
+        >>> Cost(base=4, travel={"x1": 0.25}, magnitude={"x2": 4})
     """
 
     base: float | str = 0.0
@@ -50,8 +74,8 @@ class Cost:
         for kind in ("travel", "magnitude"):
             rates = getattr(self, kind)
             if not isinstance(rates, Mapping):
-                raise TruvarError(
-                    f"{kind} must be the rates by column, got {rates!r}; give a dict such as {{'x': 0.25}}"
+                raise InvalidArgumentError(
+                    f"{kind} must be a dict of rates by column, got {rates!r}; give one such as {{'x': 0.25}}"
                 )
             for name, rate in rates.items():
                 check_nonnegative(rate, f"the {kind} rate of {name!r}")
@@ -61,8 +85,17 @@ class Cost:
 class Tasks:
     """Correlated quantities that can be measured instead of the target, which is task 0.
 
-    The covariance between quantity i at x and j at x' is `covariance[i][j]` k(x, x'). Each task may have its own noise,
-    cost and prior mean; None takes over the study's.
+    The covariance between quantity i at x and quantity j at x' is `covariance[i][j]` k(x, x').
+
+    Attributes:
+        covariance: Symmetric, positive semi-definite matrix between the tasks.
+        names: Name of each task, the target first.
+        noise: Noise variance of each task; None: that of the study.
+        cost: Cost of each task instead of the base cost of the study; None: that of the study.
+        mean: Prior mean of each task; None: that of the study.
+
+    Raises:
+        InvalidModelError: If the names, the covariance or the numbers per task are invalid.
     """
 
     covariance: Sequence[Sequence[float]]
@@ -73,32 +106,38 @@ class Tasks:
 
     def __post_init__(self) -> None:
         if isinstance(self.names, str) or len(self.names) < 2 or len(set(self.names)) != len(self.names):
-            raise TruvarError(
+            raise InvalidModelError(
                 f"tasks need a list of at least two different names, got {self.names!r}; "
                 "give one such as ['target', 'proxy'], the target first"
             )
+        self._check_covariance()
+        for kind in ("noise", "cost", "mean"):
+            values = getattr(self, kind)
+            if values is None:
+                continue
+            if np.shape(values) != (len(self.names),):
+                raise InvalidModelError(
+                    f"tasks need one {kind} per task, got {values!r}; give {len(self.names)} numbers"
+                )
+            check = check_finite if kind == "mean" else check_nonnegative
+            for name, value in zip(self.names, values, strict=True):
+                check(value, f"the {kind} of task {name!r}")
+
+    def _check_covariance(self) -> None:
         count = len(self.names)
         try:
             matrix = np.asarray(self.covariance, dtype=float)
         except (TypeError, ValueError):
             matrix = np.empty(0)
         if matrix.shape != (count, count) or not np.isfinite(matrix).all():
-            raise TruvarError(
+            raise InvalidModelError(
                 f"{count} tasks need a covariance of {count} x {count} finite numbers, got {self.covariance!r}; "
                 "give one row per task"
             )
-        least = np.linalg.eigvalsh(matrix)[0]
-        if not np.allclose(matrix, matrix.T) or least < -1e-10 * np.trace(matrix):
-            raise TruvarError(
+        smallest = np.linalg.eigvalsh(matrix)[0]
+        if not np.allclose(matrix, matrix.T) or smallest < NEGATIVE_EIGENVALUE * np.trace(matrix):
+            raise InvalidModelError(
                 f"the covariance between tasks must be symmetric and positive semi-definite, got "
-                f"{matrix.tolist()}, whose smallest eigenvalue is {least:.3g}; lower the covariances off its diagonal"
+                f"{matrix.tolist()}, whose smallest eigenvalue is {smallest:.3g}; lower the covariances off its "
+                "diagonal"
             )
-        for kind in ("noise", "cost", "mean"):
-            values = getattr(self, kind)
-            if values is None:
-                continue
-            if np.shape(values) != (count,):
-                raise TruvarError(f"tasks need one {kind} per task, {count} numbers, got {values!r}; mend it")
-            for name, value in zip(self.names, values, strict=True):
-                check = check_finite if kind == "mean" else check_nonnegative
-                check(value, f"the {kind} of task {name!r}")

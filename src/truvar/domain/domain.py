@@ -1,4 +1,4 @@
-"""The domain D: named columns, finitely many points, and how a point given by name is found among them.
+"""The domain D: named columns and finitely many points.
 
 | paper | here | shape |
 |---|---|---|
@@ -19,100 +19,154 @@ from numpy.typing import ArrayLike
 
 from truvar._typing import Array
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
-from truvar.exceptions import TruvarError
-from truvar.messages import for_interface, format_point
+from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
+from truvar.messages import for_interface, format_point, unknown_name
 from truvar.validation import check_finite, check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SAME_POINT = 1e-9  # two points are one if no coordinate differs by more than this share of its extent
+SAME_POINT = 1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A finite set of candidate points, or a box with representer points. Use `grid`, `table` or `box`."""
+    """A finite set of candidate points, or a box with representer points. Create it with `grid`, `table` or `box`.
+
+    Attributes:
+        columns: Names of the coordinates.
+        points: Coordinates, shape (n, d).
+        bounds: Smallest and largest coordinate of each column, shape (d, 2).
+        axes: Values of each axis of a grid, the first axis slowest in `points`; None for other domains.
+        frame: Table with a row per point, including columns that are not coordinates; None if there is none.
+        continuous: Whether any point inside the bounds may be chosen.
+
+    Raises:
+        InvalidDomainError: If there are no columns or points, names are duplicated, or a coordinate is not finite.
+    """
 
     columns: tuple[str, ...]
-    points: Array  # (n, d)
-    bounds: Array  # (d, 2): the hull of the points, or the box
-    axes: tuple[Array, ...] | None = None  # of a grid, first axis slowest in `points`
-    frame: pd.DataFrame | None = None  # of a table: every column, also those that are no coordinates
+    points: Array
+    bounds: Array
+    axes: tuple[Array, ...] | None = None
+    frame: pd.DataFrame | None = None
     continuous: bool = False
 
     def __post_init__(self) -> None:
         _check_columns(self.columns)
         if len(self.points) == 0:
-            raise TruvarError("a domain needs at least one point, but this one is empty; give it some points")
+            raise InvalidDomainError("a domain needs at least one point, got none; give it some points")
         bad = ~np.isfinite(self.points)
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            raise TruvarError(
-                f"every coordinate must be a finite number, but row {row}, column {self.columns[column]!r} is "
-                f"{self.points[row, column]}; drop or mend that row"
+            raise InvalidDomainError(
+                f"every coordinate must be a finite number, got {self.points[row, column]} in row {row}, column "
+                f"{self.columns[column]!r}; drop or fix that row"
             )
         self.points.setflags(write=False)
 
-    # -- ways to make one ------------------------------------------------------------------------------------------
+    # -- creation --------------------------------------------------------------------------------------------------
 
     @classmethod
     def grid(cls, /, **axes: ArrayLike) -> Domain:
-        """Every combination of the values of the named axes: `Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3])`."""
+        """Return the grid of all combinations of the values of its axes.
+
+        Args:
+            **axes: Values of each axis, by the name of its column.
+
+        Raises:
+            InvalidDomainError: If an axis is empty, or has values that are not finite or occur twice.
+
+        Example:
+            >>> Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3])
+        """
         if not axes:
             example = for_interface("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
-            raise TruvarError(f"a grid needs at least one axis, but there was none; give one: {example}")
-        values = tuple(_axis(name, axis) for name, axis in axes.items())
-        return cls(tuple(axes), mesh(values), _hull(values), axes=values)
+            raise InvalidDomainError(f"a grid needs at least one axis, got none; give one: {example}")
+        values = tuple(_check_axis(name, axis) for name, axis in axes.items())
+        bounds = np.array([(axis.min(), axis.max()) for axis in values])
+        return cls(tuple(axes), mesh(values), bounds, axes=values)
 
     @classmethod
     def table(cls, frame: pd.DataFrame | str | Path, columns: Sequence[str] | None = None) -> Domain:
-        """The rows of a table (a DataFrame or the path of a CSV file); `columns` are its coordinates (default: all).
+        """Return the domain whose points are the rows of a table.
 
-        Of a GeoDataFrame of points the default is where they are: x and y, or lon and lat if they are in degrees.
+        Args:
+            frame: A DataFrame, a GeoDataFrame of points, or the path of a CSV file.
+            columns: Names of the columns that are coordinates. Default: all columns; for a GeoDataFrame the
+                coordinates of its points, named x and y, or lon and lat if they are in degrees.
+
+        Raises:
+            InvalidDomainError: If a column is missing or not numeric, or two rows are the same point.
+
+        Example:
+            >>> Domain.table("lake.csv", columns=["distance_m", "depth_m"])
         """
-        where: tuple[str, ...] | None = None
+        geographic: tuple[str, ...] | None = None
         if is_geographic_table(frame):
-            frame, where = from_geopandas(frame)
+            frame, geographic = from_geopandas(frame)
         frame = as_table(frame)
         if isinstance(columns, str):
-            raise TruvarError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
-        names = (where or tuple(frame.columns)) if columns is None else tuple(columns)
+            raise InvalidDomainError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
+        names = tuple(columns) if columns is not None else geographic or tuple(frame.columns)
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
             points[:, k] = number_column(frame, name)
         if len(points) == 0:
-            raise TruvarError("the table has no rows, so there is nothing to measure; give it at least one")
-        domain = cls(names, points, _bounds(points), frame=frame.reset_index(drop=True))
+            raise InvalidDomainError("a table needs rows to measure at, got no rows; give it at least one")
+        bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
+        domain = cls(names, points, bounds, frame=frame.reset_index(drop=True))
         duplicate = _first_duplicate(points)
         if duplicate is not None:
             first, second = duplicate
-            raise TruvarError(
+            raise InvalidDomainError(
                 f"every row must be a different point, but rows {first} and {second} are both "
-                f"{format_point(domain.point(first))}; drop one of them (repeated measurements are told one by one, "
-                "the point stands here once)"
+                f"{format_point(domain.point(first))}; drop one of them (a point can be measured repeatedly, but it is "
+                "listed once)"
             )
         return domain
 
     @classmethod
     def from_xarray(cls, data: Any) -> Domain:
-        """The grid of an xarray DataArray or Dataset, whose values become columns to take noise, cost or truth from.
-        Points without a value, such as land in a map of the sea, are left out."""
+        """Return the grid of an xarray DataArray or Dataset.
+
+        Its values become columns, from which noise, cost or truth can be taken. Points without a value, such as land in
+        a map of the sea, are left out.
+
+        Args:
+            data: A DataArray or Dataset with a numeric coordinate for every dimension.
+
+        Raises:
+            InvalidDomainError: If it is neither, or a coordinate is missing or not numeric.
+        """
         axes, frame = from_xarray(data)
-        known = frame.notna().all(axis=1)
-        if not known.all():
-            return cls.table(frame[known], columns=list(axes))
+        complete = frame.notna().all(axis=1)
+        if not complete.all():
+            return cls.table(frame[complete], columns=list(axes))
         domain = cls.grid(**axes)
         return domain if frame.empty else replace(domain, frame=frame)
 
     @classmethod
     def box(cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float]) -> Domain:
-        """A continuous box: `Domain.box(x=(0, 1), y=(0, 1))`. Sums over it run over `representers` points:
-        a grid in one and two dimensions, scrambled Sobol points above."""
+        """Return a continuous box. Sums over it run over representer points.
+
+        Args:
+            representers: Number of representer points: about that many on a grid in one and two dimensions, exactly
+                that many scrambled Sobol points in more.
+            seed: Seed of the Sobol points.
+            **intervals: Lower and upper end of each column.
+
+        Raises:
+            InvalidDomainError: If an interval is not a pair (low, high) with low < high.
+
+        Example:
+            >>> Domain.box(x=(0, 1), y=(0, 1))
+        """
         if not intervals:
             example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
-            raise TruvarError(f"a box needs at least one interval, but there was none; give one: {example}")
+            raise InvalidDomainError(f"a box needs at least one interval, got none; give one: {example}")
         representers = check_integer(representers, "the number of representers of a box", minimum=2)
-        bounds = np.array([_interval(name, interval) for name, interval in intervals.items()])
+        bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()])
         d = len(bounds)
         if d > 2:
             from scipy.stats import qmc
@@ -125,91 +179,114 @@ class Domain:
         axes = tuple(np.linspace(low, high, side) for low, high in bounds)
         return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True)
 
-    # -- points by name --------------------------------------------------------------------------------------------
+    # -- points and columns ----------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.points)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The lengths of the axes of a grid."""
+        """Lengths of the axes of a grid; None for other domains."""
         return None if self.axes is None else tuple(len(axis) for axis in self.axes)
 
     @cached_property
     def extent(self) -> Array:
-        """The width of the domain along each column; 1 where it has none."""
+        """Width of the domain along each column, shape (d,); 1 where all points have the same coordinate."""
         width = self.bounds[:, 1] - self.bounds[:, 0]
         return np.where(width > 0, width, 1.0)
 
     def point(self, index: int) -> dict[str, float]:
-        """The point with that index, as {column: value}."""
+        """Return the point with that index as {column: value}."""
         return self.named(self.points[index])
 
     def named(self, x: ArrayLike) -> dict[str, float]:
-        """The coordinates (d,) as {column: value}."""
+        """Return coordinates of shape (d,) as {column: value}."""
         return dict(zip(self.columns, np.asarray(x, dtype=float).tolist(), strict=True))
 
     def array(self, point: Mapping[str, float]) -> Array:
-        """{column: value} as coordinates (d,)."""
-        unknown = [name for name in point if name not in self.columns]
-        missing = [name for name in self.columns if name not in point]
-        if unknown or missing:
-            wrong = f"{unknown[0]!r} is none of them" if unknown else f"{missing[0]!r} is missing"
-            raise TruvarError(
-                f"a point must have the columns {', '.join(self.columns)}, but {wrong} in {format_point(point)}; "
-                "give every column by its name and nothing else"
-            )
+        """Return a point, given as {column: value}, as coordinates of shape (d,).
+
+        Raises:
+            InvalidArgumentError: If a column is unknown or missing, or a coordinate is not a finite number.
+        """
+        for name in point:
+            if name not in self.columns:
+                raise InvalidArgumentError(
+                    f"the point {format_point(point)} has an {unknown_name('column', name, self.columns)}"
+                )
         x = np.empty(len(self.columns))
         for k, name in enumerate(self.columns):
+            if name not in point:
+                raise InvalidArgumentError(
+                    f"a point needs the columns {', '.join(self.columns)}, but {name!r} is missing in "
+                    f"{format_point(point)}; give it"
+                )
             x[k] = check_finite(point[name], f"column {name!r} of the point")
         return x
 
     def nearest(self, x: Array) -> int:
-        """The index of the point nearest to x, each column measured in its extent."""
+        """Return the index of the point nearest to x, with each column divided by its extent."""
         return int(np.argmin((((self.points - x) / self.extent) ** 2).sum(axis=1)))
 
     def locate(self, point: Mapping[str, float]) -> tuple[int | None, Array]:
-        """Where a told point lies: its index (None between the points of a grid or box) and its coordinates.
+        """Find a point in the domain.
 
-        A grid and a box take any point inside their bounds, since the model can be told of it; a table only its rows.
+        In a grid and a box any point inside the bounds is accepted, since the model can be conditioned on it. In a
+        table only the rows are.
+
+        Returns:
+            Its index, None between the points of a grid or box, and its coordinates, shape (d,).
+
+        Raises:
+            PointNotInDomainError: If it is not in the domain; the message has the nearest point.
         """
         x = self.array(point)
         index = self.nearest(x)
-        if (np.abs(self.points[index] - x) <= SAME_POINT * self.extent).all():
-            return index, self.points[index]
         slack = SAME_POINT * self.extent
+        if (np.abs(self.points[index] - x) <= slack).all():
+            return index, self.points[index]
         inside = bool(((x >= self.bounds[:, 0] - slack) & (x <= self.bounds[:, 1] + slack)).all())
         if inside and (self.axes is not None or self.continuous):
             return None, x
-        raise TruvarError(
+        raise PointNotInDomainError(
             f"{format_point(point)} is not in the domain; the nearest point of it is {format_point(self.point(index))} "
             f"(index {index}): give that one if it is the one you mean"
         )
 
     def column(self, name: str) -> Array:
-        """A column of numbers by name: a coordinate, or any other column of the table."""
+        """Return a numeric column, shape (n,): a coordinate, or another column of the table.
+
+        Raises:
+            InvalidDomainError: If there is no such column, or it is not numeric.
+        """
         if name in self.columns:
             return self.points[:, self.columns.index(name)]
         if self.frame is None:
-            raise TruvarError(f"the domain has no column {name!r}; it has {', '.join(self.columns)}")
+            raise InvalidDomainError(unknown_name("column", name, self.columns))
         return number_column(self.frame, name)
 
     def to_frame(self) -> pd.DataFrame:
-        """The coordinates as a DataFrame."""
+        """Return the coordinates as a DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.points, columns=list(self.columns))
 
 
-# -- checks of what users give ---------------------------------------------------------------------------------------
+# -- tables ------------------------------------------------------------------------------------------------------------
 
 
 def number_column(frame: pd.DataFrame, name: str) -> Array:
-    """The column of a table as floats, or a message that names the column and the row."""
+    """Return a column of a table as floats.
+
+    Raises:
+        InvalidDomainError: If the column is missing or duplicated, or a row of it is not a number.
+    """
     if name not in frame.columns:
-        raise TruvarError(f"the table has no column {name!r}; it has {', '.join(map(str, frame.columns))}")
+        raise InvalidDomainError(unknown_name("column", name, frame.columns))
     if list(frame.columns).count(name) > 1:
-        raise TruvarError(f"every column of the table must have its own name, but {name!r} stands twice; rename one")
+        raise InvalidDomainError(
+            f"columns of a table must have different names, but {name!r} is duplicated; rename one"
+        )
     try:
         return np.ascontiguousarray(frame[name].to_numpy(dtype=float))
     except (TypeError, ValueError):
@@ -217,100 +294,112 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
 
         values = pd.to_numeric(frame[name], errors="coerce")
         row = int(np.flatnonzero(values.isna())[0])
-        raise TruvarError(
-            f"column {name!r} must hold numbers, but row {row} is {frame[name].iloc[row]!r}; mend it or leave it out"
+        raise InvalidDomainError(
+            f"column {name!r} must contain numbers, got {frame[name].iloc[row]!r} in row {row}; fix or drop that row"
         ) from None
 
 
 def as_table(table: Any) -> pd.DataFrame:
-    """A DataFrame as it is, the path of a CSV file read."""
+    """Return a DataFrame as it is, and read a CSV file given by its path.
+
+    Raises:
+        InvalidDomainError: If it is neither, or the file cannot be read.
+    """
     import pandas as pd
 
     if isinstance(table, pd.DataFrame):
         return table
     if not isinstance(table, (str, Path)):
-        raise TruvarError(
+        raise InvalidDomainError(
             f"a table must be a DataFrame or the path of a CSV file, got {table!r}; "
-            "wrap arrays as pd.DataFrame(array, columns=[...])"
+            "convert arrays with pd.DataFrame(array, columns=[...])"
         )
     return read_csv(table)
 
 
 def read_csv(path: str | Path) -> pd.DataFrame:
-    """A CSV file as a DataFrame, or a message that names the file."""
+    """Read a CSV file.
+
+    Raises:
+        InvalidDomainError: If there is no such file, or it cannot be read.
+    """
     import pandas as pd
 
     try:
         return pd.read_csv(path)
     except FileNotFoundError:
-        raise TruvarError(f"there is no file {path}; check the path") from None
+        raise InvalidDomainError(f"there is no file {path}; check the path") from None
     except OSError as error:
-        raise TruvarError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
+        raise InvalidDomainError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise TruvarError(f"{path} is not a readable CSV file ({error}); check its contents") from None
+        raise InvalidDomainError(f"{path} is not a readable CSV file ({error}); check its contents") from None
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
 
 
 def _check_columns(columns: tuple[str, ...]) -> None:
     if len(columns) == 0:
-        raise TruvarError("a domain needs at least one column of coordinates, but there is none; name some")
-    if len(set(columns)) != len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
-        raise TruvarError(f"every column must have its own name, but {twice!r} stands twice; drop or rename one")
+        raise InvalidDomainError("a domain needs at least one column of coordinates, got none; name some")
+    for name in columns:
+        if columns.count(name) > 1:
+            raise InvalidDomainError(
+                f"columns must have different names, but {name!r} is duplicated; drop or rename one"
+            )
 
 
-def _axis(name: str, axis: ArrayLike) -> Array:
+def _check_axis(name: str, axis: ArrayLike) -> Array:
+    """Return the values of an axis of a grid, or raise."""
     try:
         values = np.atleast_1d(np.asarray(axis, dtype=float))
     except (TypeError, ValueError):
-        raise TruvarError(
+        raise InvalidDomainError(
             f"axis {name!r} must be a list of numbers, got {axis!r}; give one such as np.linspace(0, 1, 50)"
         ) from None
     if values.ndim != 1 or len(values) == 0:
-        raise TruvarError(
+        raise InvalidDomainError(
             f"axis {name!r} must be a list of at least one number, got shape {values.shape}; "
             "give one such as np.linspace(0, 1, 50)"
         )
     if not np.isfinite(values).all():
         bad = values[~np.isfinite(values)][0]
-        raise TruvarError(f"every value of axis {name!r} must be a finite number, but there is {bad}; leave it out")
-    order = np.sort(values)
-    size = np.maximum(np.abs(order[1:]), np.abs(order[:-1]))
-    same = np.diff(order) <= SAME_POINT * np.minimum(
-        order[-1] - order[0], size
-    )  # by size too: 1e-12, 1e-11, ... differ
+        raise InvalidDomainError(f"the values of axis {name!r} must be finite numbers, got {bad}; leave it out")
+    ordered = np.sort(values)
+    # The scale is the smaller of range and magnitude: on an axis such as 1e-12, 1e-11, ..., 1 all values differ.
+    magnitude = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
+    scale = np.minimum(ordered[-1] - ordered[0], magnitude)
+    same = np.diff(ordered) <= SAME_POINT * scale
     if same.any():
-        twice = order[1:][same][0]
-        raise TruvarError(f"every value of axis {name!r} must be different, but {twice} stands twice; drop one")
+        duplicate = ordered[1:][same][0]
+        raise InvalidDomainError(f"the values of axis {name!r} must differ, but {duplicate} is duplicated; drop one")
     return values
 
 
-def _interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
+def _check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
+    """Return the ends of an interval of a box as floats, or raise."""
     try:
         low, high = interval
     except (TypeError, ValueError):
-        raise TruvarError(
+        raise InvalidDomainError(
             f"interval {name!r} must be a pair (low, high), got {interval!r}; give one such as (0, 1)"
         ) from None
-    low, high = check_finite(low, f"the low end of {name!r}"), check_finite(high, f"the high end of {name!r}")
+    low = check_finite(low, f"the low end of {name!r}")
+    high = check_finite(high, f"the high end of {name!r}")
     if not low < high:
-        raise TruvarError(f"interval {name!r} must have low < high, got {low:g} and {high:g}; swap them")
+        raise InvalidDomainError(f"interval {name!r} must have low < high, got {low:g} and {high:g}; swap them")
     return low, high
 
 
+# -- points ------------------------------------------------------------------------------------------------------------
+
+
 def mesh(axes: Sequence[Array]) -> Array:
+    """Return all combinations of the values of the axes, shape (n, d), the first axis slowest."""
     return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
-def _hull(axes: Sequence[Array]) -> Array:
-    return np.array([(axis.min(), axis.max()) for axis in axes])
-
-
-def _bounds(points: Array) -> Array:
-    return np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
-
-
 def _first_duplicate(points: Array) -> tuple[int, int] | None:
-    """The first row that repeats an earlier one, and that one before it."""
+    """Return the earlier and the later row of the first row that repeats another, or None."""
     order = np.lexsort(points.T)  # stable: equal rows stay in their order
     same = (points[order[1:]] == points[order[:-1]]).all(axis=1)
     if not same.any():

@@ -1,6 +1,6 @@
-"""Tables and grids of other libraries: GeoPandas points and xarray grids in, GeoDataFrames and Datasets out.
+"""Conversion from and to the tables of GeoPandas and the grids of xarray.
 
-Neither library is imported to take in what it made; only to make something of its kind.
+The libraries are imported only to create their objects, not to read them.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
-from truvar.exceptions import TruvarError, import_optional
+from truvar.exceptions import InvalidDomainError, import_optional
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CRS, GRID = "truvar_crs", "truvar_grid"  # what a table remembers of where it came from, in its `attrs`
+CRS = "truvar_crs"  # key in `attrs` of a table that was a GeoDataFrame: its coordinate reference system, as WKT
+GRID = "truvar_grid"  # key in `attrs` of a table that was an xarray grid
 CLASSES = ("below", "undecided", "above")
 
 
-# -- GeoPandas -------------------------------------------------------------------------------------------------------
+# -- GeoPandas ---------------------------------------------------------------------------------------------------------
 
 
 def is_geographic_table(frame: Any) -> bool:
-    """Whether this is a GeoDataFrame."""
-    if not _made_by(frame, "geopandas"):
+    """Return whether this is a GeoDataFrame."""
+    if not _is_from(frame, "geopandas"):
         return False
     import pandas as pd
 
@@ -34,25 +35,31 @@ def is_geographic_table(frame: Any) -> bool:
 
 
 def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """A GeoDataFrame of points as a plain table, its geometry as columns, and the names of these: x and y, or lon and
-    lat if they are degrees; and z if every point has one."""
+    """Convert a GeoDataFrame of points to a plain table, with the geometry as columns.
+
+    Returns:
+        The table, and the names of the columns of the geometry: x and y, or lon and lat if they are in degrees, and z
+        if every point has one.
+
+    Raises:
+        InvalidDomainError: If a geometry is not a point, or the table already has a column of that name.
+    """
     import pandas as pd
 
     geometry = frame.geometry
     wrong = ~(geometry.geom_type == "Point") | geometry.is_empty
     if wrong.any():
         row = int(np.argmax(wrong.to_numpy()))
-        kind = "nothing" if geometry.iloc[row] is None else f"a {geometry.iloc[row].geom_type}"
-        kind = "an empty point" if kind == "a Point" else kind
-        raise TruvarError(
-            f"every geometry must be a point, but row {row} is {kind}; take frame.centroid or sample points from it"
+        raise InvalidDomainError(
+            f"every geometry must be a point, got {_describe(geometry.iloc[row])} in row {row}; use frame.centroid or "
+            "sample points from it"
         )
     names = ("x", "y")
     if geometry.crs is not None and geometry.crs.is_geographic:
         names = ("lon", "lat")
         warnings.warn(
             f"the points are in degrees ({geometry.crs.name}), where a step east is shorter than a step north; with "
-            "length-scales or travel costs in metres give frame.to_crs(frame.estimate_utm_crs())",
+            "length-scales or travel costs in metres use frame.to_crs(frame.estimate_utm_crs())",
             stacklevel=3,
         )
     columns = {names[0]: geometry.x.to_numpy(), names[1]: geometry.y.to_numpy()}
@@ -61,8 +68,8 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     plain = pd.DataFrame(frame.drop(columns=geometry.name))
     for name, values in columns.items():
         if name in plain.columns:
-            raise TruvarError(
-                f"the geometry becomes the columns {', '.join(columns)}, but the table has a column {name!r} already; "
+            raise InvalidDomainError(
+                f"the geometry becomes the columns {', '.join(columns)}, but the table already has a column {name!r}; "
                 "rename or drop it"
             )
         plain[name] = values
@@ -71,12 +78,21 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 
 def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
-    """A table with the coordinates of a GeoDataFrame as a GeoDataFrame again, in its coordinate system."""
+    """Return a table as a GeoDataFrame.
+
+    Args:
+        frame: The table, with a row per point of the domain.
+        source: The table of the domain, which `from_geopandas` made; it has the points and the coordinate system.
+
+    Raises:
+        InvalidDomainError: If the domain was not made from a GeoDataFrame.
+        MissingDependencyError: If GeoPandas is not installed.
+    """
     geopandas = import_optional("geopandas", "a GeoDataFrame", "geo")
     if source is None or CRS not in source.attrs:
-        raise TruvarError(
-            "a GeoDataFrame needs a domain that was made of one, Domain.table(geodataframe), but this one was not; "
-            "use to_frame() and geopandas.points_from_xy"
+        raise InvalidDomainError(
+            "to_geopandas needs a domain made from a GeoDataFrame, Domain.table(geodataframe), got another; use "
+            "to_frame() and geopandas.points_from_xy"
         )
     x, y = ("lon", "lat") if "lon" in source.columns else ("x", "y")
     z = source["z"] if "z" in source.columns else None
@@ -84,15 +100,31 @@ def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
     return geopandas.GeoDataFrame(frame, geometry=points)
 
 
-# -- xarray ----------------------------------------------------------------------------------------------------------
+def _describe(geometry: Any) -> str:
+    """Return a geometry that is not a point in words."""
+    if geometry is None:
+        return "nothing"
+    return "an empty point" if geometry.geom_type == "Point" else f"a {geometry.geom_type}"
+
+
+# -- xarray ------------------------------------------------------------------------------------------------------------
 
 
 def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
-    """The axes of an xarray DataArray or Dataset, and its values as a table, the first axis slowest."""
+    """Convert an xarray DataArray or Dataset to the axes of a grid and a table.
+
+    Returns:
+        The values of each axis, and a table of the values with a row per point, the first axis slowest.
+
+    Raises:
+        InvalidDomainError: If it is neither, or a coordinate is missing or not numeric.
+    """
     import pandas as pd
 
-    if not _made_by(data, "xarray") or not hasattr(data, "dims"):
-        raise TruvarError(f"an xarray DataArray or Dataset must come, got {type(data).__name__}; give one")
+    if not _is_from(data, "xarray") or not hasattr(data, "dims"):
+        raise InvalidDomainError(
+            f"from_xarray needs an xarray DataArray or Dataset, got {type(data).__name__}; give one of them"
+        )
     if hasattr(data, "data_vars"):
         dataset = data
         dims = list(max((v.dims for v in data.data_vars.values()), key=len, default=tuple(data.dims)))
@@ -110,36 +142,48 @@ def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
 def to_xarray(
     frame: pd.DataFrame, columns: Sequence[str], axes: Sequence[Array] | None, attrs: Mapping[str, Any]
 ) -> Any:
-    """A table over a domain as a Dataset: over the axes of a grid, or over the dimension "point"."""
+    """Return a table over a domain as an xarray Dataset.
+
+    Args:
+        frame: The table, with a row per point of the domain.
+        columns: Names of the coordinates.
+        axes: Axes of a grid; None: the Dataset has the dimension "point", or the axes that `from_xarray` recorded.
+        attrs: Attributes of the Dataset.
+
+    Raises:
+        MissingDependencyError: If xarray is not installed.
+    """
     xarray = import_optional("xarray", "a Dataset", "xarray")
-    values = [name for name in frame.columns if name not in columns]
-    if axes is not None:
-        shape = tuple(len(axis) for axis in axes)
-        coords: dict[str, Any] = dict(zip(columns, axes, strict=True))
-        dims: tuple[str, ...] = tuple(columns)
-        made: dict[str, Any] = {name: (dims, frame[name].to_numpy().reshape(shape)) for name in values}
-    elif frame.attrs.get(GRID):
+    names = [name for name in frame.columns if name not in columns]
+    if axes is None and frame.attrs.get(GRID):
         return xarray.Dataset.from_dataframe(frame.set_index(list(columns))).assign_attrs(attrs)
+    if axes is None:
+        coords: dict[str, Any] = {name: ("point", frame[name].to_numpy()) for name in columns}
+        variables: dict[str, Any] = {name: ("point", frame[name].to_numpy()) for name in names}
     else:
-        coords = {name: ("point", frame[name].to_numpy()) for name in columns}
-        made = {name: ("point", frame[name].to_numpy()) for name in values}
-    return xarray.Dataset(made, coords=coords, attrs=dict(attrs))
+        coords = dict(zip(columns, axes, strict=True))
+        shape = tuple(len(axis) for axis in axes)
+        variables = {name: (tuple(columns), frame[name].to_numpy().reshape(shape)) for name in names}
+    return xarray.Dataset(variables, coords=coords, attrs=dict(attrs))
 
 
 def _axis(data: Any, name: Any) -> Array:
+    """Return the coordinate of a dimension as floats."""
     if name not in data.coords:
-        raise TruvarError(
-            f"every dimension needs coordinates, but {name!r} has none; give them with "
+        raise InvalidDomainError(
+            f"every dimension needs coordinates, but {name!r} has none; add them with "
             f"data.assign_coords({name}=np.arange({data.sizes[name]}))"
         )
     values = data.coords[name].to_numpy()
     if values.dtype.kind not in "iuf":
-        advice = f"(data.{name} - data.{name}[0]) / np.timedelta64(1, 'D')" if values.dtype.kind == "M" else "numbers"
-        raise TruvarError(
-            f"the coordinates of {name!r} must be numbers, but they are {values.dtype}; assign them as {advice}"
+        is_time = values.dtype.kind == "M"
+        numbers = f"(data.{name} - data.{name}[0]) / np.timedelta64(1, 'D')" if is_time else "numbers"
+        raise InvalidDomainError(
+            f"the coordinates of {name!r} must be numbers, got {values.dtype}; assign them as {numbers}"
         )
     return np.asarray(values, dtype=float)
 
 
-def _made_by(value: Any, library: str) -> bool:
-    return any(kind.__module__.partition(".")[0] == library for kind in type(value).__mro__)
+def _is_from(value: Any, library: str) -> bool:
+    """Return whether the class of a value, or a base class of it, comes from a library."""
+    return any(cls.__module__.partition(".")[0] == library for cls in type(value).__mro__)

@@ -83,7 +83,7 @@ def unasked(study_state: StudyState, point: Mapping[str, float], level: int | No
         )
     last = last_position(study_state)
     if index is None:
-        return action_at(study_state, actions.at(x[None, :], last), (t, level or 0), None, level)
+        return action_at(study_state, actions.candidates_at(x[None, :], last), (t, level or 0), None, level)
     site = t * len(domain) + index
     return action_at(study_state, actions.candidates(last), (site, level or 0), site, level)
 

@@ -79,7 +79,7 @@ def check_box(policy: Policy) -> None:
                 break
             _law(0.0 <= suggestion.point["x"] <= 1.0, policy, "it chooses inside the box")
             study.tell(suggestion, f(suggestion.point))
-        between = study._learner.actions.at(np.array([[0.123], [0.456]]), None)
+        between = study._learner.actions.candidates_at(np.array([[0.123], [0.456]]), None)
         score = policy.score(study._learner.context(1), between)
         _law(score.shape == (2, 1), policy, "it scores points between the representers")
         _law(not np.isnan(score).any(), policy, "no score is NaN")
