@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.study.study import Study as Study
     from truvar.study.suggestion import Suggestion as Suggestion
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     **POLICY_MODULES,
