@@ -251,7 +251,7 @@ def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) 
         (["new", "sine.db"], "is a store; give a .toml file"),
         (["import", "sine.toml"], "line 1: the column"),
         (["run", "--truth", "x"], "needs a problem file"),
-        (["run", "sine.db", "--command", "echo {depth}"], "what can be filled in is {x_m}"),
+        (["run", "sine.db", "--command", "echo {depth}"], "unknown name {depth} in the command; expected one of {x_m}"),
         (["run", "sine.db", "--command", "echo 1", "--seed", "1"], "--seed belongs to --truth"),
         (["export", "-o", "nowhere/x.csv"], "cannot be written"),
         (["report", "-o", "nowhere/x.html"], "cannot write the report"),

@@ -12,7 +12,6 @@ import pytest
 from tests.helpers.terminal import in_terminal
 
 from truvar.cli import main
-from truvar.integrations.measurement_command import CommandFailedError, MeasurementCommand
 from truvar.study.stored import load
 
 SINE = """
@@ -98,44 +97,6 @@ def test_a_run_leaves_to_others_what_they_are_measuring(folder: Path) -> None:
     assert main(["run", "sine.db", "--command", "./measure {x}", "--steps", "2", "--quiet"]) == 0
     study = load("sqlite:///sine.db", "sine")
     assert [suggestion.id for suggestion in study.pending] == [mine.id]
-
-
-# -- the program itself ------------------------------------------------------------------------------------------------
-
-
-def test_a_program_gets_its_arguments_as_they_are_and_no_shell_reads_them(tmp_path: Path) -> None:
-    echo = tmp_path / "echo args"
-    echo.write_text(
-        '#!/bin/sh\necho $# >> args; for one; do echo "[$one]"; done >> args\necho 1.5\n'.replace(
-            "args", f"{tmp_path}/args"
-        )
-    )
-    echo.chmod(0o755)
-    program = MeasurementCommand(f"'{echo}' {{x:.2f}} '{{task}};$HOME' {{{{}}}}", ["x"], choice="task")
-    assert program({"x": 1 / 3}, "a b; rm -rf /") == 1.5
-    assert (tmp_path / "args").read_text().splitlines() == ["3", "[0.33]", "[a b; rm -rf /;$HOME]", "[{}]"]
-
-
-def test_with_a_shell_the_values_are_quoted() -> None:
-    program = MeasurementCommand("echo {task} | wc -c", ["x"], choice="task", shell=True)
-    assert program({"x": 0.0}, "a; echo b") == len("a; echo b\n")
-
-
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("false", "false ended with exit code 1"),
-        ("no-such-program {x}", "no-such-program cannot be started (No such file or directory)"),
-        ("echo warm", "echo must print one number, but it printed 'warm'"),
-        ("echo nan", "must print a finite number"),
-        ("true", "but it printed nothing"),
-        ("sh -c 'kill -9 $$'", "sh ended with signal 9"),
-        ("sleep 20", "sleep did not answer within 0.2 s and was ended"),
-    ],
-)
-def test_what_a_program_did_wrong_is_said(command: str, message: str) -> None:
-    with pytest.raises(CommandFailedError, match=re.escape(message)):
-        MeasurementCommand(command, ["x"], timeout=0.2 if "sleep" in command else None)({"x": 1.0})
 
 
 # -- in a terminal -----------------------------------------------------------------------------------------------------

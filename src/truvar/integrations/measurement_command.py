@@ -1,7 +1,7 @@
-"""A program that measures: it is called with the place on its command line, and prints one number.
+"""An external program that measures: it gets the point as arguments and prints one number.
 
-No shell is involved unless one is asked for: the command is taken apart first, and the values are filled in then, so
-that nothing in them can be taken for anything but an argument.
+Unless a shell is asked for, none is involved: the command is split into arguments before the values are filled in, so
+that a value is never read as anything but (part of) an argument.
 """
 
 from __future__ import annotations
@@ -15,22 +15,34 @@ from math import isfinite
 from string import Formatter
 from typing import Any
 
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 
-SHOWN = 200  # letters of what a program wrote that a message repeats
+MAX_OUTPUT = 200  # characters of a program's output that a message repeats
 
 
 class CommandFailedError(Exception):
-    """The program did not print a number; the message says what it did."""
+    """The program did not print a number. The message says what it did."""
 
 
 class MeasurementCommand:
-    """`MeasurementCommand("./measure {x} {y}", ["x", "y"])(point)` is the number that the program prints.
+    """A function that runs a program and returns the number that it prints.
 
-    columns  what may stand in braces: the columns of the domain
-    choice   "level" or "task", where the study has a choice of them: it may stand in braces too
-    timeout  seconds after which the program is ended
-    shell    give the whole line to a shell, the values quoted
+    Args:
+        command: Command line with the names of columns in braces, such as "./measure {x} {y:.2f}". Braces that are
+            meant literally are doubled.
+        columns: Columns of the domain.
+        choice: "level" or "task" if the study has noise levels or tasks; a name that may be in braces, too.
+        timeout: Seconds after which the program is ended.
+        shell: Whether a shell reads the command line. The values are quoted for it.
+
+    Raises:
+        InvalidArgumentError: If the command cannot be read, or has an unknown name in braces.
+
+    Example:
+        ```python
+        measure = MeasurementCommand("./measure {x} {y}", ["x", "y"], timeout=60)
+        study.run(measure, steps=10)
+        ```
     """
 
     def __init__(
@@ -42,74 +54,97 @@ class MeasurementCommand:
         timeout: float | None = None,
         shell: bool = False,
     ) -> None:
-        self.command, self.choice, self.timeout, self.shell = command, choice, timeout, shell
+        self.command = command
+        self.choice = choice
+        self.timeout = timeout
+        self.shell = shell
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
         try:
             self._parts = [command] if shell else shlex.split(command)
         except ValueError as error:
-            raise TruvarError(f"the command {command!r} cannot be read ({error}); mend its quotes") from None
+            raise InvalidArgumentError(f"cannot split the command {command!r} ({error}); fix its quotes") from None
         if not any(part.strip() for part in self._parts):
-            raise TruvarError("the command is empty; give one such as './measure {x} {y}'")
-        known = [*columns, *([choice] if choice else [])]
+            raise InvalidArgumentError("the command is empty; give one such as './measure {x} {y}'")
+        known = [*columns, choice] if choice else list(columns)
         for part in self._parts:
-            for name, form in _braces(part, command):
-                if name in known:
-                    _check_form(name, form, numeric=name != choice)
-                else:
-                    raise TruvarError(
-                        f"the command has {{{name}}} in it, but what can be filled in is "
-                        f"{', '.join(f'{{{column}}}' for column in known)}; correct it (braces of its own are doubled)"
+            for name, form in _placeholders(part, command):
+                if name not in known:
+                    expected = ", ".join(f"{{{column}}}" for column in known)
+                    raise InvalidArgumentError(
+                        f"unknown name {{{name}}} in the command; expected one of {expected} (double braces that are "
+                        "meant literally)"
                     )
+                _check_format(name, form, numeric=name != choice)
 
     def __call__(self, point: Mapping[str, float], choice: Any = None) -> float:
+        """Run the program.
+
+        Args:
+            point: Coordinates by column.
+            choice: The noise level or task, if the study has a choice of them.
+
+        Returns:
+            The number that the program printed.
+
+        Raises:
+            CommandFailedError: If the program cannot be started, fails, takes too long, or prints no finite number.
+        """
         values: dict[str, Any] = dict(point)
         if self.choice is not None:
             values[self.choice] = choice
         if self.shell:
-            return self._number(self._run(_filled(self.command, values, quote=True)))
-        return self._number(self._run([_filled(part, values) for part in self._parts]))
+            output = self._run(_fill_in(self.command, values, quote=True))
+        else:
+            output = self._run([_fill_in(part, values) for part in self._parts])
+        return self._parse(output)
 
     def stop(self) -> None:
-        """Ends the programs that are running."""
+        """End the programs that are running; no further ones are started."""
         self._stopped = True
         for process in list(self._running):
             _end(process)
 
     def _run(self, arguments: str | list[str]) -> str:
-        pipe = subprocess.PIPE
+        """Return the standard output of the program."""
         if self._stopped:
             raise CommandFailedError(f"{self._name} was stopped")
         try:
             process = subprocess.Popen(
-                arguments, shell=self.shell, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
-                errors="replace", start_new_session=True,
-            )  # fmt: skip
+                arguments,
+                shell=self.shell,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # POSIX: a process group that can be ended as a whole; ignored on Windows
+            )
         except OSError as error:
             raise CommandFailedError(f"{self._name} cannot be started ({error.strerror})") from None
         self._running.add(process)
         try:
-            out, err = process.communicate(timeout=self.timeout)
+            output, errors = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
             raise CommandFailedError(f"{self._name} did not answer within {self.timeout:g} s and was ended") from None
         finally:
             _end(process)
             self._running.discard(process)
-        if process.returncode != 0:
-            code = process.returncode
-            how = f"exit code {code}" if code > 0 else f"signal {-code}"
-            said = f": {_last_line(err)}" if err.strip() else ""
-            raise CommandFailedError(f"{self._name} ended with {how}{said}")
-        return out
+        code = process.returncode
+        if code != 0:
+            reason = f"exit code {code}" if code > 0 else f"signal {-code}"
+            detail = f": {_last_line(errors)}" if errors.strip() else ""
+            raise CommandFailedError(f"{self._name} ended with {reason}{detail}")
+        return output
 
-    def _number(self, out: str) -> float:
+    def _parse(self, output: str) -> float:
         try:
-            value = float(out)
+            value = float(output)
         except ValueError:
-            shown = repr(_last_line(out)) if out.strip() else "nothing"
-            raise CommandFailedError(f"{self._name} must print one number, but it printed {shown}") from None
+            printed = repr(_last_line(output)) if output.strip() else "nothing"
+            raise CommandFailedError(f"{self._name} must print one number, got {printed}") from None
         if not isfinite(value):
-            raise CommandFailedError(f"{self._name} must print a finite number, but it printed {value}")
+            raise CommandFailedError(f"{self._name} must print a finite number, got {value}")
         return value
 
     @property
@@ -117,25 +152,31 @@ class MeasurementCommand:
         return self.command if self.shell else self._parts[0]
 
 
-def _check_form(name: str, form: str, numeric: bool) -> None:
+def _check_format(name: str, form: str, numeric: bool) -> None:
+    """Check the format after the colon of a placeholder such as {x:.2f}."""
     try:
         format(1.0 if numeric else "", form)
     except ValueError as error:
-        raise TruvarError(f"{{{name}:{form}}} in the command says no way to write it ({error}); mend it") from None
-
-
-def _braces(text: str, command: str) -> list[tuple[str, str]]:
-    """The names in braces, and how they are to be written."""
-    try:
-        return [(name, form or "") for _, name, form, _ in Formatter().parse(text) if name is not None]
-    except ValueError as error:
-        raise TruvarError(
-            f"the command {command!r} cannot be read ({error}); braces that are meant as such are doubled: {{{{ }}}}"
+        raise InvalidArgumentError(
+            f"invalid format {form!r} of {{{name}:{form}}} in the command ({error}); use one such as {{{name}:.3f}}"
         ) from None
 
 
-def _filled(text: str, values: Mapping[str, Any], quote: bool = False) -> str:
-    """The text with the values in place of their names; a name is a name, whatever it looks like."""
+def _placeholders(text: str, command: str) -> list[tuple[str, str]]:
+    """Return the names in braces, each with its format."""
+    try:
+        return [(name, form or "") for _, name, form, _ in Formatter().parse(text) if name is not None]
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"cannot read the braces of the command {command!r} ({error}); double braces that are meant literally"
+        ) from None
+
+
+def _fill_in(text: str, values: Mapping[str, Any], quote: bool = False) -> str:
+    """Return the text with values in place of the names in braces.
+
+    `str.format` is not used, because it reads a name such as "a.b" as an attribute.
+    """
     parts = []
     for literal, name, form, _ in Formatter().parse(text):
         parts.append(literal)
@@ -146,14 +187,21 @@ def _filled(text: str, values: Mapping[str, Any], quote: bool = False) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ends a program with all that it started."""
-    if process.poll() is None:
+    """End a program, together with the processes that it started.
+
+    Windows has no process groups of this kind; there only the program itself is ended.
+    """
+    if process.poll() is not None:
+        return
+    if hasattr(os, "killpg"):
         try:
             os.killpg(process.pid, signal.SIGKILL)
-        except (AttributeError, ProcessLookupError, PermissionError):  # no such thing on this system, or gone
+        except (ProcessLookupError, PermissionError):  # it ended in the meantime, or changed its group
             process.kill()
-        process.wait()
+    else:
+        process.kill()
+    process.wait()
 
 
 def _last_line(text: str) -> str:
-    return text.strip().splitlines()[-1][:SHOWN]
+    return text.strip().splitlines()[-1][:MAX_OUTPUT]

@@ -1,0 +1,92 @@
+"""`MeasurementCommand` fills in the arguments, reads the number and ends the program; it also works without POSIX."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from truvar._numba.threads import available_processors
+from truvar.cli import run_command
+from truvar.exceptions import InvalidArgumentError
+from truvar.integrations.measurement_command import CommandFailedError, MeasurementCommand
+
+HANG = "import time; time.sleep(60)"  # without quotes, so that it can be quoted in a command
+
+
+def test_arguments_are_passed_unchanged_and_without_a_shell(tmp_path: Path) -> None:
+    script = tmp_path / "print args"
+    log = tmp_path / "log"
+    script.write_text(f'#!/bin/sh\necho $# >> {log}; for one; do echo "[$one]"; done >> {log}\necho 1.5\n')
+    script.chmod(0o755)
+    measure = MeasurementCommand(f"'{script}' {{x:.2f}} '{{task}};$HOME' {{{{}}}}", ["x"], choice="task")
+    assert measure({"x": 1 / 3}, "a b; rm -rf /") == 1.5
+    assert log.read_text().splitlines() == ["3", "[0.33]", "[a b; rm -rf /;$HOME]", "[{}]"]
+
+
+def test_values_are_quoted_for_a_shell() -> None:
+    measure = MeasurementCommand("echo {task} | wc -c", ["x"], choice="task", shell=True)
+    assert measure({"x": 0.0}, "a; echo b") == len("a; echo b\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("false", "false ended with exit code 1"),
+        ("no-such-program {x}", "no-such-program cannot be started (No such file or directory)"),
+        ("echo warm", "echo must print one number, got 'warm'"),
+        ("echo nan", "must print a finite number, got nan"),
+        ("true", "true must print one number, got nothing"),
+        ("sh -c 'kill -9 $$'", "sh ended with signal 9"),
+        ("sleep 20", "sleep did not answer within 0.2 s and was ended"),
+    ],
+)
+def test_the_message_says_what_the_program_did(command: str, message: str) -> None:
+    with pytest.raises(CommandFailedError, match=re.escape(message)):
+        MeasurementCommand(command, ["x"], timeout=0.2 if "sleep" in command else None)({"x": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("./measure '{x}", "cannot split the command"),
+        ("  ", "the command is empty"),
+        ("./measure {y}", "unknown name {y} in the command; expected one of {x}, {level}"),
+        ("./measure {x", "cannot read the braces of the command"),
+        ("./measure {x:.2q}", "invalid format '.2q' of {x:.2q} in the command"),
+    ],
+)
+def test_an_invalid_command_is_reported_before_it_is_run(command: str, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=re.escape(message)):
+        MeasurementCommand(command, ["x"], choice="level")
+
+
+# -- systems without POSIX ---------------------------------------------------------------------------------------------
+
+
+def test_a_program_is_ended_on_systems_without_process_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "killpg")
+    started = time.monotonic()
+    with pytest.raises(CommandFailedError, match=r"did not answer within 0\.2 s and was ended"):
+        MeasurementCommand(f"{sys.executable} -c '{HANG}'", ["x"], timeout=0.2)({"x": 1.0})
+    assert time.monotonic() - started < 30
+
+
+def test_processors_are_counted_on_systems_without_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert available_processors() == os.cpu_count()
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert available_processors() == 1
+
+
+def test_no_process_is_signalled_on_systems_where_that_would_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(process: int, number: int) -> None:
+        raise AssertionError("os.kill must not be called on Windows")
+
+    monkeypatch.setattr(os, "kill", kill)
+    monkeypatch.setattr(run_command.os, "name", "nt")
+    assert run_command._alive(os.getpid())
