@@ -1,7 +1,8 @@
-"""Whatever a study is made of is written down as JSON and read back exactly."""
+"""All parts of a study are serialized to JSON and deserialized without loss."""
 
 import json
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,28 @@ from tests.helpers.problems import KINDS
 
 import truvar as tv
 from truvar.acquisition import policy_classes
-from truvar.exceptions import SerializationError
-from truvar.storage.serialization import deserialize, dump_json, serialize
+from truvar.exceptions import DamagedStudyError, SerializationError
+from truvar.storage.serialization import (
+    CLASS_MODULES,
+    RENAMED_CLASSES,
+    deserialize,
+    dump_json,
+    serialize,
+    study_from_json,
+)
+
+# One object of every class that release 0.1.0 could store, as it wrote it.
+OBJECTS_0_1_0: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "objects-0.1.0.json").read_text(encoding="utf-8")
+)
 
 
-def reread(value: Any) -> Any:
+def round_trip(value: Any) -> Any:
     return deserialize(json.loads(dump_json(serialize(value))))
 
 
 def assert_equal(one: Any, other: Any) -> None:
-    """The same type and the same value, down to the bits of floats and the arrays inside."""
+    """Compare types and values, including the bits of floats and the arrays inside."""
     assert type(one) is type(other)
     if isinstance(one, np.ndarray):
         assert one.dtype == other.dtype
@@ -59,20 +72,20 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_plain_values(value: Any) -> None:
-    assert_equal(reread(value), value)
+def test_plain_values_are_unchanged(value: Any) -> None:
+    assert_equal(round_trip(value), value)
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(1, 3)), elements=st.floats(allow_nan=False)))
 def test_arrays_keep_every_bit(array: np.ndarray) -> None:
-    assert_equal(reread(array), array)
+    assert_equal(round_trip(array), array)
 
 
 @pytest.mark.parametrize("name", policy_classes())
-def test_every_rule_with_its_options(name: str) -> None:
-    rule = policy_classes()[name](beta=tv.RKHSBeta(2.0, 0.1, horizon=50))
-    assert_equal(reread(rule), rule)
-    assert_equal(reread(policy_classes()[name]()), policy_classes()[name]())
+def test_every_policy_keeps_its_options(name: str) -> None:
+    policy = policy_classes()[name](beta=tv.RKHSBeta(2.0, 0.1, horizon=50))
+    assert_equal(round_trip(policy), policy)
+    assert_equal(round_trip(policy_classes()[name]()), policy_classes()[name]())
 
 
 KERNELS = [
@@ -87,17 +100,19 @@ KERNELS = [
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_every_kernel_of_scikit_learn_with_its_hyperparameters(kernel: kernels.Kernel) -> None:
+def test_every_kernel_of_scikit_learn_keeps_its_hyperparameters(kernel: kernels.Kernel) -> None:
     points = np.random.default_rng(1).random((4, 2))
-    again = reread(kernel)
+    again = round_trip(kernel)
     assert_equal(again, kernel)
     assert np.array_equal(again(points), kernel(points))
+    serialized = serialize(kernel)
+    assert serialize(deserialize(serialized, deferred=True)) == serialized
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_domain(name: str) -> None:
+def test_every_domain_is_unchanged(name: str) -> None:
     domain = KINDS[name].domain
-    again = reread(domain)
+    again = round_trip(domain)
     assert again.columns == domain.columns
     assert again.continuous == domain.continuous
     assert_equal(again.points, domain.points)
@@ -118,7 +133,7 @@ def test_a_table_keeps_its_other_columns() -> None:
             "kind": [True, False, True],
         }
     )
-    again = reread(tv.Domain.table(frame, ["x"])).frame
+    again = round_trip(tv.Domain.table(frame, ["x"])).frame
     assert again["x"].tolist() == [1, 2, 3]
     assert again["gap"].tolist()[::2] == [0.5, np.inf]
     assert np.isnan(again["gap"][1])
@@ -128,11 +143,47 @@ def test_a_table_keeps_its_other_columns() -> None:
 
 
 @pytest.mark.parametrize("value", [len, lambda x: x, object(), {1, 2}, 1j, type("Own", (kernels.RBF,), {})()])
-def test_what_cannot_be_written_down_is_named(value: Any) -> None:
+def test_a_value_that_cannot_be_stored_is_named(value: Any) -> None:
     with pytest.raises(SerializationError, match=r"noise \(here\) cannot be stored.*leave out store"):
         serialize({"here": value}, "noise")
 
 
-def test_a_class_of_another_version_is_named() -> None:
+def test_an_unknown_class_is_named() -> None:
     with pytest.raises(SerializationError, match=r"unknown class 'Popen'.*update truvar"):
         deserialize({"kind": "Popen", "args": "ls"})
+
+
+@pytest.mark.parametrize("serialized", OBJECTS_0_1_0, ids=lambda serialized: serialized["kind"])
+def test_an_object_stored_by_release_0_1_0_keeps_its_values(serialized: dict[str, Any]) -> None:
+    """A class that is renamed needs a line in RENAMED_CLASSES; fields must keep their names."""
+    name = RENAMED_CLASSES.get(serialized["kind"], serialized["kind"])
+    value = deserialize(serialized)
+    assert type(value).__name__ == name
+    assert serialize(value).items() >= {**serialized, "kind": name}.items()
+
+
+def test_renamed_classes_do_not_hide_present_ones() -> None:
+    for old, new in RENAMED_CLASSES.items():
+        assert old not in CLASS_MODULES
+        assert new in CLASS_MODULES
+
+
+def test_an_object_with_an_old_class_name_is_deserialized(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RENAMED_CLASSES, "Highest", "Maximize")
+    assert deserialize({"kind": "Highest", "monotone": False}) == tv.Maximize(monotone=False)
+    assert serialize(tv.Maximize(monotone=False)) == {"kind": "Maximize", "monotone": False}
+
+
+def test_json_that_is_not_a_study_and_damaged_studies_raise_different_exceptions() -> None:
+    text = KINDS["at random"].study(name="lake").to_json()
+    assert study_from_json(text)[0] == "lake"
+    with pytest.raises(SerializationError, match="must be what"):
+        study_from_json(text[:-20])
+    with pytest.raises(SerializationError, match="study format must be 'truvar study 1'"):
+        study_from_json(text.replace("truvar study 1", "truvar study 2"))
+    with pytest.raises(SerializationError, match="unknown class 'Highest'"):
+        study_from_json(text.replace('"kind":"LevelSet"', '"kind":"Highest"'))
+    with pytest.raises(DamagedStudyError, match="event of the study 'lake' is damaged"):
+        study_from_json(text.replace('"number":1', '"number":2'))
+    with pytest.raises(DamagedStudyError, match="event of the study 'lake' is damaged"):
+        study_from_json(text.replace('"kind":"created"', '"kind":"asked"'))

@@ -115,25 +115,25 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
         SerializationError: If it contains an object of an unknown class.
     """
 
-    def read(item: Any) -> Any:
+    def convert(item: Any) -> Any:
         return deserialize(item, deferred=deferred)
 
     if isinstance(serialized, list):
-        return [read(item) for item in serialized]
+        return [convert(item) for item in serialized]
     if not isinstance(serialized, Mapping):
         return serialized
     if "kind" not in serialized:
-        return {key: read(item) for key, item in serialized.items()}
+        return {key: convert(item) for key, item in serialized.items()}
     kind: str = serialized["kind"]
     parts = {key: item for key, item in serialized.items() if key != "kind"}
     if kind == "float":
         return float(parts["value"])
     if kind == "array":
-        return np.array(read(parts["values"]))
+        return np.array(convert(parts["values"]))
     if kind == "tuple":
-        return tuple(read(parts["values"]))
+        return tuple(convert(parts["values"]))
     if kind == "dict":
-        return {read(key): read(item) for key, item in parts["items"]}
+        return {convert(key): convert(item) for key, item in parts["items"]}
     if kind == "Domain":
         return _deserialize_domain(parts)
     if deferred:
@@ -142,7 +142,7 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
             return kernel
     stored = _stored_class(RENAMED_CLASSES.get(kind, kind))
     if stored is not None:
-        return stored(**{key: read(item) for key, item in parts.items()})
+        return stored(**{key: convert(item) for key, item in parts.items()})
     kernel_class = _kernel_class(kind)
     if kernel_class is None:
         raise SerializationError(f"unknown class {kind!r}, stored by another version of truvar; update truvar")
