@@ -10,11 +10,9 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
-
-Array = NDArray[np.float64]
 
 
 def check_finite(value: Any, name: str) -> float:
@@ -63,9 +61,13 @@ def check_at_least(value: float, minimum: float, name: str) -> None:
     """Check an option against its smallest allowed value.
 
     Raises:
-        InvalidArgumentError: If `value` is smaller, or not comparable.
+        InvalidArgumentError: If `value` is smaller, NaN, or not a number.
     """
-    if not value >= minimum:
+    try:
+        valid = bool(value >= minimum)
+    except TypeError:
+        valid = False
+    if not valid:
         raise InvalidArgumentError(f"{name} must be >= {minimum:g}, got {value!r}; give {minimum:g} or more")
 
 
@@ -100,8 +102,8 @@ def check_nonnegative_array(value: Any, name: str, count: int) -> Array:
     if bad.any():
         row = int(np.flatnonzero(np.atleast_1d(bad))[0])
         first = np.atleast_1d(array)[row]
-        where = f" (row {row})" if array.ndim else ""
-        raise InvalidArgumentError(f"{name} must be finite and >= 0, got {first}{where}; give 0 or more there")
+        location = f" (row {row})" if array.ndim else ""
+        raise InvalidArgumentError(f"{name} must be finite and >= 0, got {first}{location}; give 0 or more there")
     return np.broadcast_to(array, (count,)).astype(float)
 
 
