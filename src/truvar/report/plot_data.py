@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
@@ -19,6 +19,7 @@ from truvar.report.style import INK
 from truvar.validation import check_truth
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from truvar.domain.goals import Goal
@@ -55,10 +56,10 @@ class PlotData:
         values: Measured values; NaN for tasks other than the target. (t,)
         noise: Noise variances of the measurements. (t,)
         pending: Points of the pending suggestions.
-        history: `study.history`.
         truth: True values on the domain, where they are known. (n,)
         travels: Whether the cost depends on the last position, so that the order of the measurements is a route.
         title: Title of the figure.
+        study: The study.
     """
 
     domain: Domain
@@ -68,10 +69,10 @@ class PlotData:
     values: Array
     noise: Array
     pending: tuple[dict[str, float], ...]
-    history: pd.DataFrame
     truth: Array | None
     travels: bool
     title: str
+    study: Study
 
     @staticmethod
     def from_study(study: Study, truth: ArrayLike | None = None) -> PlotData:
@@ -98,11 +99,16 @@ class PlotData:
             values=np.array([r.value if r.task == target else np.nan for r in records], dtype=float),
             noise=np.array([r.noise for r in records], dtype=float),
             pending=tuple(dict(suggestion.point) for suggestion in study.pending),
-            history=study.history,
             truth=true_values,
             travels=study.travels,
             title=_title(study, result, true_values),
+            study=study,
         )
+
+    @cached_property
+    def history(self) -> pd.DataFrame:
+        """`study.history`, read when it is first needed: a terminal map has no use for it."""
+        return self.study.history
 
     @property
     def threshold(self) -> float | None:

@@ -8,6 +8,7 @@ domain is represented by some of its points.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.report import style
 from truvar.report.formatting import column_label
+from truvar.report.records import measurement_records
 from truvar.report.status import describe_goal, status_data
 from truvar.report.tables import replace_nonfinite
 from truvar.storage.serialization import serialize
@@ -76,27 +78,7 @@ def events(study: Study, newest: int) -> list[dict[str, Any]]:
 
 def measurements(study: Study) -> list[dict[str, Any]]:
     """Return the measurements, one object each, with the coordinates under `point`."""
-    frame = study.measurements
-    columns = study.domain.columns
-    rows = []
-    for row in frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None):
-        id_, index, *rest = row
-        point = dict(zip(columns, map(float, rest[: len(columns)]), strict=True))
-        level, task, noise, cost, spent, value = rest[len(columns) :]
-        rows.append(
-            {
-                "id": int(id_),
-                "index": _optional_int(index),
-                "point": point,
-                "level": _optional_int(level),
-                "task": task,
-                "noise": float(noise),
-                "cost": float(cost),
-                "spent": float(spent),
-                "value": float(value),
-            }
-        )
-    return rows
+    return [asdict(record) for record in measurement_records(study)]
 
 
 def history(study: Study) -> dict[str, list[Any]]:
@@ -182,9 +164,6 @@ def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[st
         "sd": _rounded(sd),
     }
 
-
-def _optional_int(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 def _domain_kind(domain: Domain) -> Literal["box", "grid", "table"]:
