@@ -84,10 +84,9 @@ def policies(case: Case, names: str | None) -> dict[str, Policy]:
             continue
         policy = policy_named(name)
         try:
-            study = case.make(QUICK_SIDE)[0].study(policy=policy)
-            policy.places(study.policy_context(), study.candidates())
+            case.make(QUICK_SIDE)[0].study(policy=policy)  # raises if it is not for this kind of problem
         except TruvarError:
-            continue  # not for this kind of problem
+            continue
         found[name] = policy
     return found
 

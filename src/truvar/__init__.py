@@ -19,13 +19,12 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.acquisition.analytic import *
     from truvar.acquisition.auto import *
     from truvar.acquisition.bamsoo import *
-    from truvar.acquisition.base import Top as Top
-    from truvar.acquisition.base import TopK as TopK
     from truvar.acquisition.confidence import ConstantBeta as ConstantBeta
     from truvar.acquisition.confidence import LogBeta as LogBeta
     from truvar.acquisition.confidence import RKHSBeta as RKHSBeta
     from truvar.acquisition.confidence import TheoremBeta as TheoremBeta
     from truvar.acquisition.entropy import *
+    from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *
     from truvar.backtest import backtest as backtest
     from truvar.domain.costs import Cost as Cost
@@ -52,8 +51,8 @@ __version__ = "0.2.0"
 
 _MODULES = {
     **POLICY_MODULES,
-    "Top": "truvar.acquisition.base",
-    "TopK": "truvar.acquisition.base",
+    "Top": "truvar.acquisition.truvar",
+    "TopK": "truvar.acquisition.truvar",
     "ConstantBeta": "truvar.acquisition.confidence",
     "LogBeta": "truvar.acquisition.confidence",
     "RKHSBeta": "truvar.acquisition.confidence",

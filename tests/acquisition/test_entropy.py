@@ -181,7 +181,7 @@ def test_in_a_box_the_search_goes_on_between_the_representers_once_one_of_them_w
 def test_mes_is_the_fall_of_entropy_of_a_normal_that_is_cut_at_the_maximum():
     study = Problem(*PROBLEMS[1]).study(tv.MES(maxima=5))
     context = study.policy_context()
-    best = entropy_policies.draw(context, 50, 1024).best
+    best = entropy_policies.posterior_draws(context, 50, 1024).maximum
     floor = max(Problem(*PROBLEMS[1]).y) + 5 * sqrt(1e-3)
     maxima = np.maximum(np.quantile(best, [0.1, 0.3, 0.5, 0.7, 0.9]), floor)
     mean, sd = context.moments
@@ -215,15 +215,15 @@ def test_mes_ranks_as_the_information_between_a_value_and_the_maximum():
 def test_the_draws_have_the_moments_of_the_posterior():
     problem = Problem(*PROBLEMS[1])
     context = problem.study(tv.ES())._learner.context(1)
-    drawn = entropy_policies.draw(context, 50, 8192)
+    drawn = entropy_policies.posterior_draws(context, 50, 8192)
     # Cov(normal, f) is the inverse of whitening on its range: normal recovers f - mean.
     weights, rest = drawn.weights(problem.covariance / np.sqrt(np.diag(problem.covariance)))
     assert rest == pytest.approx(np.zeros(N), abs=2e-3)  # the representers are all the points
     f_again = problem.mean[:, None] + np.sqrt(np.diag(problem.covariance))[:, None] * (weights @ drawn.normal)
     assert f_again.mean(axis=1) == pytest.approx(problem.mean, abs=0.01)
     assert np.cov(f_again) == pytest.approx(problem.covariance, abs=0.03)
-    assert (f_again.argmax(axis=0) == drawn.winner).mean() > 0.99
-    assert f_again.max(axis=0) == pytest.approx(drawn.best, abs=0.01)
+    assert (f_again.argmax(axis=0) == drawn.maximiser).mean() > 0.99
+    assert f_again.max(axis=0) == pytest.approx(drawn.maximum, abs=0.01)
 
 
 # -- the level set -----------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_every_rival_suits_its_problem(monkeypatch):
         problem = case.make(8)[0]
         for name, policy in baselines(case).items():
             study = problem.study(policy=policy)
-            assert policy.places(study.policy_context(), study.candidates()) is None or name == "random"
+            assert policy.candidate_rows(study.policy_context(), study.candidates()) is None or name == "random"
 
 
 def outcome(costs, budget=100.0):

@@ -83,7 +83,7 @@ def test_messages_at_the_command_line_name_keys_of_the_problem_file(
     message = error_of(capsys, "tell", "x=0", "depth m=-1", "0.25")
     assert "which noise level was used, 0 to 1, but none came; give --level N" in message
     for part, expected in {
-        ('[policy]\nname = "gchk"\n', LEVELS): "say which to use, from [policy] level = 0 to [policy] level = 1",
+        ('[policy]\nname = "gchk"\n', LEVELS): "give one, from [policy] level = 0 to [policy] level = 1",
         ('[policy]\nname = "ei"\n', EXACT): "EI is for an optimum, but the goal is a level set",
         ("[policy]\nbeta = {theorem = 0.1}\n", EXACT): "give [policy] slack = 0.1",
         ("[policy]\namong = {top = 3, by = 'x'}\n", EXACT): "[policy] among.by must be one of 'ucb' or 'ei', got 'x'",

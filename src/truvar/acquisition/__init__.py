@@ -17,21 +17,22 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
     from truvar.acquisition.analytic import *
     from truvar.acquisition.auto import *
     from truvar.acquisition.bamsoo import *
+    from truvar.acquisition.base import BasePolicy as BasePolicy
     from truvar.acquisition.base import Policy as Policy
     from truvar.acquisition.base import PolicyContext as PolicyContext
     from truvar.acquisition.base import ProposalPolicy as ProposalPolicy
-    from truvar.acquisition.base import Top as Top
-    from truvar.acquisition.base import TopK as TopK
     from truvar.acquisition.entropy import *
+    from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *
 
 _MODULES = {
     **POLICY_MODULES,
+    "BasePolicy": "truvar.acquisition.base",
     "Policy": "truvar.acquisition.base",
     "PolicyContext": "truvar.acquisition.base",
     "ProposalPolicy": "truvar.acquisition.base",
-    "Top": "truvar.acquisition.base",
-    "TopK": "truvar.acquisition.base",
+    "Top": "truvar.acquisition.truvar",
+    "TopK": "truvar.acquisition.truvar",
 }
 
 if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any name

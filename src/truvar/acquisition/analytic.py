@@ -1,15 +1,14 @@
-"""Rules that judge a candidate by mean and standard deviation at the candidate alone.
+"""Policies that score a candidate by the mean and standard deviation at that candidate alone.
 
 | papers | here | shape |
 |---|---|---|
-| mu_{t-1}(x), sigma_{t-1}(x) | `mean`, `sd`: in the goal's sense, so that high is good | (c,) |
-| xi_t, best value observed | `to_beat(scene)` | |
+| mu_{t-1}(x), sigma_{t-1}(x) | `mean`, `sd`: signed so that high is good | (c,) |
+| xi_t, best value observed | `incumbent(context)` | |
 | beta_t of GP-UCB | `exploration(...)` | |
 | C_t(x) of Gotovos et al. | [`lower`, `upper`] | (c,) |
 | a_t(x), w_t(x) of Gotovos et al. | ambiguity and width of C_t(x) | (c,) |
 
-`per_cost`: the score is divided by the cost. `level`: the noise level to measure with. `beta`: of the bounds behind M,
-H and L, which all but GCHK keep only for the report.
+The options `level`, `per_cost` and `beta` are those of `BasePolicy`.
 """
 
 from __future__ import annotations
@@ -20,107 +19,115 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from truvar._typing import Array, Index, Mask
-from truvar.acquisition.base import PolicyContext, expected_improvement
+from truvar._typing import Array, Mask
+from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Confidence, ConstantBeta, Schedule, bounds, intersection, lemma_beta
-from truvar.acquisition.utils import (
-    at_level,
-    bookkeeping,
-    level_set,
-    moments,
-    of_target,
-    refuse,
-    refuse_per_cost,
-    threshold,
-    to_beat,
-)
+from truvar.acquisition.utils import expected_improvement, incumbent, level_set_goal, moments, threshold
 from truvar.domain.candidates import Candidates
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.validation import check_at_least
 
-__all__ = ["EI", "GCHK", "PI", "UCB", "UCBPE", "Random", "Straddle", "Variance"]
+__all__ = ["EI", "GCHK", "PI", "UCB", "UCBPE", "Straddle", "Variance"]
 
 Exploration = float | Callable[[int, int], float] | None
 
+TIE = 1e-9  # in prior standard deviations: upper bounds that differ by less are equal
+
 
 def exploration(explore: Exploration, delta: float, divisor: float, points: int, t: int) -> float:
-    """beta_t of GP-UCB: a number, a function of |D| and t, or None: 2 log(|D| t^2 pi^2 / (6 delta)) / divisor."""
+    """Return beta_t of GP-UCB.
+
+    Args:
+        explore: A number, a function of |D| and t, or None for 2 log(|D| t^2 pi^2 / (6 delta)) / divisor.
+        delta: Probability that the bounds fail.
+        divisor: Divides the default.
+        points: |D|, the number of points.
+        t: Index of the choice, from 1.
+    """
     if explore is None:
         return lemma_beta(points, t, delta) / divisor
     return float(explore(points, t) if callable(explore) else explore)
 
 
 def check_exploration(explore: Exploration, delta: float, divisor: float) -> None:
-    """Refuses what `exploration` cannot use."""
-    if not 0 < delta < 1 or not divisor > 0:
-        raise TruvarError(f"delta must lie between 0 and 1 and divisor above 0, got {delta} and {divisor}")
+    """Check the options of `exploration`.
+
+    Raises:
+        InvalidArgumentError: If one of them is out of range.
+    """
+    if not 0 < delta < 1:
+        raise InvalidArgumentError(f"delta must lie between 0 and 1, got {delta!r}; give a number such as 0.1")
+    if not divisor > 0:
+        raise InvalidArgumentError(f"divisor must be > 0, got {divisor!r}; give a positive number such as 5.0")
     if explore is not None and not callable(explore):
-        check_at_least(explore, 0.0, "explore, beta_t of the upper confidence bound,")
+        check_at_least(explore, 0.0, "explore (beta_t of the upper confidence bound)")
 
 
 # -- optima ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class EI:
-    """Expected improvement: E max(f(x) - xi, 0), xi the best value observed (Mockus 1978; Jones, Schonlau, Welch 1998).
+class EI(BasePolicy):
+    """Expected improvement (Mockus 1978; Jones, Schonlau, Welch 1998).
 
-    margin  is added to xi, in prior standard deviations: more exploration
+    Attributes:
+        margin: Added to the best value observed, in prior standard deviations: more exploration.
+        level: See `BasePolicy`.
+        per_cost: See `BasePolicy`.
+        beta: See `BasePolicy`.
     """
 
     margin: float = 0.0
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
-    signed = False
-
-    @property
-    def confidence(self) -> Confidence:
-        return bookkeeping(self.beta)
-
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        return refuse(self, context, candidates, "an optimum", self.level)
+    supported_goals = OPTIMUM
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        """Return E max(f(x) - xi, 0). Shape (c, K)."""
         mean, sd = moments(context, candidates)
-        bar = to_beat(context) + self.margin * context.posterior.scale
-        return at_level(context, candidates, self.level, expected_improvement(mean, sd, bar))
+        best = incumbent(context) + self.margin * context.posterior.scale
+        return self.score_table(context, candidates, expected_improvement(mean, sd, best))
 
 
 @dataclass(frozen=True)
-class PI:
-    """Probability of improvement: P(f(x) > xi + margin), xi the best value observed (Kushner 1964).
+class PI(BasePolicy):
+    """Probability of improvement (Kushner 1964).
 
-    margin  in prior standard deviations, by default Lizotte's (2008); with none it never leaves the best point found
+    Attributes:
+        margin: Required improvement in prior standard deviations. The default is Lizotte's (2008); with a margin of 0
+            the policy never leaves the best point found.
+        level: See `BasePolicy`.
+        per_cost: See `BasePolicy`.
+        beta: See `BasePolicy`.
     """
 
     margin: float = 0.01
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
-    signed = False
-
-    @property
-    def confidence(self) -> Confidence:
-        return bookkeeping(self.beta)
-
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        return refuse(self, context, candidates, "an optimum", self.level)
+    supported_goals = OPTIMUM
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        """Return P(f(x) > xi + margin). Shape (c, K)."""
         mean, sd = moments(context, candidates)
-        gap = mean - to_beat(context) - self.margin * context.posterior.scale
+        gap = mean - incumbent(context) - self.margin * context.posterior.scale
         with np.errstate(divide="ignore", invalid="ignore"):
             probability = np.where(sd > 0, ndtr(gap / sd), gap > 0)
-        return at_level(context, candidates, self.level, probability)
+        return self.score_table(context, candidates, probability)
 
 
 @dataclass(frozen=True)
-class UCB:
-    """GP-UCB: mu(x) + beta_t^(1/2) sigma(x) (Srinivas, Krause, Kakade, Seeger 2012).
+class UCB(BasePolicy):
+    """GP-UCB (Srinivas, Krause, Kakade, Seeger 2012).
 
-    explore         beta_t as a number or a function of |D| and t; None: their 2 log(|D| t^2 pi^2 / (6 delta)) over
-    delta, divisor  `divisor`, which they and the paper set to five
+    Attributes:
+        explore: beta_t as a number or a function of |D| and t; None for 2 log(|D| t^2 pi^2 / (6 delta)) / divisor.
+        delta: Probability that the bounds fail, for the default of `explore`.
+        divisor: Divides the default of `explore`; 5 in their experiments and in the paper's.
+        level: See `BasePolicy`.
+        per_cost: Must be False, since scores can be negative.
+        beta: See `BasePolicy`.
     """
 
     explore: Exploration = None
@@ -129,35 +136,36 @@ class UCB:
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
+    supported_goals = OPTIMUM
     signed = True
 
     def __post_init__(self) -> None:
-        refuse_per_cost(self, self.per_cost)
+        super().__post_init__()
         check_exploration(self.explore, self.delta, self.divisor)
 
-    @property
-    def confidence(self) -> Confidence:
-        return bookkeeping(self.beta)
-
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        return refuse(self, context, candidates, "an optimum", self.level)
-
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        beta = exploration(
-            self.explore, self.delta, self.divisor, len(context.domain), context.posterior.n_observed + 1
-        )
+        """Return mu(x) + beta_t^(1/2) sigma(x). Shape (c, K)."""
+        t = context.posterior.n_observed + 1
+        beta = exploration(self.explore, self.delta, self.divisor, len(context.domain), t)
         mean, sd = moments(context, candidates)
-        return at_level(context, candidates, self.level, bounds(mean, sd**2, beta)[1])
+        return self.score_table(context, candidates, bounds(mean, sd**2, beta)[1])
 
 
 @dataclass(frozen=True)
-class UCBPE:
-    """GP-UCB-PE: the point with the highest upper confidence bound, then pure exploration, the largest sigma given what
-    is pending, within the relevant region (Contal, Buffoni, Robicquet, Vayatis 2013).
+class UCBPE(BasePolicy):
+    """GP-UCB-PE: GP-UCB first, then pure exploration (Contal, Buffoni, Robicquet, Vayatis 2013).
 
-    The first of a batch leads in mu + beta_t^(1/2) sigma of what was told alone, and the others follow while it is
-    pending; the same holds for workers that never all rest. beta_t is that of `UCB`, by default undivided; t is the
-    number of values told plus one.
+    The first suggestion of a batch has the highest upper confidence bound given the observations alone. While it is
+    pending, the next suggestions have the largest standard deviation, given pending points, within the relevant
+    region. The same holds for parallel workers that never all rest. t is the number of observations plus one.
+
+    Attributes:
+        explore: beta_t, as in `UCB`.
+        delta: As in `UCB`.
+        divisor: As in `UCB`, but 1 by default.
+        level: See `BasePolicy`.
+        per_cost: Must be False, since scores can be negative.
+        beta: See `BasePolicy`.
     """
 
     explore: Exploration = None
@@ -166,182 +174,159 @@ class UCBPE:
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
+    supported_goals = OPTIMUM
     signed = True
 
     def __post_init__(self) -> None:
-        refuse_per_cost(self, self.per_cost)
+        super().__post_init__()
         check_exploration(self.explore, self.delta, self.divisor)
 
-    @property
-    def confidence(self) -> Confidence:
-        return bookkeeping(self.beta)
-
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        return refuse(self, context, candidates, "an optimum", self.level)
-
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        now, next_ = (
-            exploration(
-                self.explore, self.delta, self.divisor, len(context.domain), context.posterior.n_observed + ahead
-            )
-            for ahead in (1, 2)
-        )
-        mean, variance = _told(context, candidates)
-        if not context.cached("leader is pending", lambda: _leader_is_pending(context, now)):
-            return at_level(context, candidates, self.level, bounds(mean, variance, now)[1])
-        floor = context.cached("floor", lambda: bounds(*_told(context), now)[0].max())
-        relevant = bounds(mean, 4 * variance, next_)[1] >= floor  # R+: mu + 2 beta^(1/2) sigma reaches the best l_t
-        return at_level(context, candidates, self.level, np.where(relevant, moments(context, candidates)[1], -np.inf))
+        """Return the upper confidence bound or, while its maximiser is pending, sigma(x). Shape (c, K)."""
+        t = context.posterior.n_observed + 1
+        beta = exploration(self.explore, self.delta, self.divisor, len(context.domain), t)
+        next_beta = exploration(self.explore, self.delta, self.divisor, len(context.domain), t + 1)
+        mean, variance = _observed_moments(context, candidates)
+        if not context.cached("ucb maximiser is pending", lambda: _ucb_maximiser_is_pending(context, beta)):
+            return self.score_table(context, candidates, bounds(mean, variance, beta)[1])
+        best_lower = context.cached("best lower bound", lambda: bounds(*_observed_moments(context), beta)[0].max())
+        relevant = bounds(mean, 4 * variance, next_beta)[1] >= best_lower  # R+: mu + 2 beta^(1/2) sigma >= max l_t
+        sd = moments(context, candidates)[1]
+        return self.score_table(context, candidates, np.where(relevant, sd, -np.inf))
 
 
-def _leader_is_pending(context: PolicyContext, beta: float) -> bool:
-    """Whether a pending point has, of what was told alone, the highest upper confidence bound of all."""
-    asked = context.queried_points[context.posterior.n_observed :]
-    asked = asked[of_target(context, asked)]
-    if len(asked) == 0:
+def _ucb_maximiser_is_pending(context: PolicyContext, beta: float) -> bool:
+    """Return whether a pending point has the highest upper confidence bound given the observations alone."""
+    pending = context.pending_points
+    pending = pending[context.is_target(pending)]
+    if len(pending) == 0:
         return False
-    mean, variance = context.posterior.predict(asked)
-    best = bounds(*_told(context), beta)[1].max()
-    return bool(bounds(context.goal.sign * mean, variance, beta)[1].max() >= best - 1e-9 * context.posterior.scale)
+    mean, variance = context.posterior.predict(pending)
+    best = bounds(*_observed_moments(context), beta)[1].max()
+    best_pending = bounds(context.goal.sign * mean, variance, beta)[1].max()
+    return bool(best_pending >= best - TIE * context.posterior.scale)
 
 
-def _told(context: PolicyContext, candidates: Candidates | None = None) -> tuple[Array, Array]:
-    """Mean, in the goal's sense, and variance at the candidates, or on the domain, from what was told alone."""
+def _observed_moments(context: PolicyContext, candidates: Candidates | None = None) -> tuple[Array, Array]:
+    """Return signed mean and variance given the observations alone, at the candidates or else on the domain."""
     posterior = context.posterior
-    if candidates is not None and candidates.sites is None:
+    if candidates is None:
+        sites = np.arange(len(context.domain))
+    elif candidates.sites is None:
         mean, variance = posterior.predict(candidates.points)
         return context.goal.sign * mean, variance
-    where = np.arange(len(context.domain)) if candidates is None else candidates.sites
-    return context.goal.sign * posterior.mean[where], posterior.variance[where]
+    else:
+        sites = candidates.sites
+    return context.goal.sign * posterior.mean[sites], posterior.variance[sites]
 
 
 # -- level sets --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class GCHK:
-    """LSE of Gotovos, Casati, Hitz, Krause (2013): the unclassified point of largest ambiguity, with confidence
-    intervals C_t that are the intersection of those of all steps so far.
+class GCHK(BasePolicy):
+    """LSE: the unclassified point of largest ambiguity (Gotovos, Casati, Hitz, Krause 2013).
 
-    epsilon  a point counts as classified, and is measured no more, once min C_t + epsilon > h or max C_t - epsilon <= h
-    beta     of the intervals; None: beta^(1/2) = 3, as they and the paper take it
+    The confidence interval C_t is the intersection of those of all steps so far. An implicit threshold lies between
+    `fraction_of_max` times the largest min C_t and max C_t; the score is then the width of C_t, among points that are
+    unclassified or may be the maximum. Pending measurements narrow C_t as in their batch version. Between the points
+    of a box, C_t is the interval of the present step. Until there is a model, the score is the standard deviation.
 
-    An implicit threshold lies between `fraction_of_max` times the largest min C_t and max C_t; then the widest C_t is
-    taken, among the points unclassified or possibly the maximum. Pending measurements narrow C_t as in their batch
-    version. Between the points of a box, C_t is the interval of the present step. As long as there is no model, the
-    widest point is taken.
+    Attributes:
+        epsilon: Accuracy: a point is classified, and not measured again, once min C_t + epsilon > h or
+            max C_t - epsilon <= h.
+        level: See `BasePolicy`.
+        per_cost: See `BasePolicy`.
+        beta: Schedule of the intervals; None for beta^(1/2) = 3, as in their paper and in TruVaR's.
     """
 
     epsilon: float = 0.0
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
-    signed = False
+    supported_goals = LEVEL_SET
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_at_least(self.epsilon, 0.0, "epsilon")
 
     @property
     def confidence(self) -> Confidence:
+        """Schedules of the intervals C_t, which never widen."""
         return Confidence(ConstantBeta(9.0) if self.beta is None else self.beta, intersect=True)
 
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        return refuse(self, context, candidates, "a level set", self.level)
-
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        goal, (mean, sd) = level_set(context), moments(context, candidates)
+        """Return the ambiguity a_t(x), or the width w_t(x) if the threshold is implicit. Shape (c, K)."""
+        goal = level_set_goal(context)
+        mean, sd = moments(context, candidates)
         if not context.has_bounds:
-            return at_level(context, candidates, self.level, sd)
+            return self.score_table(context, candidates, sd)
         least, greatest = goal.thresholds(context.lower, context.upper)
 
         def unclassified(lower: Array, upper: Array) -> Mask:
             return np.asarray((lower + self.epsilon <= greatest) & (upper - self.epsilon > least))
 
         lower, upper = bounds(mean, sd**2, context.epoch.beta)
-        among = unclassified(lower, upper)
+        allowed = unclassified(lower, upper)
         if candidates.sites is not None:
-            at = candidates.sites % len(context.domain)
-            lower, upper = intersection((context.lower[at], context.upper[at]), (lower, upper))  # C_t
-            among = unclassified(lower, upper) & context.regions.potential[at]
+            rows = candidates.sites % len(context.domain)
+            lower, upper = intersection((context.lower[rows], context.upper[rows]), (lower, upper))  # C_t
+            allowed = unclassified(lower, upper) & context.regions.potential[rows]
         if not (unclassified(context.lower, context.upper) & context.regions.potential).any():
-            among[:] = False
+            allowed[:] = False
         elif goal.threshold is None:
-            among |= upper >= context.lower.max()  # it may be the maximum
+            allowed |= upper >= context.lower.max()  # these points may be the maximum
         ambiguity = upper - lower if goal.threshold is None else np.minimum(upper - greatest, least - lower)
-        return at_level(context, candidates, self.level, np.where(among, np.maximum(ambiguity, 0.0), 0.0))
+        return self.score_table(context, candidates, np.where(allowed, np.maximum(ambiguity, 0.0), 0.0))
 
 
 @dataclass(frozen=True)
-class Straddle:
-    """The straddle heuristic: width sigma(x) - |mu(x) - h| (Bryan, Schneider, Nichol, Miller, Genovese, Wasserman
-    2005).
+class Straddle(BasePolicy):
+    """The straddle heuristic (Bryan, Schneider, Nichol, Miller, Genovese, Wasserman 2005).
 
-    An implicit threshold is taken to be its fraction of the largest posterior mean.
+    An implicit threshold is replaced by its fraction of the largest posterior mean.
+
+    Attributes:
+        width: Factor of the standard deviation.
+        level: See `BasePolicy`.
+        per_cost: Must be False, since scores can be negative.
+        beta: See `BasePolicy`.
     """
 
     width: float = 1.96
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
+    supported_goals = LEVEL_SET
     signed = True
 
     def __post_init__(self) -> None:
-        refuse_per_cost(self, self.per_cost)
+        super().__post_init__()
         check_at_least(self.width, 0.0, "width")
 
-    @property
-    def confidence(self) -> Confidence:
-        return bookkeeping(self.beta)
-
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        return refuse(self, context, candidates, "a level set", self.level)
-
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        """Return width sigma(x) - |mu(x) - h|. Shape (c, K)."""
         mean, sd = moments(context, candidates)
-        return at_level(context, candidates, self.level, self.width * sd - np.abs(mean - threshold(context)))
+        return self.score_table(context, candidates, self.width * sd - np.abs(mean - threshold(context)))
 
 
 # -- either ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Variance:
-    """Maximum variance (VAR of the paper; uncertainty sampling): sigma(x), whatever the goal."""
+class Variance(BasePolicy):
+    """Uncertainty sampling (VAR of the paper): the largest standard deviation, whatever the goal.
+
+    Attributes:
+        level: See `BasePolicy`.
+        per_cost: See `BasePolicy`.
+        beta: See `BasePolicy`.
+    """
 
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
-    signed = False
-
-    @property
-    def confidence(self) -> Confidence:
-        return bookkeeping(self.beta)
-
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        return refuse(self, context, candidates, "any goal", self.level)
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        return at_level(context, candidates, self.level, moments(context, candidates)[1])
-
-
-@dataclass(frozen=True)
-class Random:
-    """A point of the domain at random, every one as likely as the others; in a box, one of its representers."""
-
-    level: int | None = None
-    per_cost: bool = False
-    beta: Schedule | None = None
-    signed = False
-
-    @property
-    def confidence(self) -> Confidence:
-        return bookkeeping(self.beta)
-
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        refuse(self, context, candidates, "any goal", self.level)
-        return np.arange(len(candidates.points))  # a random score cannot be searched between the points
-
-    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        lots = context.cached("lots", lambda: context.rng.random(len(context.domain)))
-        drawn = np.zeros(len(candidates.points)) if candidates.sites is None else lots[candidates.sites % len(lots)]
-        return at_level(context, candidates, self.level, drawn)
+        """Return sigma(x). Shape (c, K)."""
+        return self.score_table(context, candidates, moments(context, candidates)[1])

@@ -1,19 +1,20 @@
-"""BaMSOO: simultaneous optimistic optimisation over a tree of cells, which measures a cell's centre only if the model
-leaves it a chance to beat the best known (Wang, Shakibi, Jin, de Freitas 2014).
+"""BaMSOO: simultaneous optimistic optimisation over a tree of cells (Wang, Shakibi, Jin, de Freitas 2014).
+
+The centre of a cell is measured only if the model leaves it a chance to beat the best value so far.
 
 | paper of BaMSOO | here |
 |---|---|
-| (h, j), cell of depth h | `Cell`: corner and size, in shares of the domain's extent |
-| x_{h,j} | `Cell.point`: its centre; in a finite domain the point of the cell that is nearest to it |
-| g(x_{h,j}) | value of the cell: measured, or the lower bound L_N |
+| (h, j), cell of depth h | `Cell`: corner and size, as shares of the domain's extent |
+| x_{h,j} | `Cell.point`: its centre; in a finite domain the point of the cell that is nearest to the centre |
+| g(x_{h,j}) | value of the cell: the posterior mean if queried, otherwise the lower bound L_N |
 | f^+ | `best`: the largest value so far |
 | U_N, L_N = mu +- B_N sigma | B_N^2 = 2 log(pi^2 N^2 / (6 eta)), N the number of cells so far |
 | h_max(n) | sqrt(n) after n expansions |
 
-The tree is no state: it is grown anew for every choice, by their algorithm, from what was visited and the posterior of
-now, until it reaches a cell that must be measured. So the bounds of a cell left unmeasured are those of now, where the
-original keeps those of the time when the cell came up. A measured or pending cell has the posterior mean as its value,
-which without noise is what was measured.
+The tree is not stored: for every choice it is grown from the root, by their algorithm, from the queried points and the
+present posterior, until it reaches a cell that must be measured. So the bounds of an unmeasured cell are the present
+ones, where the original keeps those of the time when the cell was created. A measured or pending cell has the
+posterior mean as its value, which without noise is the measured value.
 """
 
 from __future__ import annotations
@@ -26,148 +27,181 @@ import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
-from truvar.acquisition.base import PolicyContext
-from truvar.acquisition.confidence import Confidence, Schedule, bounds
-from truvar.acquisition.utils import at_level, bookkeeping, moments, of_target, refuse
+from truvar.acquisition.base import OPTIMUM, BasePolicy, PolicyContext
+from truvar.acquisition.confidence import Schedule, bounds
+from truvar.acquisition.utils import moments
 from truvar.domain.candidates import Candidates
 from truvar.domain.domain import SAME_POINT
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 
 __all__ = ["BaMSOO"]
 
-CHILDREN = 3
-FINEST = 1e-7  # share of the extent: cells are not split below
-PATIENCE = 2000  # expansions without a cell to measure: then nothing is left to find
+CHILDREN = 3  # parts into which a cell is split
+SMALLEST_SIDE = 1e-7  # share of the extent: shorter cells are not split
+MAX_EXPANSIONS = 2000  # expansions without a cell to measure, after which nothing is left to find
 
 
 @dataclass(frozen=True)
-class BaMSOO:
-    """Bayesian multi-scale optimistic optimisation (Wang, Shakibi, Jin, de Freitas 2014). It names one point, which
-    scores 1; all others score 0.
+class BaMSOO(BasePolicy):
+    """Bayesian multi-scale optimistic optimisation (Wang, Shakibi, Jin, de Freitas 2014).
 
-    eta  the bounds hold for all cells of the tree with probability 1 - eta
+    It proposes one point, which scores 1; all others score 0.
+
+    Attributes:
+        eta: Probability that the bounds fail for some cell of the tree.
+        level: See `BasePolicy`.
+        per_cost: Must be False, since the policy compares no points.
+        beta: See `BasePolicy`.
     """
 
     eta: float = 0.05
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
-    signed = False
+    supported_goals = OPTIMUM
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.per_cost:
-            raise TruvarError("BaMSOO names one point and weighs it against no other; leave out per_cost")
+            raise InvalidArgumentError(
+                "BaMSOO proposes one point and compares it with no other, so it cannot divide by the cost; "
+                "leave out per_cost"
+            )
         if not 0 < self.eta < 1:
-            raise TruvarError(f"eta must lie between 0 and 1, got {self.eta}")
-
-    @property
-    def confidence(self) -> Confidence:
-        return bookkeeping(self.beta)
-
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        return refuse(self, context, candidates, "an optimum", self.level)
+            raise InvalidArgumentError(f"eta must lie between 0 and 1, got {self.eta!r}; give a number such as 0.05")
 
     def propose(self, context: PolicyContext) -> Array:
-        """The one point (1, d) to measure, or none (0, d)."""
+        """Return the one point to measure, (1, d), or none, (0, d)."""
         point = context.cached(("bamsoo", self.eta), lambda: next_point(context, self.eta))
         return np.empty((0, len(context.domain.columns))) if point is None else point[None, :]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        points, score = self.propose(context), np.zeros(len(candidates.points))
-        for point in points:
-            here = np.abs(candidates.points[:, : len(point)] - point) <= SAME_POINT * context.domain.extent
-            score = here.all(axis=1).astype(float)
-        return at_level(context, candidates, self.level, score)
+        """Return 1 at the proposed point and 0 elsewhere. Shape (c, K)."""
+        scores = np.zeros(len(candidates.points))
+        for point in self.propose(context):
+            same = np.abs(candidates.points[:, : len(point)] - point) <= SAME_POINT * context.domain.extent
+            scores = same.all(axis=1).astype(float)
+        return self.score_table(context, candidates, scores)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A box of the tree, in shares of the domain's extent."""
+    """A box of the tree.
 
-    corner: Array  # (d,)
-    size: Array  # (d,)
-    point: Array  # (d,), in the user's units
-    inside: Index | None = None  # the points of a finite domain in it
-    site: int | None = None  # and which of them `point` is
+    Attributes:
+        corner: Lowest corner as a share of the domain's extent. Shape (d,).
+        size: Side lengths as shares of the extent. Shape (d,).
+        point: The point that represents the cell, in the user's units. Shape (d,).
+        inside: Indices of the points of a finite domain in the cell.
+        site: Index of `point` among them.
+    """
+
+    corner: Array
+    size: Array
+    point: Array
+    inside: Index | None = None
+    site: int | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Moments at the point of a cell, and whether it was measured or is pending."""
+
+    mean: Array  # ()
+    variance: Array  # ()
+    queried: bool
 
 
 @dataclass
 class Tree:
-    """The tree of one choice, as far as it is grown."""
+    """The tree of one choice, as far as it is grown.
+
+    Attributes:
+        context: The context of the choice.
+        eta: Probability that the bounds fail.
+        leaves: Value and cell of the leaves, by depth.
+        best: f^+.
+        n_cells: N, the number of cells so far.
+        n_expansions: n, the number of expansions so far.
+        predictions: Predictions by the bytes of the point.
+    """
 
     context: PolicyContext
     eta: float
-    leaves: list[list[tuple[float, Cell]]] = field(default_factory=list)  # by depth
-    best: float = -np.inf  # f^+
-    cells: int = 0  # N
-    expansions: int = 0  # n
-    known: dict[bytes, tuple[Array, Array, bool]] = field(default_factory=dict)  # of points: mean, variance, visited
+    leaves: list[list[tuple[float, Cell]]] = field(default_factory=list)
+    best: float = -np.inf
+    n_cells: int = 0
+    n_expansions: int = 0
+    predictions: dict[bytes, Prediction] = field(default_factory=dict)
 
 
 @blas_in_one_thread()
 def next_point(context: PolicyContext, eta: float) -> Array | None:
-    """The first point that BaMSOO needs and that is neither measured nor pending; None if it needs none."""
+    """Return the first point that BaMSOO needs and that is neither measured nor pending; None if it needs none."""
     tree = Tree(context, eta)
-    wanted = _enter(tree, list(_root(context)), depth=0)
-    while wanted is None and any(tree.leaves) and tree.expansions < PATIENCE:
+    wanted = _insert(tree, list(_root(context)), depth=0)
+    while wanted is None and any(tree.leaves) and tree.n_expansions < MAX_EXPANSIONS:
         floor = -np.inf
-        for depth in range(min(len(tree.leaves), int(sqrt(tree.expansions)) + 1)):  # h <= h_max(n)
+        for depth in range(min(len(tree.leaves), int(sqrt(tree.n_expansions)) + 1)):  # h <= h_max(n)
             if not tree.leaves[depth]:
                 continue
             value, cell = max(tree.leaves[depth], key=lambda leaf: leaf[0])
             if value >= floor:
                 floor = value
                 tree.leaves[depth] = [leaf for leaf in tree.leaves[depth] if leaf[1] is not cell]
-                tree.expansions += 1
-                wanted = _enter(tree, list(_split(context, cell)), depth + 1)
+                tree.n_expansions += 1
+                wanted = _insert(tree, list(_split(context, cell)), depth + 1)
                 if wanted is not None:
                     break
         else:
-            if floor == -np.inf:  # every leaf is deeper than h_max: it grows with n
-                tree.expansions += 1
+            if floor == -np.inf:  # every leaf is deeper than h_max, which grows with n
+                tree.n_expansions += 1
     return wanted
 
 
-def _enter(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
-    """Puts cells into the tree, each with its value; returns the point of the first that must be measured instead."""
+def _insert(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
+    """Insert cells with their values; stop at the first cell that must be measured and return its point."""
     if len(tree.leaves) <= depth:
         tree.leaves.append([])
     for cell in cells:
-        tree.cells += 1
-        if cell.point.tobytes() not in tree.known:
-            _look_up(tree, cells)
-        mean, variance, visited = tree.known[cell.point.tobytes()]
-        lower, upper = bounds(mean, variance, 2 * log(pi**2 * tree.cells**2 / (6 * tree.eta)))  # L_N, U_N
-        if not visited and upper >= tree.best:
+        tree.n_cells += 1
+        if cell.point.tobytes() not in tree.predictions:
+            _predict(tree, cells)
+        at = tree.predictions[cell.point.tobytes()]
+        beta = 2 * log(pi**2 * tree.n_cells**2 / (6 * tree.eta))  # B_N^2
+        lower, upper = bounds(at.mean, at.variance, beta)  # L_N, U_N
+        if not at.queried and upper >= tree.best:
             return cell.point
-        value = float(mean if visited else lower)
+        value = float(at.mean if at.queried else lower)
         tree.best = max(tree.best, value)
         tree.leaves[depth].append((value, cell))
     return None
 
 
-def _look_up(tree: Tree, cells: list[Cell]) -> None:
-    """What is known at the points of cells; in a box also of their children and of those children, since many at once
-    are cheaper."""
-    context, brood, where = tree.context, list(cells), None
+def _predict(tree: Tree, cells: list[Cell]) -> None:
+    """Store predictions for cells; in a box for two more generations too, since many at once cost little more."""
+    context = tree.context
+    family = list(cells)
+    sites = None
     if context.domain.continuous:
         children = [child for cell in cells for child in _split(context, cell)]
-        brood += children + [grandchild for child in children for grandchild in _split(context, child)]
+        family += children + [grandchild for child in children for grandchild in _split(context, child)]
     else:
-        where = np.array([cell.site for cell in cells])
-    points = np.stack([cell.point for cell in brood])
-    sites, ones = np.zeros((len(points), context.posterior.sites.shape[1])), np.ones((len(points), 1))
-    sites[:, : points.shape[1]] = points  # of the target
-    mean, sd = moments(context, Candidates(sites, ones, ones, where))
-    visited = _visited(context, points)
-    for i, cell in enumerate(brood):
-        tree.known[cell.point.tobytes()] = mean[i, ...], sd[i, ...] ** 2, bool(visited[i])
+        sites = np.array([cell.site for cell in cells])
+    points = np.stack([cell.point for cell in family])
+    model_points = np.zeros((len(points), context.posterior.sites.shape[1]))
+    model_points[:, : points.shape[1]] = points  # a task coordinate stays 0, the target task
+    ones = np.ones((len(points), 1))
+    mean, sd = moments(context, Candidates(model_points, ones, ones, sites))
+    queried = _is_queried(context, points)
+    for i, cell in enumerate(family):
+        tree.predictions[cell.point.tobytes()] = Prediction(mean[i, ...], sd[i, ...] ** 2, bool(queried[i]))
 
 
-def _visited(context: PolicyContext, points: Array) -> Mask:
-    """Which of the points (q, d) were measured, or are about to be."""
-    visited = context.queried_points[of_target(context, context.queried_points), : points.shape[1]]
-    near = np.abs(points[:, None, :] - visited[None, :, :]) <= SAME_POINT * context.domain.extent
+def _is_queried(context: PolicyContext, points: Array) -> Mask:
+    """Return which of the points (q, d) were measured or are pending."""
+    queried = context.queried_points[context.is_target(context.queried_points), : points.shape[1]]
+    near = np.abs(points[:, None, :] - queried[None, :, :]) <= SAME_POINT * context.domain.extent
     return np.asarray(np.any(np.all(near, axis=2), axis=1))
 
 
@@ -178,9 +212,9 @@ def _root(context: PolicyContext) -> Iterator[Cell]:
 
 
 def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
-    """The thirds of a cell along its longest side; none if there is nothing left to tell apart."""
+    """Yield the thirds of a cell along its longest side; nothing if there are no points left to separate."""
     side = int(np.argmax(cell.size))
-    if cell.size[side] < FINEST or (cell.inside is not None and len(cell.inside) == 1):
+    if cell.size[side] < SMALLEST_SIDE or (cell.inside is not None and len(cell.inside) == 1):
         return
     size = cell.size.copy()
     size[side] /= CHILDREN
@@ -196,7 +230,7 @@ def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
 
 
 def _cell(context: PolicyContext, corner: Array, size: Array, inside: Index | None) -> Iterator[Cell]:
-    """The cell with its point; none if it holds no point of a finite domain."""
+    """Yield the cell with its point; nothing if it holds no point of a finite domain."""
     centre = context.domain.bounds[:, 0] + (corner + size / 2) * context.domain.extent
     if inside is None:
         yield Cell(corner, size, centre)

@@ -1,147 +1,278 @@
-"""The interface between Algorithm 1 and a policy: what a policy sees (`PolicyContext`) and provides (`Policy`)."""
+"""Interface between Algorithm 1 and a policy: what a policy sees, what it provides, and a base class for our own.
+
+| name | role |
+|---|---|
+| `PolicyContext` | everything that a policy may look at for one choice |
+| `Policy` | protocol that Algorithm 1 calls; other people's policies only need to satisfy it |
+| `BasePolicy` | base class with the parts that our policies share |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from scipy.special import ndtr
 
 from truvar._typing import Array, Index, Mask
-from truvar.acquisition.confidence import Confidence, Epoch
+from truvar.acquisition.confidence import Confidence, Epoch, LogBeta, Schedule
+from truvar.acquisition.registry import policy_classes
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, Regions
 from truvar.engines import Engine
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError, UnsupportedNoiseLevelsError
 from truvar.messages import for_interface
 from truvar.models.posterior import Posterior
 
 T = TypeVar("T")
 
+GoalKind = Literal["optimum", "level set"]
+OPTIMUM: frozenset[GoalKind] = frozenset({"optimum"})
+LEVEL_SET: frozenset[GoalKind] = frozenset({"level set"})
+
+# Words for one and for several goals of a kind, in messages.
+_GOAL_WORDS: dict[GoalKind, tuple[str, str]] = {
+    "optimum": ("an optimum", "optima"),
+    "level set": ("a level set", "level sets"),
+}
+
+
+# -- what a policy sees ------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class PolicyContext:
-    """All that a rule may look at when it scores the candidates."""
+    """Everything that a policy may look at when it scores the candidates of one choice.
+
+    Attributes:
+        engine: Computes truncated sums; holds the posterior.
+        goal: The goal of the study.
+        regions: M, H, L: points undecided, above and below.
+        targets: Rows whose variance is to be reduced: M, and what else the goal must know. Shape (n,).
+        lower: l_t on the domain. Shape (n,).
+        upper: u_t on the domain. Shape (n,).
+        epoch: The present epoch: eta_(i), beta_(i).
+        best_y: Best observation of the target task so far, in the user's sign; None before the first.
+        seed: Seed of the random numbers of this choice: the study's seed and the number of suggestions before.
+        domain: The domain of the study.
+        queried_points: Points measured so far, then pending points. Shape (rows, d').
+        actions: Noise and cost of every possible measurement, also from other positions.
+        has_bounds: Whether `lower` and `upper` mean something: False until there is a mean and a fitted kernel.
+        only_best: Whether only the best candidate matters; others may then score any upper bound below it.
+        cache: Values that a policy computed for this choice; use `cached`.
+    """
 
     engine: Engine
     goal: Goal
-    regions: Regions  # M, H, L
-    targets: Mask  # the rows to learn about: M, and what else the goal must know
-    lower: Array  # l_t on the domain
-    upper: Array  # u_t
+    regions: Regions
+    targets: Mask
+    lower: Array
+    upper: Array
     epoch: Epoch
-    best_y: float | None  # the best value told of the target so far, in the goal's sense
-    seed: tuple[int, int]  # of what is drawn for this choice: the study's, and how many were asked for before
+    best_y: float | None
+    seed: tuple[int, int]
     domain: Domain
-    queried_points: Array  # (rows, d'): where was measured, then where a measurement is pending
-    actions: ActionSpace  # what can be done, and at what price from elsewhere
-    has_bounds: bool = True  # whether `lower` and `upper` mean something yet: not before there is a mean and a kernel
-    only_best: bool = False  # just the best candidate is wanted: hopeless ones may keep an upper bound as their score
-    cache: dict[Hashable, Any] = field(default_factory=dict)  # what a rule computed once for this choice
+    queried_points: Array
+    actions: ActionSpace
+    has_bounds: bool = True
+    only_best: bool = False
+    cache: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def posterior(self) -> Posterior:
-        """f given what was told and is pending."""
+        """Posterior of f given the observations; its `pending_variance` is given the pending points too."""
         return self.engine.posterior
 
     @property
     def moments(self) -> tuple[Array, Array]:
-        """Mean (n,), in the goal's sense (high is good), and standard deviation (n,), given what is pending too."""
+        """Mean and standard deviation on the domain, (n,) each, given pending points; high means are good."""
         n = len(self.targets)
         return self.goal.sign * self.posterior.mean[:n], np.sqrt(self.posterior.pending_variance[:n])
 
     @property
+    def pending_points(self) -> Array:
+        """Points of pending measurements. Shape (p, d')."""
+        return self.queried_points[self.posterior.n_observed :]
+
+    @property
     def rng(self) -> np.random.Generator:
-        """What a rule draws from."""
+        """Random generator of this choice, the same one at every access."""
         return self.cached("rng", lambda: np.random.default_rng(self.seed))
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """The value of `compute`, computed at most once for this choice, however many tables are scored."""
+        """Return the value of `compute`, called at most once per key and choice, however many tables are scored."""
         if key not in self.cache:
             self.cache[key] = compute()
         value: T = self.cache[key]
         return value
 
+    def is_target(self, points: Array) -> Mask:
+        """Return which points (q, d') belong to the target task; all of them in a study without tasks."""
+        if len(self.posterior.sites) == len(self.domain):
+            return np.ones(len(points), bool)
+        return np.asarray(points[:, -1] == 0)
+
+
+# -- what a policy provides --------------------------------------------------------------------------------------------
+
 
 class Policy(Protocol):
-    """A decision rule: a score per candidate (c, K); the highest is chosen.
-
-    per_cost    the score is divided by the cost first
-    signed      the score can be negative; otherwise a score of zero everywhere means that nothing is left to gain
-    confidence  how the bounds behind M, H and L go
-    """
+    """Decision rule: scores every candidate; the candidate with the highest score is measured next."""
 
     @property
-    def per_cost(self) -> bool: ...
+    def per_cost(self) -> bool:
+        """Whether the score is divided by the cost before candidates are compared."""
+        ...
 
     @property
-    def signed(self) -> bool: ...
+    def signed(self) -> bool:
+        """Whether scores can be negative. If not, a score of zero everywhere means that nothing is left to gain."""
+        ...
 
     @property
-    def confidence(self) -> Confidence: ...
+    def confidence(self) -> Confidence:
+        """Schedules of beta and eta for the bounds behind M, H and L."""
+        ...
 
-    def score(self, context: PolicyContext, candidates: Candidates) -> Array: ...
+    def check_supported(self, goal: Goal, n_levels: int) -> None:
+        """Check that the policy can be used in a study; called once, when the study is made.
 
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        """The places of the table to choose among; None: all. A goal or table that the rule cannot serve is refused."""
+        Args:
+            goal: The goal of the study.
+            n_levels: The number of noise levels that a measurement can choose from, at least 1.
+
+        Raises:
+            UnsupportedGoalError: If the policy is not made for the goal.
+            UnsupportedNoiseLevelsError: If the policy cannot use the noise levels.
+        """
+        ...
+
+    def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        """Return the rows of the table to choose among; None for all rows, and in a box for all its points."""
+        ...
+
+    def score(self, context: PolicyContext, candidates: Candidates) -> Array:
+        """Return the score of every candidate row and noise level. Shape (c, K)."""
         ...
 
 
 @runtime_checkable
 class ProposalPolicy(Protocol):
-    """A rule that knows by itself which points of a box come into question, so that its score need not be searched."""
+    """Policy that names the points of a box to choose among, so that its score need not be maximised over the box."""
 
     def propose(self, context: PolicyContext) -> Array:
-        """The points (q, d) to choose among."""
+        """Return the points to choose among. Shape (q, d)."""
         ...
 
 
-@dataclass(frozen=True)
-class TopK:
-    """Choose only among the k points with the highest upper confidence bound ("ucb") or expected improvement ("ei")."""
+class BasePolicy:
+    """Base class of our policies, which are frozen dataclasses; a subclass must define `score`.
 
-    k: int
-    by: Literal["ucb", "ei"] = "ucb"
+    The options below have these defaults in policies without them. A subclass repeats an option as a dataclass field
+    to offer it to users; it is not a field here, so that the fields of a policy come in the order of their importance.
+
+    Attributes:
+        supported_goals: Kinds of goals that the policy is made for.
+        signed: Whether scores can be negative.
+        chooses_noise_level: Whether the policy scores every noise level; otherwise it measures with `level`.
+        level: Noise level to measure with; needed if the study has several.
+        per_cost: Whether the score is divided by the cost.
+        beta: Schedule of beta for the bounds behind M, H and L; None for the default of the policy.
+    """
+
+    supported_goals: ClassVar[frozenset[GoalKind]] = OPTIMUM | LEVEL_SET
+    signed: ClassVar[bool] = False
+    chooses_noise_level: ClassVar[bool] = False
+
+    level: int | None = None
+    per_cost: bool = False
+    beta: Schedule | None = None
 
     def __post_init__(self) -> None:
-        if type(self.k) is not int or self.k < 1 or self.by not in ("ucb", "ei"):
-            raise TruvarError(
-                "the places are the k >= 1 best by 'ucb' or 'ei', got "
-                + for_interface(
-                    f"TopK(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}"
-                )
-                + "; correct it"
+        if self.signed and self.per_cost:
+            raise InvalidArgumentError(
+                f"the score of {type(self).__name__} can be negative, so that dividing it by the cost would prefer "
+                "expensive measurements; leave out per_cost, or use a policy with scores >= 0: "
+                + _policies_with(self.supported_goals, lambda policy: not policy.signed)
             )
 
-    def points(self, context: PolicyContext) -> Mask:
-        """The k best points of the domain, as a mask; ties go to the lower index."""
-        mean, sd = context.moments
-        if self.by == "ucb":
-            merit = mean + np.sqrt(context.epoch.beta) * sd
-        else:
-            merit = expected_improvement(mean, sd, incumbent(context))
-        chosen = np.zeros(len(merit), bool)
-        chosen[np.argsort(-merit, kind="stable")[: self.k]] = True
-        return chosen
+    @property
+    def confidence(self) -> Confidence:
+        """Schedules for M, H and L, which most policies keep for the report only.
+
+        The default is the constant of the theory, a = 2: an aggressive beta could declare a study finished too early.
+        """
+        return Confidence(LogBeta(2.0) if self.beta is None else self.beta)
+
+    def check_supported(self, goal: Goal, n_levels: int) -> None:
+        """Check goal and noise levels against `supported_goals` and `level`.
+
+        Raises:
+            UnsupportedGoalError: If the policy is not made for the goal.
+            UnsupportedNoiseLevelsError: If `level` is missing, or not a level of the study.
+        """
+        kind = goal_kind(goal)
+        if kind not in self.supported_goals:
+            own = " or ".join(_GOAL_WORDS[each][0] for each in sorted(self.supported_goals))
+            one, many = _GOAL_WORDS[kind]
+            raise UnsupportedGoalError(
+                f"{type(self).__name__} is for {own}, but the goal is "
+                f"{for_interface(str(goal), problem=one)}; use another goal or a policy for {many}: "
+                + _policies_with({kind})
+            )
+        if not self.chooses_noise_level:
+            self._check_level(n_levels)
+
+    def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        """Return None: the policy chooses among all rows, and in a box among all points."""
+        return None
+
+    def score_table(self, context: PolicyContext, candidates: Candidates, scores: Array) -> Array:
+        """Spread scores of candidate rows over the table of noise levels.
+
+        Args:
+            context: The context of the choice.
+            candidates: The table of candidates.
+            scores: The score of measuring each row with `level`. Shape (c,).
+
+        Returns:
+            Scores of shape (c, K): minus infinity for other noise levels and other tasks, which are never measured.
+        """
+        table = np.full(candidates.noise.shape, -np.inf)
+        target = context.is_target(candidates.points)
+        table[target, self.level or 0] = scores[target]
+        return table
+
+    def _check_level(self, n_levels: int) -> None:
+        """Raise unless `level` names one of the levels, or there is but one."""
+        last = n_levels - 1
+        if self.level is None and n_levels > 1:
+            raise UnsupportedNoiseLevelsError(
+                f"{type(self).__name__} cannot choose among the {n_levels} noise levels of this study; give one, from "
+                f"{self._with_level(0)} to {self._with_level(last)}"
+            )
+        if self.level not in (None, *range(n_levels)):
+            raise UnsupportedNoiseLevelsError(
+                f"{self._with_level(self.level)} is not one of the study's {n_levels} noise levels; "
+                f"give a level from 0 to {last}"
+            )
+
+    def _with_level(self, level: object) -> str:
+        return for_interface(f"{type(self).__name__}(level={level!r})", problem=f"[policy] level = {level}")
 
 
-Top = TopK  # its name in release 0.1.0
+def goal_kind(goal: Goal) -> GoalKind:
+    """Return the kind of a goal, as `BasePolicy.supported_goals` has it."""
+    return "level set" if goal.level_set else "optimum"
 
 
-def incumbent(context: PolicyContext) -> float:
-    """The value to improve on: the best told so far, the prior mean before that."""
-    if context.best_y is None:
-        return context.goal.sign * context.posterior.prior_mean
-    return context.goal.sign * context.best_y
-
-
-def expected_improvement(mean: Array, sd: Array, best: float) -> Array:
-    """E max(f - best, 0) for f ~ N(mean, sd^2)."""
-    gap = mean - best
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(sd > 0, gap / sd, np.where(gap > 0, np.inf, -np.inf))
-    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
-    return np.where(sd > 0, gap * ndtr(z) + sd * density, np.maximum(gap, 0.0))
+def _policies_with(kinds: frozenset[GoalKind] | set[GoalKind], condition: Callable[[Any], bool] | None = None) -> str:
+    """Return the names of the registered policies for all these kinds of goals, for messages."""
+    found = []
+    for name, policy in policy_classes().items():
+        supported: Any = getattr(policy, "supported_goals", frozenset())
+        if supported >= kinds and (condition is None or condition(policy)):
+            found.append(name)
+    return ", ".join(found)

@@ -34,8 +34,10 @@ POLICY_MODULES: dict[str, str] = {
     "Straddle": "truvar.acquisition.analytic",
     "SUR": "truvar.acquisition.entropy",
     "Variance": "truvar.acquisition.analytic",
-    "Random": "truvar.acquisition.analytic",
+    "Random": "truvar.acquisition.sampling",
 }
+
+METHODS = ("check_supported", "candidate_rows", "score")  # what every policy must have
 
 POLICY_NAMES: dict[str, str] = {class_name.lower(): class_name for class_name in POLICY_MODULES}
 """Name at the command line and in problem files ("ei") -> class name ("EI")."""
@@ -92,6 +94,12 @@ def policy_named(policy: Policy | str) -> Policy:
         if not has_cost_option(found):
             raise InvalidArgumentError(f'{name} always divides by the cost, got {policy!r}; leave out "/cost"')
         return found(per_cost=True)
-    if isinstance(policy, type) or not hasattr(policy, "score"):
+    missing = [method for method in METHODS if not hasattr(policy, method)]
+    if isinstance(policy, type) or len(missing) == len(METHODS):
         raise InvalidArgumentError(f"policy must be an object such as TruVaR() or a name, got {policy!r}")
+    if missing:
+        raise InvalidArgumentError(
+            f"policy must have the methods {', '.join(METHODS)}, but {policy!r} has no {' and no '.join(missing)}; "
+            "add them, or derive its class from BasePolicy"
+        )
     return policy

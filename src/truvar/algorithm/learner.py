@@ -64,6 +64,7 @@ class ActiveLearner:
         self._tasks = prior.tasks
         self._actions_noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
+        policy.check_supported(goal, self._actions.n_levels)
         self.surrogate = Surrogate(domain, prior, seed, engine)
         self.state = self._first_state()
 
@@ -125,7 +126,7 @@ class ActiveLearner:
             context, choice = loop.choose_ahead(context, self.policy, table)
         if choice is None or not self.domain.continuous or table.sites is None:
             return table, choice
-        if self.policy.places(context, table) is not None:
+        if self.policy.candidate_rows(context, table) is not None:
             return table, choice
         return self._refine_in_box(context, table, choice, last)
 

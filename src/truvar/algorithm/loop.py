@@ -53,21 +53,26 @@ def begin(posterior: Posterior, policy: Policy, n: int, start: StartOfEpoch) -> 
 
 
 def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Choice | None:
-    """Algorithm 1, line 3: the highest score, eq. (3), among a rule's own places, else among all; None: no gain."""
-    places = policy.places(context, candidates)
-    choice = _highest(context, policy, candidates, places)
-    return choice if choice is not None or places is None else _highest(context, policy, candidates, None)
+    """Algorithm 1, line 3: choose the highest score, eq. (3).
+
+    Returns:
+        The best candidate among the rows that the policy allows, or among all if those gain nothing; None if no row
+        gains anything.
+    """
+    rows = policy.candidate_rows(context, candidates)
+    choice = _highest(context, policy, candidates, rows)
+    return choice if choice is not None or rows is None else _highest(context, policy, candidates, None)
 
 
-def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, places: Index | None) -> Choice | None:
-    table = candidates if places is None else candidates.take(places)
+def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, rows: Index | None) -> Choice | None:
+    table = candidates if rows is None else candidates.take(rows)
     gains = policy.score(replace(context, only_best=True), table)
     scores = (gains / table.cost if policy.per_cost else gains).ravel()
     highest = scores.max(initial=-np.inf)
     if not policy.signed and not highest > 0:
         return None
-    place, level = divmod(int(np.argmax(scores >= highest - TIE_TOLERANCE * abs(highest))), table.n_levels)
-    return Choice(place if places is None else int(places[place]), level, float(gains[place, level]))
+    row, level = divmod(int(np.argmax(scores >= highest - TIE_TOLERANCE * abs(highest))), table.n_levels)
+    return Choice(row if rows is None else int(rows[row]), level, float(gains[row, level]))
 
 
 def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates) -> tuple[PolicyContext, Choice | None]:

@@ -95,8 +95,7 @@ def backtest(
         raise InvalidArgumentError(f"judged must be 'reported' or 'measured', got {judged!r}")
     values = truth if callable(truth) else true_values(problem.domain, truth)
     for policy in policies_by_name.values():
-        study = problem.study(policy=policy)
-        policy.places(study.policy_context(), study.candidates())  # raises if the policy does not suit the problem
+        problem.study(policy=policy)  # raises now if the policy does not support the problem
     add_noise = is_noisy(problem) if noisy is None else noisy
     runs = [
         _Run(problem, name, policy, values, spend, (seed, replicate), add_noise, judged, until)

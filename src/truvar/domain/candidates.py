@@ -105,6 +105,11 @@ class ActionSpace:
         self._table(domain.points, np.arange(len(domain)), last=None)  # raises now if noise or cost is invalid
 
     @property
+    def n_levels(self) -> int:
+        """K, the number of noise levels."""
+        return 1 if self.noise_levels is None else len(self.noise_levels.variance)
+
+    @property
     def travels(self) -> bool:
         """Whether the cost depends on the last position, which the theorem of the paper does not cover."""
         return callable(self._cost) or (isinstance(self._cost, Cost) and any(self._cost.travel.values()))

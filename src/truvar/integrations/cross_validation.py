@@ -23,7 +23,7 @@ from truvar.acquisition.confidence import Confidence
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import NoiseLevels
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Maximize
+from truvar.domain.goals import Goal, Maximize
 from truvar.exceptions import Finished
 from truvar.integrations.cost_model import predict_costs
 from truvar.models.fit import Learned, Model, fit, unfitted
@@ -74,9 +74,14 @@ class FoldPolicy:
     def confidence(self) -> Confidence:
         return self.rule.confidence
 
-    def places(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        places = self.rule.places(context, candidates)
-        return None if places is None else places[np.isfinite(self.price[places]).any(axis=1)]
+    def check_supported(self, goal: Goal, n_levels: int) -> None:
+        """Check that the wrapped policy supports the goal and a level per number of folds."""
+        self.rule.check_supported(goal, n_levels)
+
+    def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
+        """Return the rows that the wrapped policy allows and that have folds left."""
+        rows = self.rule.candidate_rows(context, candidates)
+        return None if rows is None else rows[np.isfinite(self.price[rows]).any(axis=1)]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         price = self.price if candidates.sites is None else self.price[candidates.sites]

@@ -56,7 +56,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         "param_grid": [dict, list],
         "budget": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
         "cost": [StrOptions({"fits", "seconds"})],
-        "policy": [HasMethods(["score", "places"]), str, None],
+        "policy": [HasMethods(["score", "candidate_rows", "check_supported"]), str, None],
         "random_state": ["random_state"],
     }
     _required_parameters: ClassVar[list[str]] = ["estimator", "param_grid"]

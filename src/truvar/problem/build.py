@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.acquisition.base import TopK
+from truvar.acquisition import TopK
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.acquisition.registry import has_cost_option, policy_class
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks

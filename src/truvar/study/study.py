@@ -107,8 +107,6 @@ class Study:
         self._state = StudyState(config)
         self._stopped: str | None = None
         self._write: Callable[..., None] | None = None  # while a turn lasts
-        learner = self._learner
-        self.policy.places(learner.context(0), learner.actions.candidates(None))  # refused now, or never
 
     @classmethod
     def from_event_log(cls, event_log: EventLog, name: str | None, who: str | None = None) -> Study:

@@ -44,7 +44,7 @@ def check_interface(policy: Policy) -> None:
     for name in ("per_cost", "signed"):
         _law(isinstance(getattr(policy, name, None), bool), policy, f"{name} is True or False")
     _law(isinstance(policy.confidence, Confidence), policy, "confidence is a Confidence")
-    for name in ("places", "score"):
+    for name in ("check_supported", "candidate_rows", "score"):
         _law(callable(getattr(policy, name, None)), policy, f"{name} is a method")
     _law(len(served(policy)) > 0, policy, "it serves at least one goal")
 
@@ -58,7 +58,7 @@ def check_finite_domain(policy: Policy) -> None:
             for _ in range(4):
                 gains, rows = _gains(study), study.candidates()
                 worth = gains / rows.cost.ravel() if policy.per_cost else gains
-                among = policy.places(study._learner.context(0), rows)
+                among = policy.candidate_rows(study._learner.context(0), rows)
                 best = worth.max() if among is None else worth[among].max()
                 suggestion = _ask(study)
                 if suggestion is None:
