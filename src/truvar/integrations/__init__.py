@@ -1,1 +1,11 @@
-"""truvar from within other people's tools. Each is imported by its name, with the library it is for."""
+"""Integrations with other libraries. Import each from its own module, which needs the library it is for.
+
+| module | content |
+|---|---|
+| `sklearn` | `TruVaRSearchCV`, a search like `GridSearchCV`; helpers: `cross_validation`, `parameter_encoding` |
+| `optuna` | `TruVaRSampler`, a sampler; helper: `optuna_space` |
+| `botorch` | `TruncatedVarianceReduction`, an acquisition function |
+| `dask`, `sharded` | `connect` to a Dask cluster; `Sharded`, an engine for domains too large for one machine |
+| `measurement_command` | `MeasurementCommand`, an external program that measures |
+| `cost_model` | costs predicted from those observed, for `sklearn` and `optuna` |
+"""

@@ -1,4 +1,4 @@
-"""What a measurement will cost, learned from what others did: a Gaussian process over the logarithm of the cost."""
+"""Prediction of the cost of a measurement from observed costs: a Gaussian process over the logarithm of the cost."""
 
 from __future__ import annotations
 
@@ -8,20 +8,38 @@ from scipy.linalg import cho_factor, cho_solve
 from truvar._typing import Array
 from truvar.models.fit import Learned, fit
 
+MIN_OBSERVED = 3  # costs before a model is fitted
+MAX_FACTOR = 10.0  # a prediction exceeds the observed range by at most this factor
+NOISE_SHARE = 0.1  # share of the variance of the logarithms that is taken to be noise
+MIN_NOISE_SD = 0.05  # standard deviation of the logarithms that is taken to be noise at least, about 5 % of the cost
 
-def predict_costs(told: Array, costs: Array, points: Array, seed: int) -> Array:
-    """The cost at the points (n, d) of [0, 1], given the costs (t,) at the points told (t, d): their median before
-    there are three, and never further from what was seen than a factor of ten."""
+
+def predict_costs(observed: Array, costs: Array, points: Array, seed: int) -> Array:
+    """Predict costs at points from observed costs.
+
+    Args:
+        observed: Points of [0, 1]^d with an observed cost, shape (t, d).
+        costs: Their costs, shape (t,).
+        points: Points to predict at, shape (n, d).
+        seed: Seed of the restarts of the fit.
+
+    Returns:
+        The predicted costs, shape (n,). With fewer than three observations, or equal ones, this is their median, and 1
+        without any.
+    """
     logs = np.log(np.maximum(costs, 1e-9))
-    if len(logs) < 3 or np.ptp(logs) == 0:
-        return np.full(len(points), float(np.exp(np.median(logs))) if len(logs) else 1.0)
-    model = fit(Learned(restarts=2), told, logs, _noise(logs), np.ones(told.shape[1]), None, seed)
-    noise = _noise(logs)
-    factor = cho_factor(model.kernel(told) + noise * np.eye(len(logs)), lower=True)
-    mean = model.mean + model.kernel(points, told) @ cho_solve(factor, logs - model.mean)
-    return np.asarray(np.exp(np.clip(mean, logs.min() - np.log(10), logs.max() + np.log(10))))
+    if len(logs) == 0:
+        return np.ones(len(points))
+    if len(logs) < MIN_OBSERVED or np.ptp(logs) == 0:
+        return np.full(len(points), float(np.exp(np.median(logs))))
+    noise = _noise_variance(logs)
+    model = fit(Learned(restarts=2), observed, logs, noise, np.ones(observed.shape[1]), None, seed)
+    factor = cho_factor(model.kernel(observed) + noise * np.eye(len(logs)), lower=True)
+    mean = model.mean + model.kernel(points, observed) @ cho_solve(factor, logs - model.mean)
+    margin = np.log(MAX_FACTOR)
+    return np.asarray(np.exp(np.clip(mean, logs.min() - margin, logs.max() + margin)))
 
 
-def _noise(logs: Array) -> float:
-    """Running times scatter: a tenth of their variance, and at least 5 %, is taken to be noise."""
-    return max(0.1 * float(np.var(logs)), 0.05**2)
+def _noise_variance(logs: Array) -> float:
+    """Return the noise variance of the logarithms: running times vary even if a fit is repeated."""
+    return max(NOISE_SHARE * float(np.var(logs)), MIN_NOISE_SD**2)

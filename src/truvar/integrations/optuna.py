@@ -1,4 +1,4 @@
-"""`TruVaRSampler`: TruVaR as a sampler of Optuna studies."""
+"""`TruVaRSampler`: TruVaR as a sampler for Optuna studies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Maximize, Minimize
-from truvar.exceptions import TruvarError, import_optional
+from truvar.exceptions import InvalidArgumentError, import_optional
 from truvar.integrations.cost_model import predict_costs
 from truvar.integrations.optuna_space import SearchSpace
 from truvar.models.fit import Learned, Model, fit, unfitted
@@ -22,22 +22,35 @@ from truvar.validation import check_integer, check_nonnegative
 
 optuna = import_optional("optuna", "TruVaRSampler", "optuna")
 
-LEAST = 3  # finished trials before there is a model
-LEAST_NOISE = 1e-8  # of the prior variance: values said to be exact may contradict a kernel that was learned
+MIN_TRIALS = 3  # finished trials before a model is fitted
+N_BEST = 3  # best trials near which candidates are drawn
+# Smallest noise variance, as a share of the prior variance: values reported as exact may not fit a learned kernel.
+MIN_NOISE = 1e-8
 
 
-class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-defined]  # its types are not ours
-    """Suggests the parameters that reduce most what is not known of the optimum, per unit cost.
+class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-defined]  # Optuna may not be installed
+    """A sampler that suggests the parameters with the largest reduction of uncertainty about the optimum, per cost.
 
-    Trials under way count as pending, so that parallel workers, in one process or many, do not repeat each other. All
-    that it knows it reads from the study's storage.
+    Running trials count as pending, so that parallel workers do not repeat each other, in one process or in several.
+    Everything the sampler knows is read from the study's storage.
 
-    seed        of the points that are considered
-    points      how many of them
-    noise       the user attribute of a trial that holds the variance of its value; where no trial has it: learned
-    cost        the user attribute that holds what a trial cost; where some have it, the gain is per predicted cost
-    policy      the decision rule, or its name; default `TruVaR()`
-    independent_sampler  for parameters that not all trials have; default: random
+    Args:
+        seed: Seed of the candidates.
+        points: Number of candidates that are spread over the search space.
+        noise: User attribute of a trial with the variance of its value. If no trial has it, the noise is learned.
+        cost: User attribute of a trial with its cost. If some trials have it, gains are divided by the predicted cost.
+        policy: Policy or its name. Default: `TruVaR()`.
+        independent_sampler: Sampler for parameters that not all trials have. Default: random.
+
+    Raises:
+        InvalidArgumentError: If `points` is not an integer of at least 2, or the policy is neither a policy nor a name.
+        UnknownPolicyError: If there is no policy of that name.
+
+    Example:
+        ```python
+        study = optuna.create_study(sampler=TruVaRSampler(seed=0))
+        study.optimize(objective, n_trials=30)
+        ```
     """
 
     def __init__(
@@ -53,110 +66,142 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         self._rng = np.random.default_rng(seed)
         self._independent = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
         self._points = check_integer(points, "points", minimum=2)
-        self._noise, self._cost = noise, cost
+        self._noise_attribute = noise
+        self._cost_attribute = cost
         self._policy: Policy = policy_named(policy or "truvar")
-        self._common = optuna.search_space.IntersectionSearchSpace()
+        self._common_space = optuna.search_space.IntersectionSearchSpace()
 
     def reseed_rng(self) -> None:
+        """Seed the random numbers again; Optuna calls this in each worker."""
         self._rng = np.random.default_rng()
         self._independent.reseed_rng()
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-        space = self._common.calculate(study)
+        """Return the parameters that all trials have and that can take more than one value."""
+        space = self._common_space.calculate(study)
         return {name: distribution for name, distribution in space.items() if not distribution.single()}
 
     def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
+        """Return a value for a parameter outside the common search space, from the independent sampler."""
         self._raise_error_if_multi_objective(study)
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
     def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
+        """Return values for the parameters of the common search space.
+
+        Args:
+            study: The Optuna study.
+            trial: The trial to suggest for.
+            search_space: Distributions by parameter.
+
+        Raises:
+            InvalidArgumentError: If a trial's noise or cost is not a number of at least 0.
+        """
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
-        done, running = self._trials(study, trial, search_space)
+        finished, running = self._trials(study, trial, search_space)
         space = SearchSpace(search_space)
-        told = space.encode([t.params for t in done])
         goal = Maximize(False) if study.direction == optuna.study.StudyDirection.MAXIMIZE else Minimize(False)
-        values = goal.sign * np.array([t.value for t in done], dtype=float)
-        best = [done[i].params for i in np.argsort(-values)[:3]]
-        candidates = space.candidates(self._points, [*best, *(t.params for t in done)], best, self._rng)
-        index = self._choose(goal, told, goal.sign * values, space, candidates, done, running)
+        values = np.array([t.value for t in finished], dtype=float)
+        best = [finished[i].params for i in np.argsort(-goal.sign * values)[:N_BEST]]
+        candidates = space.candidates(self._points, [*best, *(t.params for t in finished)], best, self._rng)
+        index = self._choose(goal, values, space, candidates, finished, running)
         return {name: candidates[index][name] for name in search_space}
 
-    # -- inside --------------------------------------------------------------------------------------------------------
-
     def _trials(self, study: Any, trial: Any, space: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-        """Trials with a finite value and all the parameters, and those of others that are under way. What failed or
-        was pruned has no value of the objective.
+        """Return the finished trials with a finite value, and the other running ones, that have all parameters.
+
+        Failed and pruned trials are ignored, because they have no value of the objective.
         """
         state = optuna.trial.TrialState
         trials = study._get_trials(deepcopy=False, states=(state.COMPLETE, state.RUNNING), use_cache=True)
-        whole = [t for t in trials if t.number != trial.number and all(_has(t, name, space[name]) for name in space)]
-        done = [t for t in whole if t.state == state.COMPLETE and np.isfinite(t.value)]
-        return done, [t for t in whole if t.state == state.RUNNING]
+        usable = [
+            t
+            for t in trials
+            if t.number != trial.number and all(_has_parameter(t, name, space[name]) for name in space)
+        ]
+        finished = [t for t in usable if t.state == state.COMPLETE and np.isfinite(t.value)]
+        running = [t for t in usable if t.state == state.RUNNING]
+        return finished, running
 
     def _choose(
         self,
         goal: Any,
-        told: Array,
         values: Array,
         space: SearchSpace,
         candidates: Sequence[Mapping[str, Any]],
-        done: Sequence[Any],
+        finished: Sequence[Any],
         running: Sequence[Any],
     ) -> int:
-        """The index of the best candidate."""
+        """Return the index of the best candidate, given the finished trials and their values."""
+        observed = space.encode([t.params for t in finished])
         points = space.encode(candidates)
         domain = Domain(space.columns, points, np.tile([0.0, 1.0], (points.shape[1], 1)))
-        given = [self._attribute(t, self._noise) for t in done]
-        known = np.array([np.nan if g is None else g for g in given], dtype=float)
-        model = self._model(told, values, known)
-        least = LEAST_NOISE * float(model.kernel.diag(points[:1])[0])
-        noise = np.maximum(np.where(np.isnan(known), model.noise or 0.0, known), least)
-        usual = float(np.median(noise)) if len(noise) else float(model.noise or 0.0)
-        cost = self._prices(told, done, points)
-        prior = Prior(model.kernel, model.mean, usual)
+        given_noise = self._noise_variances(finished)
+        model = self._fit_model(observed, values, given_noise)
+        min_noise = MIN_NOISE * float(model.kernel.diag(points[:1])[0])
+        noise = np.maximum(np.where(np.isnan(given_noise), model.noise or 0.0, given_noise), min_noise)
+        usual_noise = float(np.median(noise)) if len(noise) else float(model.noise or 0.0)
+        cost = self._predicted_costs(observed, finished, points)
+        prior = Prior(model.kernel, model.mean, usual_noise)
         learner = ActiveLearner(domain, goal, self._policy, prior, cost, int(self._rng.integers(2**31)))
-        for number, (x, y, variance) in enumerate(zip(told, values, noise, strict=True)):
+        for number, (x, y, variance) in enumerate(zip(observed, values, noise, strict=True)):
             learner.observe(Action(number, x, None, None, 0, float(variance), 1.0), float(y), [])
         pending = [
-            Action(len(done) + number, x, None, None, 0, usual, 1.0)
+            Action(len(finished) + number, x, None, None, 0, usual_noise, 1.0)
             for number, x in enumerate(space.encode([t.params for t in running]))
         ]
         learner.set_pending(pending)
-        _, choice = learner.choose(None, pending, len(done) + len(pending))
+        _, choice = learner.choose(None, pending, len(finished) + len(pending))
         return choice.row if choice is not None else int(np.argmax(learner.posterior.pending_variance))
 
-    def _model(self, told: Array, values: Array, known: Array) -> Model:
-        """Kernel, mean and noise: learned from the trials. Where some say how noisy they are, that is taken as given,
-        and the median of it for the others.
+    def _noise_variances(self, trials: Sequence[Any]) -> Array:
+        """Return the noise variances that the trials report, NaN where they do not."""
+        given = [_attribute(t, self._noise_attribute, "noise") for t in trials]
+        return np.array([np.nan if variance is None else variance for variance in given], dtype=float)
+
+    def _fit_model(self, observed: Array, values: Array, given_noise: Array) -> Model:
+        """Return kernel, mean and noise learned from the trials.
+
+        If some trials report their noise, that is used, with the median of it for the others.
         """
-        extent, scatter = np.ones(told.shape[1]), bool(np.isnan(known).all())
-        if len(values) < LEAST:
+        extent = np.ones(observed.shape[1])
+        if len(values) < MIN_TRIALS:
             return unfitted(Learned(noise=True), extent, values)
-        noise = 0.0 if scatter else np.where(np.isnan(known), np.nanmedian(known), known)
-        model = fit(Learned(noise=scatter, restarts=2), told, values, noise, extent, None, len(values))
-        return model if scatter else Model(model.kernel, model.mean, float(np.nanmedian(known)), model.log_likelihood)
+        if np.isnan(given_noise).all():
+            return fit(Learned(noise=True, restarts=2), observed, values, 0.0, extent, None, len(values))
+        usual = float(np.nanmedian(given_noise))
+        noise = np.where(np.isnan(given_noise), usual, given_noise)
+        model = fit(Learned(noise=False, restarts=2), observed, values, noise, extent, None, len(values))
+        return Model(model.kernel, model.mean, usual, model.log_likelihood)
 
-    def _prices(self, told: Array, done: Sequence[Any], points: Array) -> Array | None:
-        """The predicted cost at the points, if any trial has one."""
-        costs = [self._attribute(t, self._cost) for t in done]
-        have = [i for i, cost in enumerate(costs) if cost is not None]
-        if not have:
+    def _predicted_costs(self, observed: Array, finished: Sequence[Any], points: Array) -> Array | None:
+        """Return the predicted costs at the points, or None if no trial has a cost."""
+        costs = [_attribute(t, self._cost_attribute, "cost") for t in finished]
+        known = [i for i, cost in enumerate(costs) if cost is not None]
+        if not known:
             return None
-        return predict_costs(told[have], np.array([costs[i] for i in have], dtype=float), points, len(have))
-
-    @staticmethod
-    def _attribute(trial: Any, name: str) -> float | None:
-        value = trial.user_attrs.get(name)
-        if value is None:
-            return None
-        try:
-            return check_nonnegative(value, f"user attribute {name!r} of trial {trial.number}")
-        except TruvarError as error:
-            raise TruvarError(f"{error}; or name another attribute: TruVaRSampler({name}=...)") from None
+        return predict_costs(observed[known], np.array([costs[i] for i in known], dtype=float), points, len(known))
 
 
-def _has(trial: Any, name: str, distribution: Any) -> bool:
-    """Whether a trial has a value of the parameter that the distribution as it is now allows."""
+def _attribute(trial: Any, name: str, option: str) -> float | None:
+    """Return a user attribute of a trial as a number of at least 0, or None if the trial does not have it.
+
+    Args:
+        trial: The trial.
+        name: Name of the attribute.
+        option: Option of `TruVaRSampler` that names the attribute, for the message.
+    """
+    value = trial.user_attrs.get(name)
+    if value is None:
+        return None
+    try:
+        return check_nonnegative(value, f"user attribute {name!r} of trial {trial.number}")
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{error}, or name another attribute: TruVaRSampler({option}=...)") from None
+
+
+def _has_parameter(trial: Any, name: str, distribution: Any) -> bool:
+    """Return whether a trial has a value of the parameter within the present distribution."""
     return name in trial.params and bool(distribution._contains(distribution.to_internal_repr(trial.params[name])))

@@ -1,6 +1,6 @@
-"""Settings of any kind as coordinates: numbers on a linear or logarithmic scale, everything else by indicators.
+"""Encoding of parameters of any type as coordinates: numbers on a linear or logarithmic scale, others by indicators.
 
-Every coordinate runs from 0 to 1, so that one learned length-scale each says how much the setting matters.
+Every coordinate goes from 0 to 1, so that its learned length-scale says how much the parameter matters.
 """
 
 from __future__ import annotations
@@ -16,12 +16,19 @@ import pandas as pd
 from truvar._typing import Array
 from truvar.domain.scales import is_geometric
 
-ABSENT = "(absent)"  # of a setting that a configuration does not have, as in a list of grids
+ABSENT = "(absent)"  # value of a parameter that a configuration does not have, as in a list of grids
 
 
 def encode(configurations: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row per configuration, one column per coordinate; a coordinate that never changes, or that repeats or mirrors
-    another, is left out. Configurations of which every setting is the same get the same row."""
+    """Encode configurations as points.
+
+    Args:
+        configurations: Parameters by name; not all configurations need the same names.
+
+    Returns:
+        A row per configuration and a column per coordinate. Coordinates that never change, or that repeat or mirror
+        another one, are left out. Configurations with equal parameters have equal rows.
+    """
     names = list(dict.fromkeys(name for configuration in configurations for name in configuration))
     columns: dict[str, Array] = {}
     for name in names:
@@ -34,51 +41,55 @@ def encode(configurations: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def is_number(value: Any) -> bool:
-    """A finite number; truth values are none."""
+    """Return whether a value is a finite number. Booleans are not."""
     return not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and math.isfinite(value)
 
 
-def scaled(values: Array) -> Array:
-    """Numbers on [0, 1]: by their logarithms where they are geometric. A zero before a geometric row (0, 0.1, 1, 10)
-    comes one step below its least."""
+def scale_to_unit(values: Array) -> Array:
+    """Scale numbers to [0, 1], by their logarithms if they are spaced geometrically.
+
+    A zero before a geometric sequence (0, 0.1, 1, 10) is placed one step below its smallest number.
+    """
     positive = np.unique(values[values > 0])
     if is_geometric(positive) and values.min() >= 0:
         step = float(np.diff(np.log(positive)).mean())
         values = np.log(np.where(values > 0, values, positive[0] * np.exp(-step)))
-    low, high = values.min(), values.max()
+    low = values.min()
+    high = values.max()
     return np.asarray((values - low) / (high - low)) if high > low else np.zeros(len(values))
 
 
-def _coordinates(name: str, values: Sequence[Any]) -> dict[str, Array]:
-    """The coordinates of one setting: one for its numbers, and an indicator for each value that is none."""
-    numeric = np.array([is_number(value) for value in values])
-    if numeric.any() and _ambiguous([value for value, is_one in zip(values, numeric, strict=True) if is_one]):
-        numeric[:] = False  # 1 and 1.0 mean different things to some estimators
-    columns: dict[str, Array] = {}
-    if numeric.any():
-        numbers = np.full(len(values), 0.5)
-        numbers[numeric] = scaled(
-            np.array([float(value) for value, is_one in zip(values, numeric, strict=True) if is_one])
-        )
-        columns[name] = numbers
-    kinds = [None if is_one else identity(value) for value, is_one in zip(values, numeric, strict=True)]
-    others = list(dict.fromkeys(kind for kind in kinds if kind is not None))
-    if len(others) == 2 and not numeric.any():
-        others = others[1:]
-    for position, other in enumerate(others):
-        columns[f"{name}={position}"] = np.array([float(kind == other) for kind in kinds])
-    return columns
-
-
-def _ambiguous(numbers: Sequence[Any]) -> bool:
-    return len({(isinstance(value, Integral), float(value)) for value in numbers}) > len({float(v) for v in numbers})
-
-
-def identity(value: Any) -> str:
-    """A text that is the same for equal settings of any kind, estimators and arrays included."""
+def value_hash(value: Any) -> str:
+    """Return a text that is equal for equal parameters of any type, including estimators and arrays."""
     import joblib
 
     try:
         return str(joblib.hash(value))
-    except Exception:  # what cannot be pickled is itself alone
+    except Exception:  # an object that cannot be pickled is only equal to itself
         return f"object {id(value)}"
+
+
+def _coordinates(name: str, values: Sequence[Any]) -> dict[str, Array]:
+    """Return the coordinates of one parameter: one for its numbers, and an indicator for each other value."""
+    numeric = np.array([is_number(value) for value in values])
+    if _mixes_equal_types([value for value, is_one in zip(values, numeric, strict=True) if is_one]):
+        numeric[:] = False  # 1 and 1.0 mean different things to some estimators, so they become categories
+    columns: dict[str, Array] = {}
+    if numeric.any():
+        numbers = np.array([float(value) for value, is_one in zip(values, numeric, strict=True) if is_one])
+        coordinate = np.full(len(values), 0.5)
+        coordinate[numeric] = scale_to_unit(numbers)
+        columns[name] = coordinate
+    hashes = [None if is_one else value_hash(value) for value, is_one in zip(values, numeric, strict=True)]
+    categories = list(dict.fromkeys(category for category in hashes if category is not None))
+    if len(categories) == 2 and not numeric.any():
+        categories = categories[1:]  # one indicator tells two categories apart
+    for position, category in enumerate(categories):
+        columns[f"{name}={position}"] = np.array([float(value == category) for value in hashes])
+    return columns
+
+
+def _mixes_equal_types(numbers: Sequence[Any]) -> bool:
+    """Return whether some number occurs both as an integer and as a float."""
+    typed = {(isinstance(value, Integral), float(value)) for value in numbers}
+    return len(typed) > len({value for _, value in typed})
