@@ -221,15 +221,15 @@ def _claim(grounds: CertificateInputs, epsilon: float, accurate_to: float) -> st
             if count
         ]
         if m:
-            parts.append(f"within {epsilon / 2:.4g} of h at the {_count(m, f'open {kind}')} (M)")
+            parts.append(f"within {epsilon / 2:.4g} of h at the {_count(m, f'undecided {kind}')} (M)")
         parts = [part.replace(" h at", f" {h} at" if part is parts[0] else " it at") for part in parts]
         return f"f is {', and '.join([', '.join(parts[:-1]), parts[-1]] if parts[1:] else parts)}."
     best, seekers = ("maximum", "maximisers") if goal.sign > 0 else ("minimum", "minimisers")
     if m == 1:
         return f"the one {kind} left in M, {_place(grounds, state.regions.potential)}, is where f has its {best}."
     return (
-        f"all {seekers} are among the {_count(m, f'open {kind}')} (M), every one of which is within {accurate_to:.4g} "
-        f"of the {best}, and {_place(grounds, _safest(goal, state))} within {epsilon:.4g}."
+        f"all {seekers} are among the {_count(m, f'undecided {kind}')} (M), every one of which is within "
+        f"{accurate_to:.4g} of the {best}, and {_place(grounds, _safest(goal, state))} within {epsilon:.4g}."
     )
 
 
