@@ -126,7 +126,7 @@ async def _run_load(url: str, clients: int, seconds: float, studies: int) -> Loa
 
     load = Load()
     names = [f"load {k}" for k in range(studies)]
-    connections = httpx.ServiceLimits(max_connections=clients, max_keepalive_connections=clients)
+    connections = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
     async with httpx.AsyncClient(base_url=f"{url}/api", timeout=120, limits=connections) as http:
         for name in names:
             (await http.post("/studies", json={"name": name, "problem": PROBLEM})).raise_for_status()

@@ -1,4 +1,4 @@
-"""Servers and browsers for the tests of the service: real processes on loopback."""
+"""Problems, a checked HTTP client and a browser for the tests of the service."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ variance = 1e-3
 
 
 class Api:
-    """Requests to a server, checked."""
+    """HTTP client of a server that checks the status of every answer."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -64,7 +64,7 @@ class Api:
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """A headless Chromium, or the test is skipped."""
+    """Yield a headless Chromium, or skip the test."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:

@@ -1,4 +1,4 @@
-"""The whole life of a study through the API of a real server process."""
+"""A study through the API of a real server process, from its creation to its export."""
 
 import json
 import sqlite3
@@ -16,7 +16,7 @@ def measure(point):
     return float(np.sin(3 * point["x"]) * np.cos(2 * point.get("y", 0.0)))
 
 
-def test_the_whole_life_of_a_study(served):
+def test_a_study_from_creation_to_export(served):
     api, store = served
     made = api.create("life")
     assert (made["name"], made["state"]) == ("life", "new")
@@ -47,7 +47,7 @@ def test_the_whole_life_of_a_study(served):
     expected = ["created", "asked", "asked", "asked", "told", "told", "withdrawn", "told", "corrected", "withdrawn"]
     assert kinds[::-1] == [*expected, "noted"]
 
-    local = tv.load(store, "life").result()  # what the server says is what the record says
+    local = tv.load(store, "life").result()
     known = api.get("/studies/life/posterior")
     np.testing.assert_array_equal(known["mean"], local.mean)
     np.testing.assert_array_equal(known["upper"], local.upper)
@@ -87,10 +87,11 @@ def test_a_value_told_again_counts_once(served):
     assert api.get("/studies/again/status")["result"]["steps"] == 2
 
 
-def test_what_others_do_in_the_store_is_seen_and_streamed(served):
+def test_changes_made_through_the_store_are_seen_and_streamed(served):
     api, store = served
     api.create("shared", CURVE)
-    versions, ready = [], threading.Event()
+    versions = []
+    ready = threading.Event()
 
     def listen():
         with Api(api.url).http.stream("GET", "/studies/shared/live", timeout=30) as stream:
@@ -118,7 +119,7 @@ def test_what_others_do_in_the_store_is_seen_and_streamed(served):
     assert other.steps == 1
 
 
-def test_a_finished_study_says_so(served):
+def test_a_finished_study_answers_409_with_the_reason(served):
     api, _ = served
     api.create("over", CURVE.replace("[0, 1, 30]", "[0, 1, 2]"))
     for _ in range(50):
@@ -133,25 +134,25 @@ def test_a_finished_study_says_so(served):
     assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "over"] == ["finished"]
 
 
-def test_a_study_whose_record_is_damaged_is_shown_as_broken(served):
+def test_a_damaged_study_is_shown_as_broken(served):
     api, store = served
     api.create("sound", CURVE)
     text = json.dumps(api.get("/studies/sound/export"))
     with sqlite3.connect(store.removeprefix("sqlite:///")) as database:
-        database.execute("INSERT INTO truvar_studies (name) VALUES ('hurt')")
-        (id_,) = database.execute("SELECT id FROM truvar_studies WHERE name = 'hurt'").fetchone()
+        database.execute("INSERT INTO truvar_studies (name) VALUES ('damaged')")
+        (id_,) = database.execute("SELECT id FROM truvar_studies WHERE name = 'damaged'").fetchone()
         created = json.loads(text)["events"][0]
         created["details"]["goal"]["kind"] = "Sideways"
         row = (id_, 1, "2026-01-01 00:00:00.000000", "me", "created", json.dumps(created["details"]))
         database.execute("INSERT INTO truvar_events VALUES (?, ?, ?, ?, ?, ?)", row)
-    view = api.get("/studies/hurt/view")
+    view = api.get("/studies/damaged/view")
     assert view["state"] == "broken"
     assert "Sideways" in view["problem"]
-    assert "Sideways" in api.get("/studies/hurt/status", 409)["error"]
-    assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "hurt"] == ["broken"]
+    assert "Sideways" in api.get("/studies/damaged/status", 409)["error"]
+    assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "damaged"] == ["broken"]
 
 
-def test_slices_through_more_dimensions(served):
+def test_slices_through_three_dimensions(served):
     api, _ = served
     problem = "[domain]\nbox = {a = [0, 1], b = [-1, 1], c = [10, 20]}\nrepresenters = 64\n[goal]\nminimize = true\n"
     api.create("deep", problem)
@@ -179,6 +180,13 @@ def test_slices_through_more_dimensions(served):
         ("tell", {"point": {"x": 0.5}, "y": 1.0}, "missing"),
         ("tell", {"point": {"x": 0.5, "y": 0.5}, "y": "warm"}, "y must be a number, got 'warm'"),
         ("tell", {"point": {"x": 0.5, "y": 0.5}, "y": 1.0, "colour": "red"}, "unknown key 'colour'"),
+        ("tell", {"point": [{}], "y": 1.0}, "point must be a table of keys, got [{}]; give one such as {x = 1.0}"),
+        ("tell", [], "the body must be a table of keys, got []"),
+        ("tell", {"id": "one", "y": 1.0}, "id must be a whole number, got 'one'"),
+        ("tell", {"id": 0, "y": 1.0}, "id must be >= 1, got 0"),
+        ("tell", {"id": 2**53 + 1, "y": 1.0}, "id must be <= 9007199254740992"),
+        ("tell", {"point": {"x": 0.5, "y": 0.5}, "y": 1.0, "key": "short"}, "key must be text that matches"),
+        ("tell", {"point": {"x": 0.5, "y": 0.5}}, "y is missing"),
         ("correct", {"id": 99, "y": 1.0}, "99"),
         ("withdraw", {"id": 99}, "99"),
         ("ask", {"n": 0}, "n must be >= 1, got 0"),
@@ -187,14 +195,14 @@ def test_slices_through_more_dimensions(served):
         ("note", {"text": "\x00"}, "control character"),
     ],
 )
-def test_a_mistake_gets_a_message(served, verb, body, message):
+def test_a_mistake_is_answered_with_a_message(served, verb, body, message):
     api, _ = served
     if not any(row["name"] == "mistakes" for row in api.get("/studies")["studies"]):
         api.create("mistakes")
     assert message in api.post(f"/studies/mistakes/{verb}", body, 422)["error"]
 
 
-def test_what_is_not_there_is_404_and_a_name_is_taken_once(served):
+def test_unknown_studies_are_404_and_a_name_is_taken_once(served):
     api, _ = served
     assert "no study 'nowhere'" in api.get("/studies/nowhere/status", 404)["error"]
     assert api.get("/nothing", 404)
@@ -203,7 +211,7 @@ def test_what_is_not_there_is_404_and_a_name_is_taken_once(served):
     assert "error" in api.post("/studies", {"name": "neither"}, 422)
 
 
-def test_everything_told_outlives_a_server_that_is_killed(tmp_path):
+def test_measurements_are_kept_when_the_server_is_killed(tmp_path):
     from benchmarks.service import server
 
     store = store_url(tmp_path / "s.db")

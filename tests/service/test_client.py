@@ -1,4 +1,4 @@
-"""A program written for a `Study` does the same with one on a server."""
+"""A program written for a `Study` does the same with a study on a server."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def measure(point):
 
 
 def program(study):
-    """Everything that a study can do."""
+    """Use every method that changes a study."""
     for _ in range(4):
         s = study.ask()
         study.tell(s, measure(s.point))
@@ -41,7 +41,7 @@ def program(study):
 
 @pytest.fixture
 def pair(served, tmp_path):
-    """The same problem here and on the server."""
+    """One problem as a local study and as one on the server."""
     from truvar.service.limits import ServiceLimits
     from truvar.service.uploads import uploaded_problem
 
@@ -54,7 +54,8 @@ def pair(served, tmp_path):
 
 def test_a_program_moves_from_a_local_study_to_a_server_by_one_line(pair):
     local, remote = pair
-    here, there = program(local), program(remote)
+    here = program(local)
+    there = program(remote)
     for name in ("mean", "sd", "lower", "upper", "potential", "above", "below"):
         np.testing.assert_array_equal(getattr(here, name), getattr(there, name), err_msg=name)
     assert (here.best, here.epsilon, here.spent, here.steps, here.reason, here.measured) == (
@@ -183,7 +184,7 @@ def test_a_finished_study_raises_finished(served):
         study.ask()
 
 
-def test_a_study_made_here_goes_to_the_server_with_all_that_happened(served):
+def test_a_local_study_is_sent_to_the_server_with_its_events(served):
     api, _ = served
     study = tv.Study(
         tv.Domain.table(pd.DataFrame({"t": [1.0, 2.0, 4.0], "note": ["a", "b", "c"]}), ["t"]), tv.Maximize()
@@ -221,7 +222,7 @@ def test_what_a_study_can_do_one_on_a_server_can_do(pair):
         remote.telepathy()
 
 
-def test_what_cannot_be_done_on_a_server_says_what_to_do_instead(pair):
+def test_methods_without_a_server_equivalent_say_what_to_do_instead(pair):
     _, remote = pair
     with pytest.raises(tv.TruvarError, match="then server"):
         remote.fit(pd.DataFrame())
@@ -229,7 +230,7 @@ def test_what_cannot_be_done_on_a_server_says_what_to_do_instead(pair):
         pass
 
 
-def test_a_run_on_a_server_shows_its_progress_and_takes_up_what_is_pending(pair, capsys):
+def test_a_run_on_a_server_shows_its_progress_and_resumes_pending_suggestions(pair, capsys):
     _, remote = pair
     first = remote.ask()
     remote.run(measure, steps=2, resume=True, lease=3600, progress=True)

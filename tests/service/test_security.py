@@ -1,4 +1,4 @@
-"""Who may do what, and what nobody may: tokens, foreign pages, files of the server, sizes, markup in names."""
+"""Access and hostile input: tokens, pages of other sites, files of the server, sizes, markup in names."""
 
 import re
 import socket
@@ -32,7 +32,7 @@ def test_a_missing_or_wrong_token_is_refused(guarded, token):
         assert "token" in answer.json()["error"]
 
 
-def test_a_token_in_another_header_or_scheme_does_not_count(guarded):
+def test_a_token_in_another_header_or_scheme_is_ignored(guarded):
     url, write, _ = guarded
     for headers in ({"Authorization": write}, {"Authorization": f"Basic {write}"}, {"Cookie": f"token={write}"}):
         assert httpx.get(f"{url}/api", headers=headers).status_code == 401
@@ -41,7 +41,8 @@ def test_a_token_in_another_header_or_scheme_does_not_count(guarded):
 
 def test_a_read_only_token_reads_and_changes_nothing(guarded):
     url, write, read = guarded
-    owner, guest = Api(url, write), Api(url, read)
+    owner = Api(url, write)
+    guest = Api(url, read)
     owner.create("watched", CURVE)
     (s,) = owner.post("/studies/watched/ask", {})["suggestions"]
     assert guest.get("")["access"] == "read"
@@ -62,13 +63,13 @@ def test_a_read_only_token_reads_and_changes_nothing(guarded):
     assert tv.connect(url, write, "watched").pending[0].id == s["id"]
 
 
-def test_the_page_itself_holds_no_data_and_needs_no_token(guarded):
+def test_the_page_itself_has_no_data_and_needs_no_token(guarded):
     url, _, _ = guarded
     assert httpx.get(url).status_code == 200
     assert httpx.get(f"{url}/page/app.js").status_code == 200
 
 
-def test_tokens_that_are_no_good_are_refused_at_once():
+def test_unsafe_tokens_are_refused():
     with pytest.raises(tv.TruvarError, match="at least 16"):
         Tokens(write=("short",))
     with pytest.raises(tv.TruvarError, match="must differ"):
@@ -94,8 +95,8 @@ def test_an_address_that_others_can_reach_needs_a_token(tmp_path):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.1.1.1"])
-def test_without_tokens_only_names_of_this_machine_are_answered(served, host):
-    """A page from elsewhere that points its own name at this machine gets nothing: not even the page."""
+def test_without_tokens_only_host_names_of_this_machine_are_answered(served, host):
+    """A site whose host name resolves to this machine (DNS rebinding) gets no answer, not even the page."""
     api, _ = served
     for path in ("/", "/api/studies", "/page/app.js"):
         assert httpx.get(api.url + path, headers={"Host": host}).status_code == 403, path
@@ -118,7 +119,7 @@ def test_pages_of_other_sites_cannot_write(served):
 
 
 @pytest.mark.parametrize("path", ["/", "/page/app.js", "/api", "/api/studies", "/api/nothing", "/nothing"])
-def test_every_answer_has_the_headers_that_keep_browsers_strict(served, path):
+def test_every_answer_has_security_headers(served, path):
     api, _ = served
     headers = httpx.get(api.url + path).headers
     policy = headers["content-security-policy"]
@@ -132,7 +133,7 @@ def test_every_answer_has_the_headers_that_keep_browsers_strict(served, path):
     assert "server" not in headers
 
 
-def test_the_page_has_no_script_or_style_of_its_own_and_loads_nothing_from_elsewhere(served):
+def test_the_page_has_no_inline_code_and_loads_nothing_from_other_sites(served):
     api, _ = served
     page = httpx.get(api.url).text
     assert "<script>" not in page
@@ -147,7 +148,7 @@ def test_the_page_has_no_script_or_style_of_its_own_and_loads_nothing_from_elsew
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "../conftest.py", "lake.csv", "file:///etc/passwd", "http://127.0.0.1:1/x"]
 )
-def test_a_problem_cannot_name_files_of_the_server(served, path):
+def test_a_problem_cannot_read_files_of_the_server(served, path):
     api, _ = served
     table = f'[domain]\ntable = "{path}"\n[goal]\nmaximize = true\n'
     training = f'[domain]\ngrid = {{x = [0, 1, 5]}}\n[goal]\nmaximize = true\n[model]\ntraining = "{path}"\n'
@@ -159,12 +160,12 @@ def test_a_problem_cannot_name_files_of_the_server(served, path):
     "path",
     ["/page/../app.py", "/page/%2e%2e/app.py", "/page/..%2fapp.py", "/page//etc/passwd", "/page/%2fetc%2fhosts"],
 )
-def test_the_page_serves_its_own_files_alone(served, path):
+def test_only_files_of_the_page_are_served(served, path):
     api, _ = served
     assert httpx.get(api.url + path).status_code == 404
 
 
-def test_too_large_a_body_is_refused_declared_or_not(served):
+def test_a_body_that_is_too_large_is_refused_with_and_without_its_length(served):
     api, _ = served
     limit = api.get("")["limits"]["body"]
     headers = {"Content-Type": "application/json"}
@@ -227,7 +228,7 @@ def test_an_exported_study_that_was_tampered_with_is_refused(served, damage):
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", " lake", "a\nb", "nul\x00", "x" * 101, "\ud800"])
-def test_names_that_no_address_or_database_can_hold_are_refused(served, name):
+def test_names_that_a_url_or_database_cannot_hold_are_refused(served, name):
     api, _ = served
     body = '{"name": ' + __import__("json").dumps(name) + ', "problem": "[domain]"}'
     answer = api.http.post("/studies", content=body.encode(), headers={"Content-Type": "application/json"})
@@ -243,7 +244,7 @@ def test_sql_in_names_and_notes_is_text(served):
     assert len(api.get(f"/studies/{name}/events")["events"]) == 2
 
 
-def test_an_address_that_is_taken_is_named_in_one_line(tmp_path):
+def test_a_port_in_use_is_reported_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         done = subprocess.run(

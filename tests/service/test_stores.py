@@ -1,4 +1,4 @@
-"""The service on both kinds of stores, and several servers on one store."""
+"""The service on SQLite and PostgreSQL, and several servers on one store."""
 
 import sqlite3
 import threading
@@ -14,20 +14,21 @@ import truvar as tv
 from truvar.storage.rdb import RDBStorage
 
 
-def told(client, name, body):
+def tell(client, name, body):
     answer = client.post(f"/api/studies/{name}/tell", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json()["id"]
 
 
 def test_two_servers_work_on_one_study(url, application):
-    first, second = application(url), application(url)
+    first = application(url)
+    second = application(url)
     assert first.post("/api/studies", json={"name": "shared", "problem": CURVE}).status_code == 201
-    places = [k / 29 for k in range(20)]
+    points = [k / 29 for k in range(20)]
     with ThreadPoolExecutor(4) as pool:
         ids = list(
             pool.map(
-                lambda k: told((first, second)[k % 2], "shared", {"point": {"x": places[k]}, "y": float(k)}), range(20)
+                lambda k: tell((first, second)[k % 2], "shared", {"point": {"x": points[k]}, "y": float(k)}), range(20)
             )
         )
     assert sorted(ids) == list(range(1, 21))
@@ -39,17 +40,17 @@ def test_two_servers_work_on_one_study(url, application):
     assert (row["name"], row["steps"], row["goal"]) == ("shared", 20, "maximum")
 
 
-def test_more_studies_than_are_kept_open_are_opened_again(url, application):
+def test_studies_beyond_the_open_ones_are_opened_again(url, application):
     client = application(url, studies=2)
     for k in range(5):
         assert client.post("/api/studies", json={"name": f"s{k}", "problem": CURVE}).status_code == 201
-        told(client, f"s{k}", {"point": {"x": 0.0}, "y": float(k)})
+        tell(client, f"s{k}", {"point": {"x": 0.0}, "y": float(k)})
     for k in range(5):
         (row,) = client.get(f"/api/studies/s{k}/measurements").json()["measurements"]
         assert row["value"] == k
 
 
-def test_too_many_that_wait_are_refused(tmp_path, application):
+def test_too_many_pending_suggestions_are_refused(tmp_path, application):
     client = application(f"sqlite:///{tmp_path}/s.db", waiting=3)
     client.post("/api/studies", json={"name": "s", "problem": CURVE})
     assert client.post("/api/studies/s/ask", json={"n": 3}).status_code == 200
@@ -58,7 +59,7 @@ def test_too_many_that_wait_are_refused(tmp_path, application):
     assert "tell or withdraw" in answer.json()["error"]
 
 
-def test_a_store_that_is_gone_is_not_the_clients_mistake(tmp_path, application):
+def test_a_store_that_is_not_available_is_503(tmp_path, application):
     path = tmp_path / "s.db"
     client = application(f"sqlite:///{path}")
     client.post("/api/studies", json={"name": "s", "problem": CURVE})
@@ -70,10 +71,10 @@ def test_a_store_that_is_gone_is_not_the_clients_mistake(tmp_path, application):
     assert "s.db" in answers[0].json()["error"]
 
 
-def test_a_record_that_is_damaged_under_an_open_study_is_named(tmp_path, application):
+def test_damage_of_an_open_study_is_reported(tmp_path, application):
     client = application(f"sqlite:///{tmp_path}/s.db")
     client.post("/api/studies", json={"name": "s", "problem": CURVE})
-    told(client, "s", {"point": {"x": 0.0}, "y": 1.0})
+    tell(client, "s", {"point": {"x": 0.0}, "y": 1.0})
     with sqlite3.connect(tmp_path / "s.db") as database:
         database.execute("INSERT INTO truvar_events VALUES (1, 3, '2026-01-01 00:00:00.000000', 'me', 'told', '{}')")
     assert client.get("/api/studies/s/status").status_code == 409
@@ -81,18 +82,20 @@ def test_a_record_that_is_damaged_under_an_open_study_is_named(tmp_path, applica
     assert client.get("/api/studies").json()["studies"][0]["state"] == "broken"
 
 
-def test_a_store_that_cannot_be_opened_is_refused_at_the_start(tmp_path):
+def test_a_store_that_cannot_be_opened_is_refused_at_start_up(tmp_path):
     from truvar.service.app import create_app
 
     with pytest.raises(tv.TruvarError, match="no folder"):
         create_app(f"sqlite:///{tmp_path}/nowhere/s.db")
 
 
-def test_whoever_reads_waits_for_no_choice(url, application, monkeypatch):
+def test_readers_do_not_wait_for_a_choice(url, application, monkeypatch):
     client = application(url)
     assert client.post("/api/studies", json={"name": "slow", "problem": CURVE}).status_code == 201
-    told(client, "slow", {"point": {"x": 0.0}, "y": 0.5})
-    choose, begun, go = tv.Study._choose_action, threading.Event(), threading.Event()
+    tell(client, "slow", {"point": {"x": 0.0}, "y": 0.5})
+    choose = tv.Study._choose_action
+    begun = threading.Event()
+    go = threading.Event()
 
     def choose_slowly(study):
         begun.set()
@@ -117,25 +120,25 @@ def test_whoever_reads_waits_for_no_choice(url, application, monkeypatch):
     assert ([s["id"] for s in after["pending"]], after["version"]) == ([2], 3)
 
 
-def test_the_list_says_which_studies_are_finished_or_broken_before_anyone_opens_them(url, application):
+def test_the_list_shows_finished_and_damaged_studies_before_they_are_opened(url, application):
     known = {"kernel": RBF(0.5), "mean": 0.0, "noise": 1e-6, "store": url}
     domain = tv.Domain.grid(x=[0.0, 0.5, 1.0])
-    for name in ("over", "hurt", "under way", "new"):
+    for name in ("over", "damaged", "under way", "new"):
         study = tv.Study(domain, tv.LevelSet(0.3), **known, name=name)
         if name != "new":
             study.run(lambda point: point["x"], steps=20 if name == "over" else 1)
     with RDBStorage(url).write_transaction() as connection:
-        of = "(SELECT id FROM truvar_studies WHERE name = 'hurt')"
+        of = "(SELECT id FROM truvar_studies WHERE name = 'damaged')"
         connection.execute(text(f"UPDATE truvar_events SET details = '{{}}' WHERE kind = 'told' AND study_id = {of}"))
     client = application(url)
 
     def states():
         return {row["name"]: row["state"] for row in client.get("/api/studies").json()["studies"]}
 
-    expected = {"over": "finished", "hurt": "broken", "under way": "running", "new": "new"}
+    expected = {"over": "finished", "damaged": "broken", "under way": "running", "new": "new"}
     end = time.monotonic() + 60
     while states() != expected and time.monotonic() < end:
         time.sleep(0.2)
     assert states() == expected
-    told(client, "under way", {"point": {"x": 0.0}, "y": 0.0})
+    tell(client, "under way", {"point": {"x": 0.0}, "y": 0.0})
     assert states() == expected

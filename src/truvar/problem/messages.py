@@ -22,7 +22,7 @@ TABLE = "<table>"  # and this one: the value is a table of keys
 # What a value must be and how to correct it, by pydantic's type of error; {...} is filled in from the error's context.
 EXPECTED: dict[str, tuple[str, str]] = {
     "bool_type": ("true or false", "write true or false"),
-    "dict_type": ("a table of keys", "give one such as {x = 1.0}"),
+    "dict_type": ("a table of keys", "give one such as {{x = 1.0}}"),
     "expected": ("{expected}", "{remedy}"),
     "finite_number": ("a finite number", "give a finite number"),
     "float_type": ("a number", "give a finite number"),
