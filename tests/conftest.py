@@ -21,11 +21,10 @@ settings.load_profile("truvar")
 
 @pytest.fixture
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The matrix-free engine as on a large domain: on a small one it would score everything, as that is cheapest, and
-    look at no part of so few rows."""
-    monkeypatch.setattr("truvar.engines.lazy.DIRECT", float("inf"))
-    monkeypatch.setattr("truvar.engines.search.NEAR", (16, 64))
-    monkeypatch.setattr("truvar.engines.search.PAYS", float("inf"))
+    """Make the matrix-free engine search as on a large domain; on a small one it would score every candidate."""
+    monkeypatch.setattr("truvar.engines.lazy.DIRECT_SHARE", float("inf"))
+    monkeypatch.setattr("truvar.engines.search.NEAR_COUNTS", (16, 64))
+    monkeypatch.setattr("truvar.engines.search.MAX_EXAMINE_SHARE", float("inf"))
     monkeypatch.setattr("truvar.engines.norms.CELL", 8)
 
 

@@ -11,7 +11,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Ration
 
 import truvar as tv
 from truvar._numba.threads import run_tiles, thread_count
-from truvar.engines import Dense, Lazy
+from truvar.engines.dense import Dense
+from truvar.engines.lazy import Lazy
 from truvar.engines.matrix import Matrix
 from truvar.models.posterior import Posterior
 
@@ -43,13 +44,13 @@ SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
 @pytest.fixture
 def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a small domain the matrix-free engine scores everything, as that is cheapest; here it goes by its bounds."""
-    monkeypatch.setattr("truvar.engines.lazy.DIRECT", np.inf)
+    monkeypatch.setattr("truvar.engines.lazy.DIRECT_SHARE", np.inf)
 
 
 @pytest.fixture
 def single_precision_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The dense engine keeps a few rows in double; here none."""
-    monkeypatch.setattr("truvar.engines.dense.FEW", 0)
+    monkeypatch.setattr("truvar.engines.dense.FEW_ROWS", 0)
 
 
 def value(point: dict[str, float]) -> float:
@@ -88,7 +89,7 @@ def test_engines_choose_alike_or_within_rounding_of_the_best(name: str, engine: 
 @pytest.mark.parametrize("scale", [1e-9, 1e-7, 1.0, 1e7, 1e9])  # the first and the last are too far for single
 @pytest.mark.usefixtures("single_precision_for_few_rows")
 def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
-    """Whatever the step and the truncation: at most what `at_most` says, and not much less."""
+    """Whatever the step and the truncation: at most what `upper_bounds` says, and not much less."""
     posterior = Posterior(scale * RBF(0.2), SCATTER.points)
     engine, single = Dense(posterior), Matrix(posterior, single=True)
     rng = np.random.default_rng(8)
@@ -105,7 +106,7 @@ def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
         d = posterior.pending_variance + scale * 10.0 ** rng.uniform(-12, 40, len(SCATTER))  # some beyond its numbers
         exact = engine.sums(rows, excess[rows], d[:, None])[:, 0]
         if 1e-8 < scale < 1e8:
-            bound = single.at_most(single.sums(rows, excess[rows], d), len(rows))
+            bound = single.upper_bounds(single.sums(rows, excess[rows], d), len(rows))
             assert (bound >= exact * (1 - 1e-12)).all()
             assert (np.sqrt(bound) <= 1.0001 * np.sqrt(exact) + 1e-3 * scale).all()
         best = engine.best_sums(rows, excess[rows], d[:, None], 1 / d[:, None])[:, 0] / d
@@ -200,7 +201,7 @@ def test_a_tolerance_is_kept_and_certified() -> None:
         suggestion = study.ask()
         lazy = study.policy_context().engine
         assert isinstance(lazy, Lazy)
-        assert suggestion.score * (1 + lazy.certificate) >= best * (1 - 1e-9)
+        assert suggestion.score * (1 + lazy.optimality_gap) >= best * (1 - 1e-9)
         study.tell(suggestion, value(suggestion.point))
 
 
@@ -208,7 +209,7 @@ def test_a_tolerance_is_kept_and_certified() -> None:
 def test_where_bounds_are_loose_a_sample_finds_candidates_nearly_as_good_as_the_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("truvar.engines.search.LEAST", 0.0)
+    monkeypatch.setattr("truvar.engines.search.MIN_BUDGET", 0.0)
     monkeypatch.setattr("truvar.engines.search.SAMPLE", 400)
 
     def engine(posterior: Posterior, domain: tv.Domain) -> Lazy:
@@ -224,7 +225,7 @@ def test_where_bounds_are_loose_a_sample_finds_candidates_nearly_as_good_as_the_
             losses.append(1 - suggestion.score / best)
         lazy = study.policy_context().engine
         assert isinstance(lazy, Lazy)
-        loose = lazy.certificate > lazy.tolerance
+        loose = lazy.optimality_gap > lazy.tolerance
         study.tell(suggestion, value(suggestion.point))
     assert len(losses) >= 10
     assert np.mean(losses) < 0.02

@@ -15,9 +15,10 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, RationalQuadratic
 
 import truvar as tv
-from truvar.engines import Lazy, engine_for
-from truvar.engines.norms import Cells, Norms
-from truvar.engines.products import Grid, Interpolated, LowRank, product_for
+from truvar.engines import engine_for
+from truvar.engines.lazy import Lazy
+from truvar.engines.norms import Cells, ColumnNorms
+from truvar.engines.products import GridProduct, InterpolatedProduct, LowRankProduct, prior_product
 from truvar.models.kernels import Coregionalized
 from truvar.models.posterior import Posterior
 
@@ -62,29 +63,29 @@ KERNELS: dict[str, Kernel] = {
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_product_with_the_prior_covariance_is_off_by_no_more_than_it_says(name: str, domain: tv.Domain) -> None:
     posterior = Posterior(KERNELS[name], domain.points)
-    product = product_for(posterior, domain)
+    product = prior_product(posterior, domain)
     rng = np.random.default_rng(0)
     prior = posterior.k(domain.points, domain.points).astype(np.longdouble)
     chosen = rng.random(len(domain)) < 0.7
     for weights in (rng.normal(size=len(domain)), np.where(chosen, prior[17].astype(float), 0.0)):
-        found, error = product.times(weights)
+        found, error = product.multiply(weights)
         assert (np.abs(found - prior @ weights) <= error).all()
     squares = (prior[chosen] ** 2).sum(axis=0)
-    assert (product.squares(chosen) >= squares).all()
-    assert (product.squares(chosen, cap=0.3) >= np.minimum(prior[chosen] ** 2, 0.3).sum(axis=0)).all()
-    if isinstance(product, Grid):
-        np.testing.assert_allclose(product.squares(chosen), squares.astype(float), rtol=1e-9)
+    assert (product.squared_sums(chosen) >= squares).all()
+    assert (product.squared_sums(chosen, cap=0.3) >= np.minimum(prior[chosen] ** 2, 0.3).sum(axis=0)).all()
+    if isinstance(product, GridProduct):
+        np.testing.assert_allclose(product.squared_sums(chosen), squares.astype(float), rtol=1e-9)
 
 
 def test_the_way_to_a_product_follows_from_the_structure() -> None:
     def way(domain: tv.Domain, kernel: Kernel) -> type:
-        return type(product_for(Posterior(kernel, domain.points), domain))
+        return type(prior_product(Posterior(kernel, domain.points), domain))
 
-    assert way(GRID, RBF(0.2)) is Grid
-    assert way(LINE, RBF(0.2)) is Interpolated  # a grid that is not evenly spaced
-    assert way(SCATTER, Matern(0.3, nu=2.5)) is Interpolated
-    assert way(FIVE, RBF(1.0)) is LowRank
-    assert way(GRID, RBF(0.2) + RBF(0.7)) is LowRank
+    assert way(GRID, RBF(0.2)) is GridProduct
+    assert way(LINE, RBF(0.2)) is InterpolatedProduct  # a grid that is not evenly spaced
+    assert way(SCATTER, Matern(0.3, nu=2.5)) is InterpolatedProduct
+    assert way(FIVE, RBF(1.0)) is LowRankProduct
+    assert way(GRID, RBF(0.2) + RBF(0.7)) is LowRankProduct
 
 
 def test_products_know_of_tasks() -> None:
@@ -92,14 +93,14 @@ def test_products_know_of_tasks() -> None:
     n = len(GRID)
     sites = np.column_stack([np.tile(GRID.points, (3, 1)), np.repeat(np.arange(3), n)])
     posterior = Posterior(Coregionalized(RBF(0.2), between), sites, n_targets=n)
-    product = product_for(posterior, GRID)
-    assert isinstance(product, Grid)
+    product = prior_product(posterior, GRID)
+    assert isinstance(product, GridProduct)
     prior = posterior.k(sites, sites[:n]).astype(np.longdouble)
     weights = np.random.default_rng(1).normal(size=n)
-    found, error = product.times(weights)
+    found, error = product.multiply(weights)
     assert (np.abs(found - prior @ weights) <= error).all()
-    assert (product.squares(np.ones(n, bool)) >= (prior**2).sum(axis=1)).all()
-    assert (product.squares(np.ones(n, bool), cap=0.1) >= np.minimum(prior**2, 0.1).sum(axis=1)).all()
+    assert (product.squared_sums(np.ones(n, bool)) >= (prior**2).sum(axis=1)).all()
+    assert (product.squared_sums(np.ones(n, bool), cap=0.1) >= np.minimum(prior**2, 0.1).sum(axis=1)).all()
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ def test_norms_stay_above_and_close_through_pending_and_dropped_steps(domain: tv
     rng = np.random.default_rng(7)
     posterior = Posterior(ConstantKernel(1.7) * RBF(0.3), domain.points)
     chosen = rng.random(len(domain)) < 0.8
-    norms = Norms(posterior, product_for(posterior, domain), chosen)
+    norms = ColumnNorms(posterior, prior_product(posterior, domain), chosen)
     for step in range(40):
         if posterior.n_rows > posterior.n_observed and step % 3 == 0:
             posterior.observe(float(rng.normal())) if noise else posterior.drop_pending()
@@ -125,15 +126,15 @@ def test_norms_stay_above_and_close_through_pending_and_dropped_steps(domain: tv
             posterior.drop_pending()
         site = int(rng.integers(len(domain)))
         posterior.add(domain.points[site], noise, site)
-        assert norms.behind >= 1
-        norms.follow()
-        assert norms.behind == 0
+        assert norms.n_missing >= 1
+        norms.update()
+        assert norms.n_missing == 0
         exact = (extended_covariance(posterior, np.flatnonzero(chosen)) ** 2).sum(axis=0)
         assert (norms.upper >= exact).all()
         if noise >= 1e-2:
             np.testing.assert_allclose(norms.upper, exact.astype(float), rtol=0, atol=1e-4 * len(domain))
-    rebuilt = Norms(posterior, norms.product, chosen)
-    rebuilt.follow()
+    rebuilt = ColumnNorms(posterior, norms.product, chosen)
+    rebuilt.update()
     assert (rebuilt.upper >= exact).all()
 
 
@@ -167,9 +168,9 @@ class Watched(Lazy):
         assert (self.roots.astype(np.longdouble) ** 2 >= exact).all()
         best = float((exact * worth).max())
         chosen = np.unravel_index(int(np.argmax(found * worth)), found.shape)
-        rounding = 1e-13 * np.sqrt(len(rows)) * self.top * float(worth[chosen])  # of C, at most
-        assert (exact * worth)[chosen] * (1 + self.certificate) >= best * (1 - 1e-9) - rounding
-        assert self.certificate <= 1e-9 or self.tolerance > 0
+        rounding = 1e-13 * np.sqrt(len(rows)) * self.max_variance * float(worth[chosen])  # of C, at most
+        assert (exact * worth)[chosen] * (1 + self.optimality_gap) >= best * (1 - 1e-9) - rounding
+        assert self.optimality_gap <= 1e-9 or self.tolerance > 0
         self.pruned += self.rescored < len(self.roots) / 2
         return found
 
@@ -243,7 +244,7 @@ def test_a_thousand_repeats_of_one_point_deceive_no_bound(noise: float) -> None:
 def test_what_a_tolerance_gives_away_is_certified(
     tolerance: float, budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truvar.engines.search.LEAST", 0.0)
+    monkeypatch.setattr("truvar.engines.search.MIN_BUDGET", 0.0)
     made: list[Watched] = []
 
     def engine(posterior: Posterior, domain: tv.Domain) -> Watched:
@@ -254,7 +255,7 @@ def test_what_a_tolerance_gives_away_is_certified(
     certificates = []
     while study.steps < 40:
         study.tell(study.ask(), 0.3)
-        certificates.append(made[0].certificate)
+        certificates.append(made[0].optimality_gap)
     assert max(certificates) > 1e-6  # it was made use of
 
 

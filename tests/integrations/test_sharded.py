@@ -17,7 +17,7 @@ from tests.helpers.dask_cluster import cluster_of
 
 import truvar as tv
 from truvar._typing import Array
-from truvar.engines import Lazy
+from truvar.engines.lazy import Lazy
 from truvar.integrations.sharded import Sharded
 from truvar.models.cholesky import Columns, Factor, History, Job
 

@@ -1,4 +1,8 @@
-"""Engines: how the truncated sums over the targets are had for every candidate. One answer, several ways to it."""
+"""Engines: ways to compute the truncated sums over the targets for every candidate.
+
+All engines choose the same candidate; they differ in memory and time. `dense` keeps the covariance matrix, `lazy` finds
+the best candidate by bounds without forming it.
+"""
 
 from __future__ import annotations
 
@@ -7,64 +11,119 @@ from typing import Protocol, TypeAlias
 
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
-from truvar.engines.dense import Dense
-from truvar.engines.lazy import Lazy
-from truvar.engines.products import convolves
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import Posterior
 
-DENSE_BYTES = 1 << 30  # of the largest matrix in double, 11,585 points; beside one in single if all scores are wanted
-GRID_BYTES = 1 << 29  # on a regular grid, where products are cheap: 8,192 points
+DENSE_BYTES = 1 << 30  # size of the largest matrix in double precision: 11,585 points
+GRID_BYTES = 1 << 29  # the same on a regular grid, where products with the prior covariance are cheap: 8,192 points
 
 
 class Engine(Protocol):
-    """Sums over the rows j of min(C_jx^2, e_j d_x), given what was told and is pending."""
+    """Sums over targets j of min(C_jx^2, e_j d_x), given the observations and the pending actions.
+
+    `rows` are the targets with a positive excess (a,), `excess` their e (a,), and `predictive` holds d.
+
+    Attributes:
+        name: Name of the engine.
+        posterior: Posterior that the engine follows.
+    """
 
     name: str
     posterior: Posterior
 
     def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
-        """For every site x and noise level k, with d (m, K). (m, K)"""
+        """Return the sums of every site x and noise level k, with d (m, K): (m, K)."""
         ...
 
     def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
-        """The same for some sites only, with d (c, K). (c, K)"""
+        """Return the sums of some sites (c,), with d (c, K): (c, K)."""
         ...
 
-    def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
-        """The same where only the highest sum x worth is wanted: exact wherever it could be that one, and then a
-        function of what was told and is pending alone (`rounding.settle`); upper bounds below it elsewhere. (m, K)"""
+    def best_sums(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array:
+        """Return sums of which only the highest, times its weight, is wanted: (m, K).
+
+        They are exact wherever they could be that one, and then a function of the observations and the pending actions
+        alone (`ties.rescore_near_best`). Elsewhere they are upper bounds that lie below it.
+        """
         ...
 
     def covariance(self, rows: Index, sites: slice) -> Array:
-        """Cov(rows, sites) for a run of sites. (a, c)"""
+        """Return Cov(rows, sites) for a slice of the sites: (a, c)."""
         ...
 
 
 EngineLike: TypeAlias = "str | Callable[[Posterior, Domain], Engine] | None"
+
+
+# The classes are imported when an engine is created, as each compiles loops of its own.
+def _dense(posterior: Posterior, domain: Domain) -> Engine:
+    from truvar.engines.dense import Dense
+
+    return Dense(posterior)
+
+
+def _dense32(posterior: Posterior, domain: Domain) -> Engine:
+    from truvar.engines.dense import Dense
+
+    return Dense(posterior, single=True)
+
+
+def _dense64(posterior: Posterior, domain: Domain) -> Engine:
+    from truvar.engines.dense import Dense
+
+    return Dense(posterior, single=False)
+
+
+def _lazy(posterior: Posterior, domain: Domain) -> Engine:
+    from truvar.engines.lazy import Lazy
+
+    return Lazy(posterior, domain)
+
+
 ENGINES: dict[str, Callable[[Posterior, Domain], Engine]] = {
-    "dense": lambda posterior, domain: Dense(posterior),
-    "dense32": lambda posterior, domain: Dense(posterior, single=True),
-    "dense64": lambda posterior, domain: Dense(posterior, single=False),
-    "lazy": Lazy,
+    "dense": _dense,
+    "dense32": _dense32,
+    "dense64": _dense64,
+    "lazy": _lazy,
 }
 
 
 def engine_for(posterior: Posterior, domain: Domain, engine: EngineLike = None) -> Engine:
-    """The engine that was asked for by name, or by what makes it; None: the one that suits the domain."""
+    """Create an engine.
+
+    Args:
+        posterior: Posterior that the engine follows.
+        domain: Domain of the study.
+        engine: Name of an engine, or a function of posterior and domain that creates one; None: chosen by the size and
+            structure of the domain.
+    """
     if engine is None:
-        most = GRID_BYTES if convolves(posterior, domain) else DENSE_BYTES
-        engine = "dense" if 8 * posterior.n_targets * len(posterior.sites) <= most else "lazy"
+        matrix_bytes = 8 * posterior.n_targets * len(posterior.sites)
+        engine = "dense" if matrix_bytes <= _max_matrix_bytes(posterior, domain) else "lazy"
     return check_engine(engine)(posterior, domain)
 
 
 def check_engine(engine: EngineLike) -> Callable[[Posterior, Domain], Engine]:
-    """What makes the engine, or a message that says which there are."""
+    """Return the function that creates an engine.
+
+    Raises:
+        InvalidArgumentError: If there is no engine of that name.
+    """
     if callable(engine):
         return engine
     if engine not in ENGINES:
-        raise TruvarError(f"engine must be one of {', '.join(ENGINES)}, or None (chosen by size), got {engine!r}")
+        raise InvalidArgumentError(
+            f"engine must be one of {', '.join(ENGINES)}, or None (chosen by size), got {engine!r}"
+        )
     return ENGINES[engine]
 
 
-__all__ = ["ENGINES", "Dense", "Engine", "EngineLike", "Lazy", "check_engine", "engine_for"]
+def _max_matrix_bytes(posterior: Posterior, domain: Domain) -> int:
+    if domain.axes is None:  # no grid: spares the import below
+        return DENSE_BYTES
+    from truvar.engines.products import has_grid_product
+
+    return GRID_BYTES if has_grid_product(posterior, domain) else DENSE_BYTES
+
+
+__all__ = ["ENGINES", "Engine", "EngineLike", "check_engine", "engine_for"]

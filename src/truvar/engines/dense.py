@@ -1,9 +1,14 @@
-"""The dense engine: the posterior covariance between targets and sites as a matrix (`matrix.py`), for domains of up to
-some ten thousand points.
+"""The dense engine: the covariance of targets and sites as a matrix, for up to some ten thousand points.
 
-For a choice the matrix is kept in single precision, which takes half the memory and half the time of a pass; whatever
-could be best within its rounding is scored again in double, from the factor. Where many are, as on a grid that is large
-against the length-scale, a matrix in double is made instead.
+| symbol | here | shape |
+|---|---|---|
+| C_jx, posterior covariance of target j and site x | `Matrix` | (n, m) |
+| e_j, d_xk | `excess` or `e`, `predictive` | (a,) or (n,), (m, K) |
+| S_xk = sum over j of min(C_jx^2, e_j d_xk) | `sums` | (m, K) |
+
+For a choice the matrix is kept in single precision, which takes half the memory and half the time of a pass. Candidates
+that could be best within its rounding are scored again in double precision, from the factor. Where there are many, as
+on a grid that is large against the length-scale, a matrix in double precision is used instead.
 """
 
 from __future__ import annotations
@@ -20,28 +25,33 @@ from truvar.engines.matrix import Matrix
 from truvar.engines.ties import NEAR_TIE, rescore_near_best
 from truvar.models.posterior import Posterior
 
-RESCORE = 64  # candidates scored exactly at a time, most promising first
-FEW = 64  # rows that are kept in double anyhow: they cost little, and their sums are often small against rounding
-RANGE = 1e8  # of prior variances: their squares are within single precision
-SAVED = 1 / 16  # by a pass in single, as a share of what it takes to form as many entries in double
-PATIENCE = 3  # matrices' worth of entries that may be formed again: the first steps on a grid have many ties
-CERTAIN, LEAST = -np.inf, np.nextafter(0.0, 1.0)  # the bound of what is certain; the least score that is any
-ROUNDING = 1e-11  # covers that of a sum of n positive terms, n eps, to n = 40000
+BATCH = 64  # candidates scored exactly at a time, most promising first
+FEW_ROWS = 64  # rows for which double precision costs little; their sums are often small against rounding
+VARIANCE_RANGE = 1e8  # prior variances up to this factor from 1 have squares within single precision
+SAVING = 1 / 16  # what a pass in single precision saves, as a share of forming as many entries in double precision
+MAX_LOSS = 3  # matrices' worth of entries that may be formed again; the first steps on a grid have many ties
+SCORED = -np.inf  # replaces the bound of a candidate that has been scored exactly
+SMALLEST_SCORE = np.nextafter(0.0, 1.0)
+SUM_ERROR = 1e-11  # relative rounding error of a sum of n positive terms, n eps, up to n = 40,000
 
 
 class Dense:
-    """Sums given what was told and is pending. Follows the posterior it is made for."""
+    """Engine that keeps the covariance matrix and follows a posterior.
+
+    Args:
+        posterior: Posterior to follow.
+        single: Whether choices use a matrix in single precision; None: yes, until the candidates that had to be scored
+            again have cost a few matrices in double precision more than single precision has saved.
+    """
 
     def __init__(self, posterior: Posterior, single: bool | None = None) -> None:
-        """`single`: choices by a matrix in single precision, or by one in double; None: in single as long as that pays:
-        until what had to be scored again has cost more than it has saved, by a few matrices in double."""
         self.posterior = posterior
-        self.name = "dense" if single is None else "dense32" if single else "dense64"
-        largest = float(np.max(posterior.kernel.diag(posterior.sites)))
-        self._single = single is not False and 1 / RANGE < largest < RANGE
+        self.name = {None: "dense", True: "dense32", False: "dense64"}[single]
+        max_variance = float(np.max(posterior.kernel.diag(posterior.sites)))
+        self._single = single is not False and 1 / VARIANCE_RANGE < max_variance < VARIANCE_RANGE
         self._forced = single is not None
-        self._lost = 0.0  # by single precision, in entries formed again in double, less what it has saved
-        self._level = 0  # the noise level that is scored in full: the one that won last
+        self._loss = 0.0  # entries formed again in double precision, minus those that single precision has saved
+        self._level = 0  # noise level that is scored in full: the one that won last
 
     @cached_property
     def _single_matrix(self) -> Matrix:
@@ -52,89 +62,115 @@ class Dense:
         return Matrix(self.posterior, single=False)
 
     def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
+        """Return the sums of every site and noise level, see `Engine.sums`."""
         return np.stack([self._matrix.sums(rows, excess, d) for d in np.ascontiguousarray(predictive.T)], axis=1)
 
     def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
-        return self._sums(over_targets(self.posterior, rows, excess), sites, predictive)
+        """Return the sums of some sites, see `Engine.sums_at`."""
+        return self._exact_sums(over_targets(self.posterior, rows, excess), sites, predictive)
 
-    def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
-        if self._single and len(rows) > FEW:
-            sums = self._best_in_single(rows, excess, predictive, worth)
+    def best_sums(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array:
+        """Return sums of which only the best is wanted, see `Engine.best_sums`."""
+        if self._single and len(rows) > FEW_ROWS:
+            sums = self._best_in_single(rows, excess, predictive, weight)
             if sums is not None:
                 return sums
             self._single = False
             del self._single_matrix
-        return self._best_in_double(rows, excess, predictive, worth)
+        return self._best_in_double(rows, excess, predictive, weight)
 
     def covariance(self, rows: Index, sites: slice) -> Array:
+        """Return Cov(rows, sites), see `Engine.covariance`."""
         return self._matrix.block(rows, sites)
 
-    def _sums(self, e: Array, sites: Index, predictive: Array) -> Array:
-        """From the factor, with e of all targets (n,)."""
+    def _exact_sums(self, e: Array, sites: Index, predictive: Array) -> Array:
+        """Return the sums of some sites from the factor, with e of all targets (n,)."""
         with blas_in_one_thread() if len(sites) > 1 else nullcontext():
             return self.posterior.factor.sums(e, sites, predictive)
 
-    def _best_in_double(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
-        """One level in full, the others only where they could win."""
-        matrix, level = self._matrix, self._level
+    def _best_in_double(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array:
+        """Score one noise level in full, and the others only where they could win."""
+        matrix = self._matrix
+        level = self._level
         own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]))
-        sums = _over_levels(own * (1 + ROUNDING), predictive, level)
+        sums = _bounds_of_levels(own * (1 + SUM_ERROR), predictive, level)
         sums[:, level] = own
-        bounds = sums * worth
+        bounds = sums * weight
         best = float(bounds[:, level].max())
-        bounds[:, level] = CERTAIN
-        self._look(sums, worth, bounds, best, lambda x, k: matrix.column_sums(rows, x, excess, predictive[x, k]))
+        bounds[:, level] = SCORED
+
+        def score(x: Index, k: Index) -> Array:
+            return matrix.column_sums(rows, x, excess, predictive[x, k])
+
+        self._score_best(sums, weight, bounds, best, score)
         e = over_targets(self.posterior, rows, excess)
-        rescore_near_best(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
+        rescore_near_best(sums, weight, lambda sites: self._exact_sums(e, sites, predictive[sites]))
         return sums
 
-    def _best_in_single(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array | None:
-        """The same from bounds alone, whatever could win scored in double; None: that takes more than it saves."""
-        matrix, level = self._single_matrix, self._level
+    def _best_in_single(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array | None:
+        """Score from bounds in single precision, and exactly where a candidate could win.
+
+        Returns:
+            The sums, or None if scoring candidates again takes more than single precision saves.
+        """
+        matrix = self._single_matrix
+        level = self._level
         own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]))
-        sums = _over_levels(matrix.at_most(own, len(rows)), predictive, level)
-        self._lost -= SAVED * len(rows) * len(own)
-        most = (PATIENCE * self.posterior.n_targets * len(own) - self._lost) / len(rows)
+        sums = _bounds_of_levels(matrix.upper_bounds(own, len(rows)), predictive, level)
+        self._loss -= SAVING * len(rows) * len(own)
+        limit = (MAX_LOSS * self.posterior.n_targets * len(own) - self._loss) / len(rows)
         e = over_targets(self.posterior, rows, excess)
-        seen = self._look(
-            sums,
-            worth,
-            sums * worth,
-            0.0,
-            lambda x, k: self._sums(e, x, predictive[x, k][:, None])[:, 0],
-            np.inf if self._forced else most,
-        )
-        self._lost += seen * len(rows)
-        if not self._forced and seen > most:
+
+        def score(x: Index, k: Index) -> Array:
+            return self._exact_sums(e, x, predictive[x, k][:, None])[:, 0]
+
+        count = self._score_best(sums, weight, sums * weight, 0.0, score, np.inf if self._forced else limit)
+        self._loss += count * len(rows)
+        if not self._forced and count > limit:
             return None
-        if seen > 1:  # else the best was scored by itself
-            rescore_near_best(sums, worth, lambda sites: self._sums(e, sites, predictive[sites]))
+        if count > 1:  # a single candidate was scored by itself already
+            rescore_near_best(sums, weight, lambda sites: self._exact_sums(e, sites, predictive[sites]))
         return sums
 
-    def _look(
+    def _score_best(
         self,
         sums: Array,
-        worth: Array,
+        weight: Array,
         bounds: Array,
         best: float,
-        again: Callable[[Index, Index], Array],
-        most: float = np.inf,
+        score: Callable[[Index, Index], Array],
+        limit: float = np.inf,
     ) -> int:
-        """Scores `again` sites at levels, the most promising first, until no bound reaches the best that is certain, or
-        more than `most` were. How many."""
-        count, seen = RESCORE if best > 0 else 1, 0
-        while seen <= most and len(first := _contenders(bounds, best, count)):
+        """Score candidates exactly, the most promising first, until no bound reaches the best exact score.
+
+        Args:
+            sums: Upper bounds on the sums, overwritten by the exact sums. (m, K)
+            weight: Factor that turns a sum into a score. (m, K)
+            bounds: Upper bounds on the scores, overwritten by `SCORED`. (m, K)
+            best: The best exact score so far.
+            score: Function that returns the exact sums of some sites at some noise levels.
+            limit: Number of candidates after which to stop.
+
+        Returns:
+            How many were scored.
+        """
+        count = BATCH if best > 0 else 1
+        scored = 0
+        while scored <= limit and len(first := _highest_bounds(bounds, best, count)):
             x, k = np.divmod(first, bounds.shape[1])
-            sums[x, k] = again(x, k)
-            scores, bounds[x, k] = sums[x, k] * worth[x, k], CERTAIN
+            sums[x, k] = score(x, k)
+            scores = sums[x, k] * weight[x, k]
+            bounds[x, k] = SCORED
             if scores.max() > best:
-                best, self._level = float(scores.max()), int(k[scores.argmax()])
-            count, seen = RESCORE, seen + len(x)
-        return seen
+                best = float(scores.max())
+                self._level = int(k[scores.argmax()])
+            count = BATCH
+            scored += len(x)
+        return scored
 
 
-def _over_levels(sums: Array, predictive: Array, level: int) -> Array:
-    """Bounds of all levels from those of one. (m, K)
+def _bounds_of_levels(sums: Array, predictive: Array, level: int) -> Array:
+    """Return bounds on the sums of all noise levels from those of one: (m, K).
 
     S(d) = sum of min(C^2, e d) grows with d, and S(d) / d falls: S(d_k) <= S(d_0) max(1, d_k / d_0).
     """
@@ -145,18 +181,18 @@ def _over_levels(sums: Array, predictive: Array, level: int) -> Array:
     return np.asarray(sums[:, None] * np.maximum(1.0, ratio))
 
 
-def _contenders(bounds: Array, best: float, count: int) -> Index:
-    """Which bounds reach the best, flat; the highest of them if they are more than can be looked at at once."""
+def _highest_bounds(bounds: Array, best: float, count: int) -> Index:
+    """Return the flat indices of the bounds that reach the best score, or of the `count` highest if there are more."""
     flat = bounds.ravel()
     if count == 1:
         first = flat.argmax()
         return np.array([first] if flat[first] > 0 else [], np.intp)
-    reach = np.flatnonzero(flat >= max(best * (1 - NEAR_TIE), LEAST))
-    return reach if len(reach) <= count else reach[np.argpartition(-flat[reach], count)[:count]]
+    reaching = np.flatnonzero(flat >= max(best * (1 - NEAR_TIE), SMALLEST_SCORE))
+    return reaching if len(reaching) <= count else reaching[np.argpartition(-flat[reaching], count)[:count]]
 
 
 def over_targets(posterior: Posterior, rows: Index, excess: Array) -> Array:
-    """The excess of some rows as that of all targets, zero elsewhere. (n,)"""
+    """Return the excess of some rows as that of all targets, zero elsewhere: (n,)."""
     e = np.zeros(posterior.n_targets)
     e[rows] = excess
     return e

@@ -3,19 +3,20 @@
 | symbol | here | shape |
 |---|---|---|
 | C_jx = k(j, x) - v_j . v_x | formed for a few candidates at a time | (c, a) |
-| S_x = sum over A of min(C_jx^2, e_j d_x) | wanted where S_x worth_x is highest | (m, K) |
-| A, the active targets; e | `rows`; `excess`, zero outside A | (a,); (n,) |
-| square root of an upper bound of S_x | `Lazy._roots` | (m, K) |
-| q_x = sum over B of C_jx^2, for some B | `Norms.upper` | (m,) |
+| S_x = sum over A of min(C_jx^2, e_j d_x) | wanted where S_x weight_x is highest | (m, K) |
+| A, the active targets; e | `rows`; `excess`, or `e`, which is zero outside A | (a,); (a,), (n,) |
+| square root of an upper bound on S_x | `Lazy.roots` | (m, K) |
+| q_x = sum over B of C_jx^2, for some B | `ColumnNorms.upper` | (m,) |
+| u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
-Four bounds, each good where the others are not; the roots keep the least of them.
+There are four bounds, each good where the others are not; the roots keep the least of them.
 
   norm       S_x <= q_x + d_x (sum of e over A outside B)
   cap        S_x <= d_x (sum of e)
-  locality   S_x <= the norm's bound less what it gives away on rows near x: truncation is local, so this comes close
-  Lipschitz  a measurement moves sqrt(S_x) by at most |u_x| |u_A|, so that a bound once found stays useful
+  locality   S_x <= the norm bound minus its gap on rows near x: truncation is local, so that this comes close
+  Lipschitz  a measurement changes S_x^(1/2) by at most |u_x| |u_A|, so that a bound once found stays useful
 
-`search.py` finds the best candidate with them. What rounding can do to a bound is part of it (docs/performance.md,
+`search.py` finds the best candidate with them. Every bound includes what rounding can do to it (docs/performance.md,
 "Rounding").
 """
 
@@ -27,30 +28,39 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.engines.dense import over_targets
-from truvar.engines.norms import Cells, Norms, common_start
-from truvar.engines.products import Product, product_for
+from truvar.engines.norms import Cells, ColumnNorms, common_prefix_length
+from truvar.engines.products import PriorProduct, prior_product
 from truvar.engines.rounding import SUM_ROUNDING, gamma
-from truvar.engines.search import BUDGET, KERNEL, READ, Search, excess_outside, norm_bound
+from truvar.engines.search import BUDGET, KERNEL_COST, READ_COST, Search, excess_outside, norm_bound
 from truvar.engines.ties import rescore_near_best
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.models.kernels import Coregionalized, stationary_form
 from truvar.models.posterior import Posterior
 
-EXACT_UP_TO = 131_072  # sites; beyond, `TOLERANCE` is accepted where exactness would take more than the budget
-TOLERANCE = 0.02
-DIRECT = 1.0  # all candidates are scored in full if norms take more than this share of it
-OUTSIDE = 0.02  # share of the excess that may lie outside a norm's targets
+EXACT_UP_TO = 131_072  # sites; beyond, TOLERANCE is accepted where exactness would take more than the budget
+TOLERANCE = 0.02  # share of the chosen score by which the best may exceed it
+DIRECT_SHARE = 1.0  # norms that take more than this share of scoring every candidate in full are not computed
+MAX_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
 
 
 class Lazy:
-    """Sums given what was told and is pending. Follows the posterior it is made for.
+    """Engine that finds the best candidate by bounds and follows a posterior.
 
-    tolerance    accepted gap between the choice and the best, as a share of the choice's gain per cost. None: 0 up to
-                 131,072 sites, 0.02 beyond; made use of only once the budget is spent
-    budget       work for one choice before that, in candidates scored in full; with a tolerance, the search ends
-                 soon after: the best of those it has looked at closest is taken, whatever the certificate says of it
-    certificate  of the last choice: no candidate is better by more than this share of it
-    rescored     candidates that were scored in full for the last choice
+    Args:
+        posterior: Posterior to follow.
+        domain: Domain of the study.
+        tolerance: Accepted gap between the choice and the best, as a share of the score of the choice. None: 0 up to
+            131,072 sites, 0.02 beyond. It is used only once the budget is spent.
+        budget: Work for one choice before the tolerance is used, in candidates scored in full. With a tolerance the
+            search ends soon after: the best of the candidates examined most closely is taken, whatever the gap.
+
+    Attributes:
+        optimality_gap: No candidate is better than the last choice by more than this share of its score.
+        rescored: Number of candidates scored in full for the last choice.
+        max_variance: Largest prior variance.
+        roots: Square roots of upper bounds on the sums. (m, K)
+        last_sums: Last known sums or bounds, a guess where the best candidate will be. (m, K)
+        work: Operations spent on single candidates since the norms were last computed.
     """
 
     name = "lazy"
@@ -59,134 +69,153 @@ class Lazy:
         self, posterior: Posterior, domain: Domain, tolerance: float | None = None, budget: int = BUDGET
     ) -> None:
         if tolerance is not None and not 0 <= tolerance < 1:
-            raise TruvarError(f"tolerance must be a share between 0 and 1, got {tolerance!r}; give e.g. 0.02")
-        large = len(posterior.sites) > EXACT_UP_TO
-        self.posterior, self.domain = posterior, domain
-        self.tolerance = (TOLERANCE if large else 0.0) if tolerance is None else tolerance
+            raise InvalidArgumentError(
+                f"tolerance must be a share between 0 and 1, got {tolerance!r}; give one such as 0.02"
+            )
+        if tolerance is None:
+            tolerance = TOLERANCE if len(posterior.sites) > EXACT_UP_TO else 0.0
+        self.posterior = posterior
+        self.domain = domain
+        self.tolerance = tolerance
         self.budget = budget
-        self.certificate, self.rescored = 0.0, 0
-        self.top = float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
+        self.optimality_gap = 0.0
+        self.rescored = 0
+        self.max_variance = float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
         self.roots = np.empty((0, 0))
-        self.seen = np.empty((0, 0))  # sums as last seen: a guess where the best will be
-        self.work = 0.0  # spent on single candidates since the norms were last chosen
-        self._held: tuple[Array, Array] | None = None  # e and d that the roots hold for
-        self._serials: list[int] = []  # of the steps that the roots have seen
-        self._pending: dict[int, Array] = {}  # u of those that were pending then
-        self._norms: list[Norms] = []  # over the targets that were active first; and over fewer, where that has paid
-        self._parts: tuple[Product, Cells] | None = None
+        self.last_sums = np.empty((0, 0))
+        self.work = 0.0
+        self._valid_for: tuple[Array, Array] | None = None  # e and d for which the roots are bounds
+        self._row_ids: list[int] = []  # of the steps that the roots include
+        self._pending: dict[int, Array] = {}  # u of those that were pending
+        # Norms over the targets that were active first, and over fewer, where that has paid.
+        self._norms: list[ColumnNorms] = []
+        self._structure_cache: tuple[PriorProduct, Cells] | None = None
 
-    # -- what is asked of an engine ------------------------------------------------------------------------------------
+    # -- protocol of engines -------------------------------------------------------------------------------------------
 
     def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
-        """Every candidate in full; for inspection, as it takes its time."""
+        """Return the sums of every site, see `Engine.sums`. For inspection, as scoring all of them takes long."""
         with blas_in_one_thread():
             return self.posterior.factor.sums_everywhere(over_targets(self.posterior, rows, excess), predictive)
 
     def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
+        """Return the sums of some sites, see `Engine.sums_at`."""
         with blas_in_one_thread():
             return self.posterior.factor.sums(over_targets(self.posterior, rows, excess), sites, predictive)
 
-    def best_sums(self, rows: Index, excess: Array, predictive: Array, worth: Array) -> Array:
+    def best_sums(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array:
+        """Return sums of which only the best is wanted, see `Engine.best_sums`."""
         e = over_targets(self.posterior, rows, excess)
         with blas_in_one_thread():
             self._follow(e, predictive)
             norms = self._norms_for(len(rows), e)
-            self._narrow(norms, e, predictive)
-            sums = Search(self, norms, rows, e, predictive, worth).run()
-            if self.tolerance == 0:  # else what it has looked at depends on the way anyhow
-                rescore_near_best(sums, worth, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites]))
+            self._tighten(norms, e, predictive)
+            sums = Search(self, norms, rows, e, predictive, weight).run()
+            if self.tolerance == 0:  # otherwise the choice depends on the candidates examined before anyhow
+                rescore_near_best(sums, weight, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites]))
             return sums
 
     def covariance(self, rows: Index, sites: slice) -> Array:
-        factor, where = self.posterior.factor, self.posterior.sites
-        return np.asarray(self.posterior.k(where[rows], where[sites]) - factor.at(rows).T @ factor.at(sites))
+        """Return Cov(rows, sites), see `Engine.covariance`."""
+        factor = self.posterior.factor
+        points = self.posterior.sites
+        return np.asarray(self.posterior.k(points[rows], points[sites]) - factor.at(rows).T @ factor.at(sites))
 
     # -- bounds --------------------------------------------------------------------------------------------------------
 
     @property
-    def product(self) -> Product:
+    def product(self) -> PriorProduct:
+        """Products with the prior covariance."""
         return self._structure[0]
 
     @property
     def cells(self) -> Cells:
+        """Cells of nearby targets."""
         return self._structure[1]
 
     @property
-    def _structure(self) -> tuple[Product, Cells]:
-        """Made when it is first needed."""
-        if self._parts is None:
+    def _structure(self) -> tuple[PriorProduct, Cells]:
+        """Products and cells, created when they are first needed."""
+        if self._structure_cache is None:
             kernel = self.posterior.kernel
             form = stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
             scales = self.domain.extent if form is None else form.lengthscales
-            self._parts = product_for(self.posterior, self.domain), Cells(self.domain.points / scales)
-        return self._parts
+            self._structure_cache = prior_product(self.posterior, self.domain), Cells(self.domain.points / scales)
+        return self._structure_cache
 
     def _follow(self, e: Array, predictive: Array) -> None:
-        """The Lipschitz bound: carries the roots over to the steps, e and d of now.
+        """Carry the roots over to the present steps, e and d (the Lipschitz bound).
 
-        With min(|C|, sqrt(e d)) for every row as a vector f of norm sqrt(S): a step changes each |C_jx| by at most
+        With min(|C|, (e d)^(1/2)) for every row as a vector f of norm S^(1/2): a step changes each |C_jx| by at most
         |u_j u_x|, hence |f| by |u_A| |u_x|; S grows by at most d (e' - e) per row where e has grown, and at most in
         proportion to d where d has.
         """
         posterior = self.posterior
-        now, kept = posterior.row_ids, common_start(self._serials, posterior.row_ids)
-        if self._held is None or self._held[1].shape != predictive.shape:
-            self.roots, self.seen = np.full(predictive.shape, np.inf), np.zeros(predictive.shape)
+        now = posterior.row_ids
+        kept = common_prefix_length(self._row_ids, now)
+        if self._valid_for is None or self._valid_for[1].shape != predictive.shape:
+            self.roots = np.full(predictive.shape, np.inf)
+            self.last_sums = np.zeros(predictive.shape)
         else:
-            old_e, old_d = self._held
-            for i in range(kept, len(self._serials)):
-                self._move(self._pending[self._serials[i]], old_e)
+            old_e, old_d = self._valid_for
+            for i in range(kept, len(self._row_ids)):
+                self._add_step(self._pending[self._row_ids[i]], old_e)
             for i in range(kept, posterior.n_rows):
-                self._move(posterior.factor.row(i), old_e)
-            grown = float(np.maximum(e - old_e, 0.0).sum()) * (1 + SUM_ROUNDING)
-            if grown > 0 or (predictive > old_d).any():
+                self._add_step(posterior.factor.row(i), old_e)
+            growth = float(np.maximum(e - old_e, 0.0).sum()) * (1 + SUM_ROUNDING)
+            if growth > 0 or (predictive > old_d).any():
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.where(predictive > old_d, predictive / old_d, 1.0)
                     squares = np.where(np.isfinite(ratio), self.roots**2 * ratio, np.inf)
-                self.roots = np.sqrt(squares + np.maximum(predictive, old_d) * grown) * (1 + gamma(8))
-        self._held = e, predictive
-        self._serials = list(now)
+                self.roots = np.sqrt(squares + np.maximum(predictive, old_d) * growth) * (1 + gamma(8))
+        self._valid_for = e, predictive
+        self._row_ids = list(now)
         self._pending = {
-            serial: self._pending[serial] if serial in self._pending else posterior.factor.row(i).copy()
-            for i, serial in enumerate(now)
+            row_id: self._pending[row_id] if row_id in self._pending else posterior.factor.row(i).copy()
+            for i, row_id in enumerate(now)
             if i >= posterior.n_observed
         }
 
-    def _move(self, u: Array, e: Array) -> None:
-        """One step, made or taken back."""
-        reach = float(np.linalg.norm(np.where(e > 0, u[: len(e)], 0.0))) * (1 + SUM_ROUNDING)
-        self.roots += (reach * np.abs(u))[:, None]
+    def _add_step(self, u: Array, e: Array) -> None:
+        """Increase the roots by what one step, made or undone, can change."""
+        norm = float(np.linalg.norm(np.where(e > 0, u[: len(e)], 0.0))) * (1 + SUM_ROUNDING)
+        self.roots += (norm * np.abs(u))[:, None]
 
-    def _norms_for(self, active: int, e: Array) -> Norms | None:
-        """Norms over the active targets and not many more; None where scoring every candidate in full is cheaper."""
-        t, m = self.posterior.n_rows, len(self.posterior.sites)
-        pass_cost = 2 * t * m * READ
-        limit, total = active * m * (2 * t + KERNEL), e.sum()
+    def _norms_for(self, n_active: int, e: Array) -> ColumnNorms | None:
+        """Return norms over the active targets and few others, or None where scoring every candidate is cheaper."""
+        t = self.posterior.n_rows
+        m = len(self.posterior.sites)
+        pass_cost = 2 * t * m * READ_COST
+        scoring_cost = n_active * m * (2 * t + KERNEL_COST)
+        total = e.sum()
         for norms in reversed(self._norms):
-            if e[~norms.chosen].sum() <= OUTSIDE * total:
-                if norms.behind * (self.product.cost + pass_cost) > DIRECT * limit:
+            if e[~norms.chosen].sum() <= MAX_OUTSIDE * total:
+                if norms.n_missing * (self.product.cost + pass_cost) > DIRECT_SHARE * scoring_cost:
                     return None
-                norms.follow()
+                norms.update()
                 return norms
             if norms is not self._norms[0]:
-                self._norms.remove(norms)  # an epoch has begun
-        return None if (t + 1) * self.product.cost > DIRECT * limit else self.make_norms(e)
+                self._norms.remove(norms)  # a new epoch has made more targets active
+        if (t + 1) * self.product.cost > DIRECT_SHARE * scoring_cost:
+            return None
+        return self.new_norms(e)
 
-    def make_norms(self, e: Array) -> Norms:
-        """New norms over the active targets, beside those made first if these cover more."""
-        new = Norms(self.posterior, self.product, e > 0)
-        new.follow()
-        self._norms = [*[norms for norms in self._norms[:1] if not (new.chosen & ~norms.chosen).any()], new]
+    def new_norms(self, e: Array) -> ColumnNorms:
+        """Compute norms over the active targets; those computed first are kept if they cover these and more."""
+        new = ColumnNorms(self.posterior, self.product, e > 0)
+        new.update()
+        first = [norms for norms in self._norms[:1] if not (new.chosen & ~norms.chosen).any()]
+        self._norms = [*first, new]
         self.work = 0.0
         return new
 
-    def _narrow(self, norms: Norms | None, e: Array, predictive: Array) -> None:
-        """The norm's and the cap's bounds."""
+    def _tighten(self, norms: ColumnNorms | None, e: Array, predictive: Array) -> None:
+        """Reduce the roots to the norm bound and the cap."""
         upper = predictive * (float(e.sum()) * (1 + SUM_ROUNDING))
         if norms is not None:
             np.minimum(upper, norm_bound(norms, excess_outside(norms, e), predictive), out=upper)
-            if self.posterior.n_rows == 0:  # C is K itself: min(k^2, e d) can be summed like k^2
+            if self.posterior.n_rows == 0:  # C is K itself, and min(k^2, e d) can be summed like k^2
                 for k in range(predictive.shape[1]):
                     cap = float(e.max() * predictive[:, k].max())
-                    np.minimum(upper[:, k], self.product.squares(e > 0, cap), out=upper[:, k])
+                    np.minimum(upper[:, k], self.product.squared_sums(e > 0, cap), out=upper[:, k])
         np.minimum(self.roots, np.sqrt(upper) * (1 + gamma(8)), out=self.roots)

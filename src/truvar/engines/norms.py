@@ -1,15 +1,15 @@
-"""Upper bounds that hold for every site at once: column norms of the posterior covariance, and who is near whom.
+"""Upper bounds that hold for every site at once: column norms of the posterior covariance, and cells of nearby targets.
 
 | symbol | here | shape |
 |---|---|---|
-| B, a set of targets | `Norms.chosen` | (n,) |
-| q_x = sum over B of C_jx^2 | `Norms.upper`, from above | (m,) |
+| B, a set of targets | `ColumnNorms.chosen` | (n,) |
+| q_x = sum over B of C_jx^2 | `ColumnNorms.upper`, an upper bound | (m,) |
 | C_jx = k(j, x) - v_j . v_x | never formed | |
-| u, the factor's new row | `factor.row(i)` | (m,) |
+| u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
 A measurement turns C into C - u u^T, and q_x into q_x - 2 u_x p_x + u_x^2 |u_B|^2 with p_x = sum over B of C_jx u_j =
-(K u_B)_x - v_x . (V_B u_B): one product with the prior covariance and two passes over the factor. What those can be off
-by is added, so that `upper` never falls below q.
+(K u_B)_x - v_x . (V_B u_B): one product with the prior covariance and two passes over the factor. Bounds on their
+errors are added, so that `upper` never falls below q.
 """
 
 from __future__ import annotations
@@ -19,115 +19,152 @@ from math import sqrt
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
-from truvar.engines.products import Product
+from truvar.engines.products import PriorProduct
 from truvar.engines.rounding import block_error, gamma
 from truvar.models.posterior import Posterior
 
 CELL = 128  # targets per cell
-LONGER = 1e-6  # by how much rounding may make |v_x|^2 exceed k(x, x)
+LENGTH_ERROR = 1e-6  # relative: by how much rounding may make |v_x|^2 exceed k(x, x)
 
 
-class Norms:
-    """q over the chosen targets, given what was told and is pending. Follows the posterior it is made for."""
+class ColumnNorms:
+    """q over the chosen targets, given the observations and the pending actions; follows a posterior.
 
-    def __init__(self, posterior: Posterior, product: Product, chosen: Mask) -> None:
-        self.posterior, self.product = posterior, product
-        self.chosen, self.count = chosen, int(chosen.sum())
-        self._serials = posterior.row_ids[: posterior.n_observed]  # of the steps that are in
-        self._before: dict[int, Array] = {}  # `upper` before each step that was pending then, to take it back
-        self._top = (1 + LONGER) * float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
-        self.upper = self._built()
+    Args:
+        posterior: Posterior to follow.
+        product: Products with its prior covariance.
+        chosen: B, as a mask over the targets. (n,)
+
+    Attributes:
+        count: Number of chosen targets.
+        upper: Upper bound on q at every site. (m,)
+    """
+
+    def __init__(self, posterior: Posterior, product: PriorProduct, chosen: Mask) -> None:
+        self.posterior = posterior
+        self.product = product
+        self.chosen = chosen
+        self.count = int(chosen.sum())
+        self._row_ids = posterior.row_ids[: posterior.n_observed]  # of the steps that are included
+        self._before: dict[int, Array] = {}  # `upper` before each step that was pending, to undo it
+        self._max_variance = (1 + LENGTH_ERROR) * float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
+        self.upper = self._build()
 
     @property
-    def behind(self) -> int:
-        """How many steps are still to make."""
-        return len(self.posterior.row_ids) - self._kept
+    def n_missing(self) -> int:
+        """Number of steps that `update` would make."""
+        return len(self.posterior.row_ids) - self._n_common
 
-    def follow(self) -> None:
-        """Takes back the steps that the posterior has dropped, and makes the new ones."""
-        posterior, now, kept = self.posterior, self.posterior.row_ids, self._kept
-        if kept < len(self._serials):
-            self.upper = self._before[self._serials[kept]]
-        self._serials = now[:kept]
+    def update(self) -> None:
+        """Undo the steps that the posterior has dropped, and make the new ones."""
+        posterior = self.posterior
+        now = posterior.row_ids
+        kept = self._n_common
+        if kept < len(self._row_ids):
+            self.upper = self._before[self._row_ids[kept]]
+        self._row_ids = now[:kept]
         for i in range(kept, len(now)):
             if i >= posterior.n_observed:
                 self._before[now[i]] = self.upper
-            self.upper = self._after(i)
-            self._serials.append(now[i])
+            self.upper = self._after_step(i)
+            self._row_ids.append(now[i])
         pending = set(now[posterior.n_observed :])
-        self._before = {serial: upper for serial, upper in self._before.items() if serial in pending}
+        self._before = {row_id: upper for row_id, upper in self._before.items() if row_id in pending}
 
     @property
-    def _kept(self) -> int:
-        return common_start(self._serials, self.posterior.row_ids)
+    def _n_common(self) -> int:
+        """Number of steps that are included and that the posterior still has."""
+        return common_prefix_length(self._row_ids, self.posterior.row_ids)
 
-    def _after(self, i: int) -> Array:
-        """`upper` after step i."""
-        factor, n = self.posterior.factor, len(self.chosen)
+    def _after_step(self, i: int) -> Array:
+        """Return `upper` after step i."""
+        factor = self.posterior.factor
+        n = len(self.chosen)
         u = factor.row(i)
         weights = np.where(self.chosen, u[:n], 0.0)
         norm = float(np.linalg.norm(weights))
         if norm == 0:
             return self.upper
-        p, error = self.product.times(weights)
+        p, error = self.product.multiply(weights)
         inner = factor.inner(i, self.chosen)
         p -= factor.combine(inner)
-        # |v_x| <= sqrt(k(x, x)), so that the norms of V_B and v_x are known without a look at them
-        rounding = gamma(i + 2) * float(np.linalg.norm(inner)) + block_error(n) * norm * sqrt(self._top * self.count)
-        error = error + sqrt(self._top) * rounding
-        cross, square = 2 * u * p, u * u * (norm * norm)
+        # |v_x| <= k(x, x)^(1/2), so that the norms of V_B and v_x need not be computed.
+        rounding = gamma(i + 2) * float(np.linalg.norm(inner))
+        rounding += block_error(n) * norm * sqrt(self._max_variance * self.count)
+        error = error + sqrt(self._max_variance) * rounding
+        cross = 2 * u * p
+        square = u * u * (norm * norm)
         slack = 2 * np.abs(u) * error + gamma(12) * (self.upper + np.abs(cross) + square) + gamma(n) * square
         return np.asarray(np.maximum(self.upper - cross + square + slack, 0.0))
 
-    def _built(self) -> Array:
-        """From nothing: sum of k^2 - 2 v_x . (V_B K_Bx) + v_x^T (V_B V_B^T) v_x over what was told."""
-        t, n, factor = self.posterior.n_observed, len(self.chosen), self.posterior.factor
-        q = self.product.squares(self.chosen)
+    def _build(self) -> Array:
+        """Return sum of k^2 - 2 v_x . (V_B K_Bx) + v_x^T (V_B V_B^T) v_x over the observations: (m,)."""
+        factor = self.posterior.factor
+        t = self.posterior.n_observed
+        n = len(self.chosen)
+        q = self.product.squared_sums(self.chosen)
         if t == 0:
             return q
-        magnitude, slack = q.copy(), np.zeros_like(q)
+        magnitude = q.copy()
+        slack = np.zeros_like(q)
         for i in range(t):
             row = factor.row(i)
-            across, error = self.product.times(np.where(self.chosen, row[:n], 0.0))
+            across, error = self.product.multiply(np.where(self.chosen, row[:n], 0.0))
             across *= 2 * row
             q -= across
             magnitude += np.abs(across, out=across)
             slack += np.abs(row) * (2 * error)
         square = factor.quadratic_forms(factor.gram(t, self.chosen))
         slack += gamma(3 * t + 8) * (magnitude + np.abs(square))
-        slack += (block_error(self.count) + gamma(2 * t)) * self.count * self._top**2
+        slack += (block_error(self.count) + gamma(2 * t)) * self.count * self._max_variance**2
         return np.maximum(q + square + slack, 0.0)
 
     @property
-    def rebuilding(self) -> float:
-        """What building from nothing takes, in floating-point operations."""
+    def build_cost(self) -> float:
+        """Floating-point operations that it takes to compute new norms from the observations."""
         t = self.posterior.n_observed
         return (t + 1) * self.product.cost + 2.0 * t * t * len(self.upper)
 
 
-def common_start(some: list[int], others: list[int]) -> int:
-    """How many elements two lists have in common at their start."""
-    return next(
-        (i for i, pair in enumerate(zip(some, others, strict=False)) if pair[0] != pair[1]), min(len(some), len(others))
-    )
+def common_prefix_length(some: list[int], others: list[int]) -> int:
+    """Return how many elements two lists have in common at their start."""
+    for i, (a, b) in enumerate(zip(some, others, strict=False)):
+        if a != b:
+            return i
+    return min(len(some), len(others))
 
 
 class Cells:
-    """The targets in boxes of about the same number each, so that those near a place are found quickly."""
+    """The targets divided into boxes of about the same number each, so that nearby ones are found quickly.
+
+    Args:
+        points: Coordinates of the targets, in length-scales. (n, d)
+
+    Attributes:
+        of: Cell of each target. (n,)
+        order: Targets, cell by cell. (n,)
+        rank: Position of each target in that order. (n,)
+    """
 
     def __init__(self, points: Array) -> None:
-        """`points` (n, d), in length-scales."""
         axes = np.argsort(-np.ptp(points, axis=0), kind="stable")[:3]
-        self._members = _tiled(points, np.arange(len(points)), axes)
+        self._members = _split(points, np.arange(len(points)), axes)
         self._centres = np.stack([points[cell].mean(axis=0) for cell in self._members])
-        self.of = np.empty(len(points), np.intp)  # the cell of every target
+        self.of = np.empty(len(points), np.intp)
         for cell, members in enumerate(self._members):
             self.of[members] = cell
-        self.order = np.concatenate(self._members)  # the targets, cell by cell
-        self.rank = np.argsort(self.order)  # where each stands in that order
+        self.order = np.concatenate(self._members)
+        self.rank = np.argsort(self.order)
 
     def near(self, cell: int, count: int, wanted: Mask, sizes: Index) -> Index:
-        """The wanted targets in the cells nearest to a cell, about `count` of them; `sizes` says how many each has."""
+        """Return the wanted targets in the cells nearest to a cell.
+
+        Args:
+            cell: The cell.
+            count: About how many targets to return.
+            wanted: Which targets count. (n,)
+            sizes: How many of the wanted targets each cell has.
+        """
         distance = ((self._centres - self._centres[cell]) ** 2).sum(axis=1)
         few = min(4 * count // CELL + 1, len(distance) - 1)
         order = np.argpartition(distance, few)[: few + 1]
@@ -137,15 +174,17 @@ class Cells:
         return np.asarray(near[wanted[near]])
 
     def sizes(self, wanted: Mask) -> Index:
-        """How many of the wanted targets each cell has."""
+        """Return how many of the wanted targets each cell has."""
         return np.bincount(self.of[wanted], minlength=len(self._members))
 
 
-def _tiled(points: Array, members: Index, axes: Index) -> list[Index]:
-    """Slices of equal number along the first axis, each sliced along the next."""
+def _split(points: Array, members: Index, axes: Index) -> list[Index]:
+    """Return the members in slices of equal number along the first axis, each split along the next ones."""
     parts = round((len(members) / CELL) ** (1 / len(axes))) if len(axes) else 1
     if parts <= 1 and len(axes) <= 1:
         return [members]
     order = members[np.argsort(points[members, axes[0]], kind="stable")]
     slices = np.array_split(order, max(parts, 1))
-    return slices if len(axes) == 1 else [cell for part in slices for cell in _tiled(points, part, axes[1:])]
+    if len(axes) == 1:
+        return slices
+    return [cell for part in slices for cell in _split(points, part, axes[1:])]

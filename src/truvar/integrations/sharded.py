@@ -23,7 +23,7 @@ import numpy as np
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.domain.domain import Domain
-from truvar.engines import Lazy
+from truvar.engines.lazy import Lazy
 from truvar.engines.search import BUDGET
 from truvar.exceptions import TruvarError
 from truvar.models.cholesky import Columns, Factor, History, Job
