@@ -19,6 +19,7 @@
 | `StoreNotFoundError`, `StudyNotFoundError`, `StudyExistsError` | a store or study is missing, or its name is taken |
 | `DamagedStudyError` | the stored events of a study are damaged |
 | `MeasurementFailedError` | the measuring function or program failed too often |
+| `ExecutorError` | an executor broke or takes no more work |
 | `OutputError` | a file or folder of results cannot be written |
 | `WorkerLostError` | a worker process died, or a cluster cannot be reached or has no workers |
 | `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
@@ -115,6 +116,10 @@ class DamagedStudyError(TruvarError):
 
 class MeasurementFailedError(TruvarError):
     """The measuring function or program failed too often."""
+
+
+class ExecutorError(TruvarError):
+    """An executor broke or takes no more work; a run with another one can continue."""
 
 
 class OutputError(TruvarError):

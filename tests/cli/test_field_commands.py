@@ -216,7 +216,7 @@ def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) 
     begun("tell", "1", "0.25")
     begun("tell", "1", "0.25")
     assert len(load("sqlite:///sine.db", "sine").measurements) == 1
-    assert "suggestion 1 was told already, with 0.25, but 0.5 came" in refused("tell", "1", "0.5")
+    assert "suggestion 1 already has the value 0.25, got 0.5" in refused("tell", "1", "0.5")
 
 
 @pytest.mark.parametrize(
@@ -224,11 +224,11 @@ def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) 
     [
         (["tell"], "give ID VALUE, or the coordinates and the value: x_m=... VALUE"),
         (["tell", "1"], "the value of suggestion 1 is missing"),
-        (["tell", "7", "0.5"], "7 is not (pending: 1, 2)"),
+        (["tell", "7", "0.5"], "7 is not pending (pending: 1, 2)"),
         (["tell", "one", "0.5"], "must be a whole number, got 'one'"),
         (["tell", "1", "high"], "must be a finite number, got 'high'"),
         (["tell", "1", "nan"], "must be a finite number, got 'nan'"),
-        (["tell", "1", "0.5", "9", "0.5"], "9 is not (pending"),
+        (["tell", "1", "0.5", "9", "0.5"], "9 is not pending (pending"),
         (["tell", "depth=3", "0.5"], "the coordinates are x_m, but 'depth' came"),
         (["tell", "x_m=3", "x_m=4", "0.5"], "a value must come before 'x_m=4'"),
         (["tell", "x_m=33", "0.5"], "33"),
@@ -237,10 +237,10 @@ def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) 
         (["tell", "1", "0.5", "--level", "1"], "has its own level and task"),
         (["tell", "--csv", "no.csv"], "no.csv cannot be read (No such file or directory)"),
         (["correct", "1"], "correct takes ID VALUE, but 1 came"),
-        (["correct", "1", "0.3"], "1 was not"),
+        (["correct", "1", "0.3"], "1 is not one"),
         (["withdraw"], "but none came"),
         (["withdraw", "first"], "'first' came"),
-        (["withdraw", "1", "9"], "9 is not (pending"),
+        (["withdraw", "1", "9"], "9 is not pending (pending"),
         (["note"], "a note needs a text"),
         (["ask", "--name", "lake"], "there is no study 'lake' in the store"),
         (["ask", "no.db"], "there is no store"),
@@ -321,8 +321,8 @@ def test_a_csv_tells_by_id_or_by_coordinates(begun: Truvar, monkeypatch: pytest.
         ("id,value,value\n1,2,3\n", "line 1: the column 'value' is there twice"),
         ("id,value\n1,0.5\n2\n", "line 3: there must be 2 values, but there are 1"),
         ("id,value\n1,0.5\n2,high\n", "line 3: the value must be a finite number, got 'high'"),
-        ("id,value\n1,0.5\n\n9,0.5\n", "line 4: a suggestion must be pending, but 9 is not"),
-        ("id,value\n1,0.5\n1,0.7\n", "line 3: suggestion 1 was told already"),
+        ("id,value\n1,0.5\n\n9,0.5\n", "line 4: suggestion 9 is not pending"),
+        ("id,value\n1,0.5\n1,0.7\n", "line 3: suggestion 1 already has the value"),
         ("x_m,value\n1.5,0.5\n77,0.5\n", "line 3: "),
         ("x_m,value\n1.5,0.5\n,0.5\n", "line 3: neither an id nor all coordinates"),
         ('id,value\n1,"0.5\n', "line 2: this is no CSV"),

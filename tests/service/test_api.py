@@ -80,7 +80,7 @@ def test_a_value_told_again_counts_once(served):
     once = api.post("/studies/again/tell", {"id": s["id"], "y": 1.25})
     assert api.post("/studies/again/tell", {"id": s["id"], "y": 1.25}) == once
     refused = api.post("/studies/again/tell", {"id": s["id"], "y": 2.0}, 422)
-    assert "told already" in refused["error"]
+    assert "already has the value" in refused["error"]
     body = {"point": {"x": 0.25, "y": 0.75}, "y": 0.5, "key": "boat-7_0001"}
     by_key = api.post("/studies/again/tell", body)
     assert api.post("/studies/again/tell", body)["id"] == by_key["id"]

@@ -227,7 +227,7 @@ def test_a_value_that_is_no_number_counts_as_a_failure() -> None:
 def test_a_run_in_which_everything_fails_gives_up() -> None:
     study = a_study()
     flaky = Flaky(calls=tuple(range(5, 100)))
-    with ThreadPoolExecutor(2) as pool, pytest.warns(RuntimeWarning, match="goes on without it"):  # noqa: SIM117
+    with ThreadPoolExecutor(2) as pool, pytest.warns(RuntimeWarning, match="continues without it"):  # noqa: SIM117
         with pytest.raises(tv.TruvarError, match=r"3 measurements in a row failed.*the probe broke.*run again"):
             study.run(flaky, steps=50, executor=pool)
     assert study.steps == 4
@@ -323,7 +323,7 @@ def test_an_error_on_a_worker_is_told_of_by_its_own_message(cluster: Any) -> Non
         raise ZeroDivisionError("the probe broke")
 
     study = a_study()
-    with pytest.warns(RuntimeWarning, match="goes on without it"):  # noqa: SIM117
+    with pytest.warns(RuntimeWarning, match="continues without it"):  # noqa: SIM117
         with pytest.raises(tv.TruvarError, match=r"8 measurements in a row failed.*ZeroDivisionError: the probe broke"):
             study.run(broken, steps=50, executor=cluster)
     assert (study.steps, study.pending) == (0, [])

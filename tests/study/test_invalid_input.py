@@ -1,4 +1,4 @@
-"""Every mistake of a user is refused with one line, what came and what to do instead, and changes nothing."""
+"""Invalid input is refused with a one-line message that says what was given and what to do, and changes nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
     "complex": (lambda s: s.tell(3, 1j), ["must be a number", "1j"]),
     "too large": (lambda s: s.tell(3, 10**400), ["must be a number"]),
     "unknown id": (lambda s: s.tell(99, 1.0), ["99", "pending: 3, 4", "the point"]),
-    "told before": (lambda s: s.tell(1, 1.0), ["suggestion 1", "told already", "told by its point"]),
+    "told before": (lambda s: s.tell(1, 1.0), ["suggestion 1", "already has the value 0.2", "told by its coordinates"]),
     "no suggestion": (lambda s: s.tell("foo", 1.0), ["'foo'", "its id or a point such as {'x': 0.0, 'y': 0.0}"]),
     "list": (lambda s: s.tell([0, 1], 1.0), ["[0, 1]", "a point such as"]),
     "array": (lambda s: s.tell(np.zeros((2, 2)), 1.0), ["a point such as"]),
@@ -59,25 +59,25 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
     "negative noise": (lambda s: s.tell(3, 1.0, noise=-1), ["noise must be >= 0", "-1"]),
     "NaN noise": (lambda s: s.tell(3, 1.0, noise=NAN), ["noise must be a finite number", "nan"]),
     "negative cost": (lambda s: s.tell(3, 1.0, cost=-2), ["cost must be >= 0", "-2"]),
-    "text cost": (lambda s: s.tell(3, 1.0, cost="dear"), ["cost must be a number", "'dear'"]),
+    "text cost": (lambda s: s.tell(3, 1.0, cost="high"), ["cost must be a number", "'high'"]),
     "level without levels": (
         lambda s: s.tell(HERE, 1.0, level=0),
-        ["no noise levels", "level 0 was given", "leave it out"],
+        ["no noise levels", "got level 0", "leave it out"],
     ),
     "task without tasks": (lambda s: s.tell(HERE, 1.0, task="g"), ["'g'", "none"]),
-    "level of a suggestion": (lambda s: s.tell(3, 1.0, level=0), ["its own level", "a level came (0)"]),
-    "task of a suggestion": (lambda s: s.tell(3, 1.0, task="f"), ["its own level and task", "a task came (f)"]),
-    "withdrawn point": (lambda s: s.withdraw(HERE), ["a suggestion or its id", "a point came"]),
+    "level of a suggestion": (lambda s: s.tell(3, 1.0, level=0), ["its own level", "got also level 0"]),
+    "task of a suggestion": (lambda s: s.tell(3, 1.0, task="f"), ["its own level and task", "got also task 'f'"]),
+    "withdrawn point": (lambda s: s.withdraw(HERE), ["a suggestion or its id", "got the point {'x': 0.0"]),
     "withdrawn unknown id": (lambda s: s.withdraw(99), ["99", "pending: 3, 4"]),
-    "corrected before told": (lambda s: s.correct(3, 1.0), ["was told, but 3 was not", "told so far are 1, 2"]),
-    "corrected unknown id": (lambda s: s.correct(99, 1.0), ["was told, but 99 was not"]),
+    "corrected before told": (lambda s: s.correct(3, 1.0), ["3 is not one", "measured so far: 1, 2"]),
+    "corrected unknown id": (lambda s: s.correct(99, 1.0), ["99 is not one"]),
     "corrected to NaN": (lambda s: s.correct(1, NAN), ["finite number", "nan"]),
     "lease of nothing": (lambda s: s.ask(lease=0), ["lease", "seconds", "0"]),
     "ask for none": (lambda s: s.ask(0), ["whole number >= 1", "0"]),
     "ask for fewer than none": (lambda s: s.ask(-3), ["whole number >= 1", "-3"]),
     "ask for half": (lambda s: s.ask(1.5), ["whole number", "1.5"]),
     "ask for text": (lambda s: s.ask("two"), ["whole number", "'two'"]),
-    "fit when begun": (lambda s: s.fit(TABLE), ["before the first suggestion", "make a new one"]),
+    "fit when begun": (lambda s: s.fit(TABLE), ["before the first suggestion", "create a new study"]),
     "run nothing": (lambda s: s.run(7), ["f must be a function", "7"]),
     "negative budget": (lambda s: s.run(len, budget=-1), ["budget must be >= 0", "-1"]),
     "NaN budget": (lambda s: s.run(len, budget=NAN), ["budget", "nan"]),
@@ -96,13 +96,13 @@ def test_a_refused_call_leaves_the_study_as_it_was(name: str) -> None:
     assert_same(study, untouched)
 
 
-LEVELS = {"none came": None, **{f"it was {level!r}": level for level in (2, -1, 0.5, 1.0, "0", True, [0])}}
+LEVELS = {"none": None, **{repr(level): level for level in (2, -1, 0.5, 1.0, "0", True, [0])}}
 
 
-@pytest.mark.parametrize(("came", "level"), LEVELS.items(), ids=LEVELS)
-def test_a_point_is_told_with_the_index_of_its_noise_level(came: str, level: Any) -> None:
+@pytest.mark.parametrize(("given", "level"), LEVELS.items(), ids=LEVELS)
+def test_a_point_is_told_with_the_index_of_its_noise_level(given: str, level: Any) -> None:
     study, untouched = levels(), levels()
-    refused(lambda: study.tell(HERE, 1.0, level=level), "0 to 1", f"but {came}")
+    refused(lambda: study.tell(HERE, 1.0, level=level), "0 to 1", f"got {given};")
     assert_same(study, untouched)
 
 

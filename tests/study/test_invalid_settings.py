@@ -1,4 +1,4 @@
-"""Every mistake in a domain, a noise, a cost, a model, a goal or a rule is refused in one line that says what to do."""
+"""An invalid domain, noise, cost, model, goal or policy is refused with a one-line message that says what to do."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation
 from tests.helpers.invalid_input import GRID, INF, KERNEL, NAN, TABLE, a_study, refused, tasks
 
 import truvar as tv
+from truvar.exceptions import UnknownPolicyError
 
 # -- the domain ------------------------------------------------------------------------------------------------------
 
@@ -90,13 +91,13 @@ BOTH: dict[str, tuple[Any, list[str]]] = {
     "too many dimensions": (np.ones((20, 1)), ["shape (20,)", "(20, 1)"]),
     "negative at one point": (np.r_[np.ones(19), -3], ["-3.0", "row 19"]),
     "NaN at one point": (np.r_[NAN, np.ones(19)], ["nan", "row 0"]),
-    "list of text": (["dear"] * 20, ["array of numbers"]),
+    "list of text": (["high"] * 20, ["array of numbers"]),
     "dict": ({"base": 1}, ["{'base': 1}"]),
     "function of the wrong shape": (lambda *_: np.ones(3), ["shape (20,)", "(3,)"]),
     "function of two dimensions": (lambda points, *_: np.ones((len(points), 1)), ["shape (20,)", "(20, 1)"]),
     "negative function": (lambda points, *_: -np.ones(len(points)), [">= 0", "-1.0"]),
     "NaN function": (lambda points, *_: np.full(len(points), NAN), ["finite", "nan"]),
-    "function of text": (lambda *_: "dear", ["'dear'"]),
+    "function of text": (lambda *_: "high", ["'high'"]),
 }
 
 
@@ -178,7 +179,7 @@ def test_tasks_that_cannot_be_are_refused(name: str) -> None:
     refused(mistake, *parts)
 
 
-# -- the model, the goal, the rule -----------------------------------------------------------------------------------
+# -- the model, the goal, the policy ---------------------------------------------------------------------------------
 
 MODELS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "wrong dimension": (lambda: a_study(kernel=RBF([1, 2, 3])), ["2 columns (x, y)", "3!=2", "one length-scale or 2"]),
@@ -235,7 +236,7 @@ def test_a_study_that_cannot_be_is_refused(name: str) -> None:
     refused(mistake, *parts)
 
 
-RULES: list[tuple[str, Any]] = [
+POLICY_OPTIONS: list[tuple[str, Any]] = [
     *(("eta", bad) for bad in (-1, NAN, INF, "small", None)),
     *(("r", bad) for bad in (0, 1, -0.1, 2, NAN, "small", None)),
     *(("slack", bad) for bad in (-1, NAN, INF, "small")),
@@ -245,8 +246,8 @@ RULES: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("option", "bad"), RULES)
-def test_an_option_of_the_rule_out_of_range_is_named_with_its_value(option: str, bad: Any) -> None:
+@pytest.mark.parametrize(("option", "bad"), POLICY_OPTIONS)
+def test_a_policy_option_out_of_range_is_named_with_its_value(option: str, bad: Any) -> None:
     with pytest.raises(tv.TruvarError) as caught:
         tv.TruVaR(**{option: bad})
     assert str(caught.value).startswith(option)
@@ -282,8 +283,8 @@ def test_a_schedule_of_the_users_own_must_return_a_positive_number() -> None:
     refused(lambda: a_study(policy=tv.TruVaR(beta=lambda start: -2.0)), "returns at t = 1", "-2.0", "positive")
 
 
-def test_an_unknown_rule_is_named() -> None:
-    with pytest.raises(tv.TruvarError, match=r"unknown policy 'trovar'; .*truvar"):
+def test_an_unknown_policy_is_named() -> None:
+    with pytest.raises(UnknownPolicyError, match=r"unknown policy 'trovar'; .*truvar"):
         a_study(policy="trovar")
     with pytest.raises(tv.TruvarError, match=r"TruVaR\(\).*3"):
         a_study(policy=3)

@@ -60,8 +60,8 @@ def test_messages_at_the_command_line_name_its_arguments(folder: Path, capsys: p
         ("tell", "x=7", "depth m=-1", "1"): "x=7 'depth m=-1' is not in the domain; the nearest point of it is x=2",
         ("tell", "x=7", "1"): "needs the columns x, depth m, but 'depth m' is missing in x=7",
         ("tell", "x=0", "depth m=-1", "4"): "give the noise variance (--noise VARIANCE)",
-        ("tell", "2", "1", "--level", "3"): "its own level and task, but a level came (3)",
-        ("tell", "x=2", "depth m=-4", "1", "--level", "0"): "no noise levels, but level 0 was given",
+        ("tell", "2", "1", "--level", "3"): "its own level and task, got also level 3",
+        ("tell", "x=2", "depth m=-4", "1", "--level", "0"): "no noise levels, got level 0",
         ("new", "line.toml"): "already has a study 'line'; continue with it, or give another name with --name NAME",
         ("backtest", "line.toml", "--truth", "y"): "needs a budget > 0, got none; give --budget COST",
     }.items():
@@ -81,7 +81,7 @@ def test_messages_at_the_command_line_name_keys_of_the_problem_file(
 ) -> None:
     create_study(LEVELS)
     message = error_of(capsys, "tell", "x=0", "depth m=-1", "0.25")
-    assert "which noise level was used, 0 to 1, but none came; give --level N" in message
+    assert "the noise level that was used, 0 to 1, got none; give --level N" in message
     for part, expected in {
         ('[policy]\nname = "gchk"\n', LEVELS): "give one, from [policy] level = 0 to [policy] level = 1",
         ('[policy]\nname = "ei"\n', EXACT): "EI is for an optimum, but the goal is a level set",

@@ -20,8 +20,8 @@ from truvar.report.terminal import COLOURS, RESET, can_encode, is_terminal, widt
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from truvar.study.protocol import StudyLike
     from truvar.study.result import Result
-    from truvar.study.study import Study
 
 LINE_EVERY = 10  # measurements between two lines where there is no terminal
 REFRESH = 0.05  # seconds between two updates of the line on a terminal
@@ -49,7 +49,7 @@ class Progress:
 
     def __init__(
         self,
-        study: Study,
+        study: StudyLike,
         truth: ArrayLike | None = None,
         stream: TextIO | None = None,
         *,
@@ -68,7 +68,7 @@ class Progress:
         self._written_at = 0.0
         self._open = True
 
-    def __call__(self, study: Study) -> None:
+    def __call__(self, study: StudyLike) -> None:
         """Show the study if the next update is due."""
         self._study = study
         refresh = self._live and time.monotonic() - self._written_at >= REFRESH

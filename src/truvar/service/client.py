@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import fields
 from math import inf
 from pathlib import Path
@@ -19,8 +18,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from truvar import exceptions
+from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.exceptions import (
@@ -38,7 +39,8 @@ from truvar.inference.certificate import Certificate
 from truvar.service.server import DEFAULT_PORT
 from truvar.storage.base import whoami
 from truvar.storage.serialization import deserialize
-from truvar.study._views import MEASUREMENT
+from truvar.study._views import MEASUREMENT_COLUMNS, measurement_frame
+from truvar.study.lookahead import Lookahead
 from truvar.study.result import Best, Result
 from truvar.study.runner import RunLimits, run
 from truvar.study.study import Study
@@ -49,8 +51,7 @@ if TYPE_CHECKING:
     import httpx
 
 OF_A_COPY = frozenset(
-    {"candidates", "engine", "epoch", "gains", "kernel", "limits", "lookahead", "policy_context", "predict"}
-    | {"predict_measurement", "sample_measurement", "theory_setting"}
+    {"candidates", "engine", "epoch", "gains", "kernel", "policy_context", "sample_measurement", "theory_setting"}
     | {"expects", "imagine", "outlook", "scene", "setting"}  # deprecated names of some of these
 )
 MAX_ATTEMPTS = 4  # for a request that may be sent again
@@ -253,7 +254,7 @@ class RemoteStudy:
     def __init__(self, server: Server, name: str) -> None:
         self.server, self.name, self.who = server, name, server.who
         self._path = f"/studies/{quote(name, safe='')}"
-        self._stopped: str | None = None
+        self._stop_reason: str | None = None
         self._copy: Study | None = None
         problem = self._get("domain")
         self.domain: Domain = deserialize(problem["domain"])
@@ -329,14 +330,18 @@ class RemoteStudy:
         lease: float | None = None,
         progress: bool | Callable[[Any], object] = False,
     ) -> Result:
-        """Asks, measures here and tells until the first limit is reached, as `Study.run`."""
-        from truvar.report import Progress
-
-        here: Any = self  # as far as a run needs it, a Study
-        limits, how = RunLimits(budget, steps, epsilon), (workers, retries, resume, lease)
-        display = Progress(here, budget=budget, steps=steps) if progress is True else nullcontext(progress)
-        with display as show:
-            self._stopped = run(here, f, limits, executor, show or (lambda _: None), *how)
+        """Ask, measure here and tell until the first limit is reached, as `Study.run`."""
+        self._stop_reason = run(
+            self,
+            f,
+            RunLimits(budget, steps, epsilon),
+            executor=executor,
+            workers=workers,
+            retries=retries,
+            resume=resume,
+            lease=lease,
+            progress=progress,
+        )
         return self.result()
 
     def fit(self, *_: Any, **__: Any) -> None:
@@ -412,20 +417,18 @@ class RemoteStudy:
             certificate=_certificate(said["certificate"]),
             spent=said["spent"],
             steps=said["steps"],
-            reason=said["reason"] or self._stopped,
+            reason=said["reason"] or self._stop_reason,
             measured=tuple(found["measured"]),
         )
 
     @property
     def measurements(self) -> pd.DataFrame:
         """The values told, as `Study.measurements`."""
-        names = [f"{name}_" if name in self.domain.columns else name for name in MEASUREMENT]
-        rows = [
-            (row["id"], row["index"], *row["point"].values(), *(row[name] for name in MEASUREMENT[2:]))
-            for row in self._get("measurements")["measurements"]
-        ]
-        frame = pd.DataFrame(rows, columns=[*names[:2], *self.domain.columns, *names[2:]])
-        return frame.astype({names[1]: "Int64", names[2]: "Int64"})
+        rows: list[tuple[Any, ...]] = []
+        for row in self._get("measurements")["measurements"]:
+            rest = [row[name] for name in MEASUREMENT_COLUMNS[2:]]
+            rows.append((row["id"], row["index"], *row["point"].values(), *rest))
+        return measurement_frame(rows, self.domain.columns)
 
     @property
     def history(self) -> pd.DataFrame:
@@ -440,6 +443,23 @@ class RemoteStudy:
         frame = pd.DataFrame(rows[::-1], columns=["number", "time", "who", "kind", "details"])
         return frame.assign(time=pd.to_datetime(frame["time"], utc=True, format="ISO8601"))
 
+    @property
+    def limits(self) -> dict[str, float]:
+        """Budget, steps and epsilon that the study is meant to end at."""
+        return self.copy().limits
+
+    def predict(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Predict the target at any points, as `Study.predict`; computed here, on a copy of the study."""
+        return self.copy().predict(points)
+
+    def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
+        """Predict the value that a measurement would give, as `Study.predict_measurement`; computed here."""
+        return self.copy().predict_measurement(what)
+
+    def lookahead(self, what: Suggestion | int) -> Lookahead | None:
+        """Return the expected effect of a pending suggestion, as `Study.lookahead`; computed here."""
+        return self.copy().lookahead(what)
+
     def copy(self) -> Study:
         """The study as it stands there, in memory here."""
         version = self.version
@@ -448,7 +468,7 @@ class RemoteStudy:
         return self._copy
 
     def __getattr__(self, name: str) -> Any:
-        """What else a `Study` can be asked, such as `predict`, `lookahead` or `kernel`, is asked of a copy."""
+        """Take what else a `Study` has, such as `kernel` or `gains`, from a copy."""
         if name not in OF_A_COPY:
             raise AttributeError(f"a study on a server has no {name!r}")
         return getattr(self.copy(), name)

@@ -1,4 +1,4 @@
-"""What a caller means by a suggestion, its id or a point, as an `Action`; what cannot be meant is refused."""
+"""Resolve a suggestion, id or point that a caller gives to an `Action`, and check measured values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, UnknownSuggestionError
 from truvar.messages import for_interface, format_point
 from truvar.study._state import StudyState
 from truvar.study._views import suggestion
@@ -20,110 +20,179 @@ from truvar.validation import check_finite, check_nonnegative
 
 
 def resolve_action(
-    study_state: StudyState,
+    state: StudyState,
     what: Suggestion | int | Mapping[str, float],
     level: int | None = None,
     task: str | None = None,
-    told: bool = False,
-    expired: bool = False,
+    *,
+    include_observed: bool = False,
+    include_expired: bool = False,
 ) -> Action:
-    """A point, what is pending or, where allowed, what was told or has expired."""
+    """Resolve a suggestion, id or point to an action.
+
+    Args:
+        state: The state of the study.
+        what: A suggestion or its id, which must be pending; or a point by column.
+        level: Noise level, of a point only.
+        task: Name of the task, of a point only.
+        include_observed: Accept measurements too.
+        include_expired: Accept suggestions whose leases have run out too.
+
+    Raises:
+        InvalidMeasurementError: If level or task do not go with `what`.
+        UnknownSuggestionError: If it matches no action of the study.
+        InvalidDomainError: If a point cannot be used.
+    """
     if isinstance(what, Mapping):
-        return unasked(study_state, what, level, task)
+        return _action_at_point(state, what, level, task)
     if level is not None or task is not None:
-        came = f"{'a task' if level is None else 'a level'} came ({task if level is None else level})"
-        raise TruvarError(
-            f"a suggestion has its own level and task, but {came}; leave it out, or tell the point if it was measured "
-            "otherwise"
+        given = f"task {task!r}" if level is None else f"level {level!r}"
+        raise InvalidMeasurementError(
+            f"a suggestion has its own level and task, got also {given}; leave it out, or tell the point if it was "
+            "measured differently"
         )
-    id_ = _id(study_state, what)
-    found = study_state.pending.get(id_) or (study_state.expired.get(id_) if expired else None)
-    if found is None and told:
-        known = study_state.observation(id_)
-        found = None if known is None else known[0]
+    id_ = _check_id(state, what)
+    found = state.pending.get(id_)
+    if found is None and include_expired:
+        found = state.expired.get(id_)
+    if found is None and include_observed:
+        observation = state.observation(id_)
+        found = None if observation is None else observation[0]
     if found is None:
-        waiting = ", ".join(map(str, study_state.pending)) or "none"
-        other = ", or the point" if expired else " or was told" if told else ""
-        raise TruvarError(
-            f"a suggestion must be pending, but {id_!r} is not (pending: {waiting}); give one that is{other}"
-        )
-    own = suggestion(study_state, found)
+        raise UnknownSuggestionError(_not_found(state, id_, include_observed, include_expired))
+    own = suggestion(state, found)
     if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
-        raise TruvarError(
-            f"suggestion {id_} of this study is at {format_point(own.point)}, but the one that came is at "
-            f"{format_point(what.point)}: it belongs to another study; tell it there"
+        raise UnknownSuggestionError(
+            f"suggestion {id_} of this study is at {format_point(own.point)}, got one at {format_point(what.point)} "
+            "that belongs to another study; tell it there"
         )
     return found
 
 
-def measured(study_state: StudyState, what: Suggestion | int) -> Action:
-    """The measurement with that id."""
-    id_ = _id(study_state, what)
-    known = study_state.observation(id_)
-    if known is None:
-        ids = [action.id for action, _ in study_state.learner.observations]
-        have = f"those told so far are {', '.join(map(str, ids))}" if ids else "none was told so far"
-        raise TruvarError(f"correct takes the id of a value that was told, but {id_} was not; {have}")
-    return known[0]
+def resolve_observed(state: StudyState, what: Suggestion | int) -> Action:
+    """Resolve an id to the action of a measurement.
 
-
-def unasked(study_state: StudyState, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
-    """The measurement of a point that nobody asked for."""
-    domain, actions = study_state.config.domain, study_state.learner.actions
-    index, x = domain.locate(point)
-    t = actions.task_index(task)
-    if actions.noise_levels is None and level is not None:
-        raise TruvarError(f"this study has no noise levels, but level {level!r} was given; leave it out")
-    count = 0 if actions.noise_levels is None else len(actions.noise_levels.variance)
-    if count and (not isinstance(level, (int, np.integer)) or isinstance(level, bool) or not 0 <= level < count):
-        came = "none came" if level is None else f"it was {level!r}"
-        raise TruvarError(
-            f"of a point it must be said which noise level was used, 0 to {count - 1}, but {came}; give "
-            f"{for_interface('level=...', cli='--level N', http='level')}"
+    Raises:
+        UnknownSuggestionError: If nothing was measured under that id.
+    """
+    id_ = _check_id(state, what)
+    observation = state.observation(id_)
+    if observation is None:
+        ids = ", ".join(str(action.id) for action, _ in state.learner.observations) or "none"
+        raise UnknownSuggestionError(
+            f"only a measurement can be corrected, and {id_} is not one; measured so far: {ids}"
         )
-    last = last_position(study_state)
-    if index is None:
-        return action_at(study_state, actions.candidates_at(x[None, :], last), (t, level or 0), None, level)
-    site = t * len(domain) + index
-    return action_at(study_state, actions.candidates(last), (site, level or 0), site, level)
+    return observation[0]
 
 
 def action_at(
-    study_state: StudyState,
+    state: StudyState,
     table: Candidates,
-    row: tuple[int, int],
+    row: int,
+    column: int,
+    *,
     site: int | None,
     level: int | None,
     gain: float = float("nan"),
 ) -> Action:
-    """The place and level of a row of the table, as the next action of the study."""
-    point = table.points[row[0]]
-    task = int(point[-1]) if study_state.config.prior.tasks is not None else 0
-    return Action(study_state.next_id, point, site, level, task, float(table.noise[row]), float(table.cost[row]), gain)
+    """Return an entry of the candidate table as the next action of the study.
+
+    Args:
+        state: The state of the study, which gives the id.
+        table: The candidates.
+        row: Row of the table.
+        column: Column of its noise and cost.
+        site: Row of the model's grid, if the point is one.
+        level: Noise level that the caller sees; None without levels.
+        gain: The policy's score; NaN if the point was not suggested.
+    """
+    point = np.array(table.points[row])
+    return Action(
+        id=state.next_id,
+        point=point,
+        site=site,
+        level=level,
+        task=0 if state.config.prior.tasks is None else int(point[-1]),
+        noise=float(table.noise[row, column]),
+        cost=float(table.cost[row, column]),
+        gain=gain,
+    )
 
 
-def last_position(study_state: StudyState) -> Array | None:
-    """Where one stands (d,): at the latest suggestion, or at a later value told unasked."""
-    return study_state.trail[-1][1][: len(study_state.config.domain.columns)] if study_state.trail else None
+def last_position(state: StudyState) -> Array | None:
+    """Return the position (d,) that travel starts from: the latest suggestion or unsuggested measurement."""
+    if not state.positions:
+        return None
+    return state.positions[-1][1][: len(state.config.domain.columns)]
 
 
-def with_measured(action: Action, noise: float | None, cost: float | None) -> Action:
-    """The action with the noise and cost that it turned out to have."""
+def with_actual(action: Action, noise: float | None, cost: float | None) -> Action:
+    """Return the action with the noise and cost that the measurement really had; None keeps the expected one."""
     if noise is not None:
         action = replace(action, noise=noise, noise_given=True)
-    return action if cost is None else replace(action, cost=cost)
+    if cost is not None:
+        action = replace(action, cost=cost)
+    return action
 
 
-def checked(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float | None]:
-    """Value, noise and cost as they were told, or a message."""
-    value = check_finite(y, "the measured value y")
-    noise = None if noise is None else check_nonnegative(noise, "noise")
-    return value, noise, None if cost is None else check_nonnegative(cost, "cost")
+def check_measurement(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float | None]:
+    """Return value, noise and cost of a measurement as floats.
+
+    Raises:
+        InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0.
+    """
+    try:
+        value = check_finite(y, "the measured value y")
+        noise = None if noise is None else check_nonnegative(noise, "noise")
+        cost = None if cost is None else check_nonnegative(cost, "cost")
+    except InvalidArgumentError as error:
+        raise InvalidMeasurementError(str(error)) from None
+    return value, noise, cost
 
 
-def _id(study_state: StudyState, what: Any) -> int:
+def _action_at_point(state: StudyState, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
+    """Return the measurement of a point that was not suggested."""
+    domain = state.config.domain
+    actions = state.learner.actions
+    index, x = domain.locate(point)
+    task_index = actions.task_index(task)
+    column = _check_level(level, actions.noise_levels)
+    last = last_position(state)
+    if index is None:
+        return action_at(state, actions.candidates_at(x[None, :], last), task_index, column, site=None, level=level)
+    site = task_index * len(domain) + index
+    return action_at(state, actions.candidates(last), site, column, site=site, level=level)
+
+
+def _check_level(level: Any, noise_levels: Any) -> int:
+    """Return the column of the candidate table for a noise level."""
+    if noise_levels is None:
+        if level is not None:
+            raise InvalidMeasurementError(f"this study has no noise levels, got level {level!r}; leave it out")
+        return 0
+    count = len(noise_levels.variance)
+    if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < count:
+        return int(level)
+    given = "none" if level is None else repr(level)
+    remedy = for_interface("level=...", cli="--level N", http="level")
+    raise InvalidMeasurementError(
+        f"a point must be told with the noise level that was used, 0 to {count - 1}, got {given}; give {remedy}"
+    )
+
+
+def _not_found(state: StudyState, id_: int, include_observed: bool, include_expired: bool) -> str:
+    pending = ", ".join(map(str, state.pending)) or "none"
+    remedy = "give one that is pending"
+    if include_expired:
+        remedy += ", or tell the point"
+    elif include_observed:
+        remedy += ", or a measurement"
+    return f"suggestion {id_} is not pending (pending: {pending}); {remedy}"
+
+
+def _check_id(state: StudyState, what: Any) -> int:
     id_: Any = what.id if isinstance(what, Suggestion) else what
     if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
-        point = format_point(study_state.config.domain.point(0))
-        raise TruvarError(f"a suggestion, its id or a point such as {point} must come, got {what!r}; give one of them")
+        example = format_point(state.config.domain.point(0))
+        raise UnknownSuggestionError(f"expected a suggestion, its id or a point such as {example}, got {what!r}")
     return int(id_)

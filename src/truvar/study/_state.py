@@ -1,309 +1,304 @@
-"""The fold of a study's events: what was asked, told and taken back, and what follows from it.
+"""The state of a study, rebuilt from its event log.
 
-An event of the journal becomes a *step*, and the steps are done one after the other. Nothing is chosen here, so the
-same events always lead to the same state, in whatever process. A correction changes a step of the past, a measurement
-that is taken back is no longer part of it: the steps are then done again from the first.
+Every event that takes effect becomes an operation, and the operations are applied one after the other. Nothing is
+chosen here, so that the same events lead to the same state in every process. A correction replaces an operation of
+the past and a withdrawn measurement loses its operation; all operations are then applied again from the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from truvar._typing import Array
-from truvar.acquisition import Policy
-from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
-from truvar.domain.costs import CostLike
-from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal
-from truvar.engines import EngineLike
-from truvar.exceptions import TruvarError
+from truvar.exceptions import SerializationError, TruvarError
 from truvar.models.fit import Model
-from truvar.models.surrogate import Prior
 from truvar.storage.base import Event, StudySummary
-from truvar.storage.serialization import deserialize, serialize
+from truvar.study._events import Operation, StudyConfig, action_from_details
 
-HISTORY = (
+HISTORY_COLUMNS = (
     *("step", "spent", "epoch", "eta", "beta", "n_potential", "n_above", "n_below"),
     *("epsilon", "best_index", "best_mean"),
 )
+WITH_ACTION = ("asked", "told", "corrected")  # kinds of events whose details hold an action
 
 
-@dataclass(frozen=True)
-class StudyConfig:
-    """All that a study is begun with."""
+class Snapshot(NamedTuple):
+    """The part of a state from which `StudyState.rollback` rebuilds the rest."""
 
-    domain: Domain
-    goal: Goal
-    policy: Policy
-    prior: Prior
-    cost: CostLike | None
-    start: int | None
-    seed: int
-    engine: EngineLike
-    limits: Mapping[str, float] = field(default_factory=dict)
-
-    def learner(self) -> ActiveLearner:
-        """What is believed before the first measurement."""
-        return ActiveLearner(self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine)
-
-    def parts(self) -> dict[str, Any]:
-        """As the first event of a journal has them."""
-        given = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "prior"}
-        return given | {part.name: getattr(self.prior, part.name) for part in fields(Prior)}
-
-    @staticmethod
-    def of(parts: Mapping[str, Any]) -> StudyConfig:
-        """The settings that a first event has."""
-        prior = Prior(**{part.name: parts[part.name] for part in fields(Prior)})
-        rest = {part.name: parts[part.name] for part in fields(StudyConfig) if part.name in parts}
-        return StudyConfig(**rest | {"prior": prior})
-
-    def written(self) -> StudyConfig:
-        """As they are once they were written down and read. A Python function cannot be written down; that of the noise
-        becomes its values, if there are finitely many.
-        """
-        noise: Any = self.prior.noise
-        if callable(noise) and not self.domain.continuous:
-            noise = np.asarray(noise(self.domain.points), dtype=float)
-        parts = self.parts() | {"noise": noise}
-        return StudyConfig.of({name: deserialize(serialize(part, name)) for name, part in parts.items()})
-
-
-@dataclass(frozen=True)
-class Step:
-    """An event as far as it counts now."""
-
-    kind: Literal["fitted", "asked", "told", "withdrawn", "expired", "exhausted"]
-    action: Action | None = None
-    value: Any = None  # told: y; fitted: the model
-    key: str | None = None  # told: by which a second telling is known
-
-    def is_of(self, kind: str, id_: int) -> bool:
-        return self.kind == kind and self.action is not None and self.action.id == id_
+    version: int
+    next_id: int
+    operations: list[Operation]
+    models: dict[int, Model]
+    leases: dict[int, datetime]
 
 
 class StudyState:
-    """Where a study stands after the events that it was given."""
+    """The state of a study after the events that it was given.
+
+    Args:
+        config: The settings of the study.
+
+    Attributes:
+        version: Number of the last event.
+        next_id: Id of the next suggestion or measurement; ids are never reused.
+        leases: Until when pending suggestions are reserved, by id.
+        learner: The model and Algorithm 1.
+        pending: Suggestions that are neither measured nor withdrawn, by id.
+        expired: Suggestions whose leases ran out, by id; they may still be told.
+        positions: Id and point of every suggestion, or measurement that was not suggested, in order.
+        history: One dictionary per measurement, with the keys `HISTORY_COLUMNS`.
+        beta_history: The beta that the bounds after each measurement were computed with.
+        exhausted: Whether the policy found nothing to gain at its last choice.
+    """
 
     def __init__(self, config: StudyConfig) -> None:
         self.config = config
-        self.number = 0  # of the last event
-        self.next_id = 1  # ids are never used twice, whatever is withdrawn
-        self.leases: dict[int, datetime] = {}  # until when pending suggestions are reserved
-        self._steps: list[Step] = []
-        self._models: dict[int, Model] = {}  # that were learned on the way, by the number of values told
-        self._begin()
+        self.version = 0
+        self.next_id = 1
+        self.leases: dict[int, datetime] = {}
+        self._operations: list[Operation] = []
+        self._models: dict[int, Model] = {}  # fitted hyperparameters by number of observations
+        self._restart()
 
-    def _begin(self) -> None:
-        """The state before the first step."""
-        self.learner = self.config.learner()
+    def _restart(self) -> None:
+        """Return to the state before the first operation."""
+        self.learner = self.config.make_learner()
         self.pending: dict[int, Action] = {}
         self.expired: dict[int, Action] = {}
-        self.trail: list[tuple[int, Array]] = []  # id and place of what was asked, or told unasked, in order
+        self.positions: list[tuple[int, Array]] = []
         self.history: list[dict[str, Any]] = []
-        self.betas: list[float] = []  # with which the bounds after each value told were drawn
+        self.beta_history: list[float] = []
         self.exhausted = False
-        self._done = 0
+        self._n_applied = 0
 
     # -- events ------------------------------------------------------------------------------------------------------
 
-    def fold(self, events: Sequence[Event]) -> dict[int, Model]:
-        """Takes note of the events; returns the models that had to be learned. If one is refused, none has counted."""
-        if not events:
+    def replay(self, events: Sequence[Event]) -> None:
+        """Take the effects of stored events. If one of them fails, none has taken effect.
+
+        Raises:
+            SerializationError: If a kind of event is unknown.
+        """
+        entries: list[tuple[Event, Action | None]] = []
+        for event in events:
+            action = action_from_details(self.config, event.details) if event.kind in WITH_ACTION else None
+            entries.append((event, action))
+        self._take(entries)
+
+    def apply(self, event: Event, action: Action | None = None) -> dict[int, Model]:
+        """Take the effect of a new event.
+
+        Args:
+            event: The event.
+            action: The action that its details hold, if its kind has one.
+
+        Returns:
+            Hyperparameters that had to be fitted, by number of observations, to be stored with the event.
+
+        Raises:
+            TruvarError: If the event is refused. It has not taken effect then.
+        """
+        return self._take([(event, action)])
+
+    def _take(self, entries: Sequence[tuple[Event, Action | None]]) -> dict[int, Model]:
+        if not entries:
             return {}
-        before = self.mark()
+        before = self.snapshot()
         past_changed = False
         try:
-            for event in events:
-                past_changed |= self._note(event)
-            known = set(self._models)
+            for event, action in entries:
+                first_changed = self._record(event, action)
+                past_changed |= first_changed < self._n_applied
+            known_models = set(self._models)
             if past_changed:
-                self._begin()
-            self._do_the_rest()
+                self._restart()
+            self._apply_operations()
         except BaseException as error:
-            new = self._steps[len(before[2]) :]
-            refused = isinstance(error, TruvarError) and [step.kind for step in new] == ["told"]  # all or nothing
-            self.return_to(before, intact=refused and not past_changed)
+            new = [operation.kind for operation in self._operations[len(before.operations) :]]
+            # The learner refuses an observation without changing; anything else may have failed half way.
+            refused = isinstance(error, TruvarError) and new == ["told"]
+            self.rollback(before, learner_intact=refused and not past_changed)
             raise
         self._models = self.learner.surrogate.fitted_models
-        return {count: model for count, model in self._models.items() if count not in known}
+        return {count: model for count, model in self._models.items() if count not in known_models}
 
-    def mark(self) -> tuple[int, int, list[Step], dict[int, Model], dict[int, datetime]]:
-        """What `return_to` needs to know."""
-        return self.number, self.next_id, list(self._steps), dict(self._models), dict(self.leases)
+    def snapshot(self) -> Snapshot:
+        """Return a snapshot for `rollback`."""
+        return Snapshot(self.version, self.next_id, list(self._operations), dict(self._models), dict(self.leases))
 
-    def return_to(self, mark: tuple[int, int, list[Step], dict[int, Model], dict[int, datetime]], intact: bool) -> None:
-        """Makes the events after the mark undone; `intact`: they never counted."""
-        self.number, self.next_id, self._steps, self._models, self.leases = mark
-        if not intact:
-            self._begin()
-            self._do_the_rest()
+    def rollback(self, snapshot: Snapshot, *, learner_intact: bool) -> None:
+        """Undo the events after a snapshot.
 
-    def overdue(self, moment: datetime) -> list[int]:
-        """Pending suggestions whose leases have run out."""
-        return [id_ for id_ in self.pending if id_ in self.leases and self.leases[id_] <= moment]
+        Args:
+            snapshot: The state to return to.
+            learner_intact: Whether the learner never took those events; otherwise it is rebuilt.
+        """
+        self.version = snapshot.version
+        self.next_id = snapshot.next_id
+        self._operations = snapshot.operations
+        self._models = snapshot.models
+        self.leases = snapshot.leases
+        if not learner_intact:
+            self._restart()
+            self._apply_operations()
+
+    def _record(self, event: Event, action: Action | None) -> int:
+        """Turn an event into an operation; return the index of the first operation that it changed or added."""
+        details = event.details
+        self.version = event.number
+        self.next_id = max(self.next_id, int(details.get("id", 0)) + 1)
+        first_changed = len(self._operations)
+        match event.kind:
+            case "created" | "noted":
+                pass
+            case "asked" if action is not None:
+                if details.get("until") is not None:
+                    self.leases[action.id] = datetime.fromisoformat(details["until"])
+                self._operations.append(Operation("asked", action))
+            case "told":
+                self._operations.append(Operation("told", action, details["y"], details.get("key")))
+            case "corrected":
+                first_changed = self._index_of("told", details["id"])
+                key = self._operations[first_changed].key
+                self._operations[first_changed] = Operation("told", action, details["y"], key)
+                self._discard_models_after(first_changed)
+            case "withdrawn" if self.observation(details["id"]) is not None:
+                self._discard_models_after(self._index_of("told", details["id"]))
+                first_changed = self._remove_operations_on(details["id"])
+            case "withdrawn" | "expired":
+                asked = self._operations[self._index_of("asked", details["id"])]
+                self._operations.append(
+                    Operation("withdrawn" if event.kind == "withdrawn" else "expired", asked.action)
+                )
+            case "exhausted":
+                self._operations.append(Operation("exhausted"))
+            case "fitted":
+                self._operations.append(Operation("fitted", value=details["model"]))
+            case _:
+                raise SerializationError(
+                    f"unknown kind of event {event.kind!r}, written by another version of truvar; update truvar"
+                )
+        self._models.update({int(count): model for count, model in details.get("models", {}).items()})
+        return first_changed
+
+    def _index_of(self, kind: str, id_: int) -> int:
+        for index, operation in enumerate(self._operations):
+            if operation.concerns(kind, id_):
+                return index
+        raise KeyError(f"{id_} was never {kind}")
+
+    def _remove_operations_on(self, id_: int) -> int:
+        """Remove every operation on that action; return the index of the first."""
+        kept = [each for each in self._operations if each.action is None or each.action.id != id_]
+        first = next(index for index, each in enumerate(self._operations) if each.action and each.action.id == id_)
+        self._operations = kept
+        return first
+
+    def _discard_models_after(self, index: int) -> None:
+        """Discard the hyperparameters that were fitted with the observation of that operation."""
+        n_before = sum(operation.kind == "told" for operation in self._operations[:index])
+        self._models = {count: model for count, model in self._models.items() if count <= n_before}
+
+    # -- queries -----------------------------------------------------------------------------------------------------
 
     @property
     def summary(self) -> StudySummary:
-        """In short."""
+        """The counters that are stored with the study."""
         spent = self.history[-1]["spent"] if self.history else 0.0
         return StudySummary(len(self.history), spent, len(self.pending))
 
+    def expired_leases(self, moment: datetime) -> list[int]:
+        """Return the ids of pending suggestions whose leases have run out."""
+        return [id_ for id_ in self.pending if id_ in self.leases and self.leases[id_] <= moment]
+
     def observation(self, id_: int) -> tuple[Action, float] | None:
-        """The measurement with that id, as it was told or corrected."""
-        return next(((s.action, s.value) for s in self._steps if s.is_of("told", id_) and s.action is not None), None)
+        """Return the measurement with that id and its value, as told or corrected; None if there is none."""
+        for operation in self._operations:
+            if operation.concerns("told", id_) and operation.action is not None:
+                return operation.action, operation.value
+        return None
 
     def id_with_key(self, key: str) -> int | None:
-        """The id of the measurement that was told with that key."""
-        return next((s.action.id for s in self._steps if s.key == key and s.action is not None), None)
+        """Return the id of the measurement that was told with that key; None if there is none."""
+        for operation in self._operations:
+            if operation.key == key and operation.action is not None:
+                return operation.action.id
+        return None
 
-    def _note(self, event: Event) -> bool:
-        """The event as a step; whether it changes the past."""
-        details, self.number = event.details, event.number
-        self.next_id = max(self.next_id, int(details.get("id", 0)) + 1)
-        match event.kind:
-            case "created" | "noted":
-                return False
-            case "asked":
-                action = self._action(details)
-                if details.get("until") is not None:
-                    self.leases[action.id] = datetime.fromisoformat(details["until"])
-                self._steps.append(Step("asked", action))
-                return False
-            case "told":
-                self._steps.append(Step("told", self._action(details), details["y"], details.get("key")))
-                past_changed = False
-            case "corrected":
-                at = self._place_of("told", details["id"])
-                self._steps[at] = Step("told", self._action(details), details["y"], self._steps[at].key)
-                self._forget_models(at)
-                past_changed = True
-            case "withdrawn" if any(step.is_of("told", details["id"]) for step in self._steps):
-                at = self._place_of("told", details["id"])
-                self._forget_models(at)
-                self._steps = [s for s in self._steps if s.action is None or s.action.id != details["id"]]
-                past_changed = True
-            case "withdrawn" | "expired":
-                asked = self._steps[self._place_of("asked", details["id"])]
-                self._steps.append(Step("withdrawn" if event.kind == "withdrawn" else "expired", asked.action))
-                return False
-            case "exhausted":
-                self._steps.append(Step("exhausted"))
-                return False
-            case "fitted":
-                self._steps.append(Step("fitted", value=details["model"]))
-                return False
-            case _:
-                raise TruvarError(
-                    f"this version of truvar does not know the event {event.kind!r}, which another wrote; update it"
-                )
-        self._models.update({int(count): model for count, model in details.get("models", {}).items()})
-        return past_changed
+    # -- operations --------------------------------------------------------------------------------------------------
 
-    def _place_of(self, kind: str, id_: int) -> int:
-        for k, step in enumerate(self._steps):
-            if step.is_of(kind, id_):
-                return k
-        raise KeyError(f"{id_} was never {kind}")
-
-    def _forget_models(self, at: int) -> None:
-        """What was learned with the value of that step is no longer so."""
-        before = sum(step.kind == "told" for step in self._steps[:at])
-        self._models = {count: model for count, model in self._models.items() if count <= before}
-
-    def details(self, action: Action) -> dict[str, Any]:
-        """The action as an event has it."""
-        tasks = self.config.prior.tasks
-        return {
-            "id": action.id,
-            "point": self.config.domain.named(action.point[: len(self.config.domain.columns)]),
-            "site": action.site,
-            "level": action.level,
-            "task": None if tasks is None else tasks.names[action.task],
-            "noise": action.noise,
-            "cost": action.cost,
-            "gain": None if np.isnan(action.gain) else action.gain,
-            "noise_told": action.noise_given,
-        }
-
-    def _action(self, details: Mapping[str, Any]) -> Action:
-        tasks = self.config.prior.tasks
-        task = 0 if tasks is None else list(tasks.names).index(details["task"])
-        where = [details["point"][name] for name in self.config.domain.columns]
-        point = np.array([*where, *([] if tasks is None else [task])], dtype=float)
-        gain = float("nan") if details["gain"] is None else details["gain"]
-        how = details["level"], task, details["noise"], details["cost"], gain, details["noise_told"]
-        return Action(details["id"], point, details["site"], *how)
-
-    # -- steps -------------------------------------------------------------------------------------------------------
-
-    def _do_the_rest(self) -> None:
+    def _apply_operations(self) -> None:
+        """Apply the operations that were not applied yet."""
         self.learner.surrogate.fitted_models = self._models
-        while self._done < len(self._steps):
-            self._do(self._steps[self._done])
-            self._done += 1
+        while self._n_applied < len(self._operations):
+            self._apply_operation(self._operations[self._n_applied])
+            self._n_applied += 1
 
-    def _do(self, step: Step) -> None:
-        learner, action = self.learner, step.action
-        if step.kind == "fitted":
-            learner.adopt(step.value)
-        elif step.kind == "exhausted":
+    def _apply_operation(self, operation: Operation) -> None:
+        action = operation.action
+        if operation.kind == "fitted":
+            self.learner.adopt(operation.value)
+        elif operation.kind == "exhausted":
             self.exhausted = True
         elif action is None:
-            raise AssertionError(f"a step {step.kind!r} without an action")
-        elif step.kind == "asked":
-            learner.add_pending(action)
+            raise AssertionError(f"operation {operation.kind!r} without an action")
+        elif operation.kind == "asked":
+            self.learner.add_pending(action)
             self.pending[action.id] = action
-            self.trail.append((action.id, action.point))
-        elif step.kind == "told":
-            self._tell(action, step.value)
+            self.positions.append((action.id, action.point))
+        elif operation.kind == "told":
+            self._observe(action, operation.value)
         else:
-            if step.kind == "expired":
+            if operation.kind == "expired":
                 self.expired[action.id] = action
             del self.pending[action.id]
-            self.trail = [(id_, place) for id_, place in self.trail if id_ != action.id]
+            self.positions = [(id_, point) for id_, point in self.positions if id_ != action.id]
             self.exhausted = False
-            learner.set_pending(self.pending.values())
+            self.learner.set_pending(self.pending.values())
 
-    def _tell(self, action: Action, y: float) -> None:
-        asked = self.pending.get(action.id)
-        if asked is not None and _same(asked, action):
-            action = asked  # whose row is in the posterior already
+    def _observe(self, action: Action, y: float) -> None:
+        suggested = self.pending.get(action.id)
+        if suggested is not None and _measured_as_suggested(suggested, action):
+            action = suggested  # its row is in the posterior already
         beta = self.learner.state.epoch.beta
         self.learner.observe(action, y, list(self.pending.values()))
-        self.betas.append(beta)
+        self.beta_history.append(beta)
         if self.pending.pop(action.id, None) is None:
-            self.trail.append((action.id, action.point))
+            self.positions.append((action.id, action.point))
         self.expired.pop(action.id, None)
         self.exhausted = False
-        self._record(action)
+        self._append_history(action)
 
-    def _record(self, action: Action) -> None:
+    def _append_history(self, action: Action) -> None:
         learner = self.learner
-        state, mean = learner.state, learner.posterior.mean[: len(self.config.domain)]
-        index = int(np.argmax(self.config.goal.sign * mean))
+        regions = learner.state.regions
+        epoch = learner.state.epoch
+        mean = learner.posterior.mean[: len(self.config.domain)]
+        best_index = int(np.argmax(self.config.goal.sign * mean))
+        spent = self.history[-1]["spent"] if self.history else 0.0
         values = (
             len(learner.observations),
-            action.cost + (self.history[-1]["spent"] if self.history else 0.0),
-            state.epoch.index,
-            state.epoch.eta,
-            state.epoch.beta,
-            int(np.count_nonzero(state.regions.potential)),
-            int(np.count_nonzero(state.regions.above)),
-            int(np.count_nonzero(state.regions.below)),
+            action.cost + spent,
+            epoch.index,
+            epoch.eta,
+            epoch.beta,
+            int(np.count_nonzero(regions.potential)),
+            int(np.count_nonzero(regions.above)),
+            int(np.count_nonzero(regions.below)),
             learner.epsilon,
-            index,
-            float(mean[index]),
+            best_index,
+            float(mean[best_index]),
         )
-        self.history.append(dict(zip(HISTORY, values, strict=True)))
+        self.history.append(dict(zip(HISTORY_COLUMNS, values, strict=True)))
 
 
-def _same(asked: Action, told: Action) -> bool:
-    """Whether it was measured as it was asked for."""
-    return (asked.noise, asked.cost, told.noise_given) == (told.noise, told.cost, False)
+def _measured_as_suggested(suggested: Action, measured: Action) -> bool:
+    """Return whether noise and cost are those of the suggestion."""
+    if measured.noise_given:
+        return False
+    return suggested.noise == measured.noise and suggested.cost == measured.cost

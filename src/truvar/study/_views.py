@@ -1,7 +1,8 @@
-"""What is read off the fold of a study's events: suggestions, the table of measurements, the result."""
+"""Views of a study's state: suggestions, the table of measurements, and the result."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,15 +17,19 @@ from truvar.study.suggestion import Suggestion
 if TYPE_CHECKING:
     import pandas as pd
 
-MEASUREMENT = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
+MEASUREMENT_COLUMNS = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
 
 
-def suggestion(study_state: StudyState, action: Action) -> Suggestion:
-    """The action as users see it."""
-    domain, tasks = study_state.config.domain, study_state.config.prior.tasks
+def suggestion(state: StudyState, action: Action) -> Suggestion:
+    """Return an action as callers see it."""
+    domain = state.config.domain
+    tasks = state.config.prior.tasks
+    index = (
+        None if action.site is None else action.site % len(domain)
+    )  # the sites of every task are those of the domain
     return Suggestion(
         id=action.id,
-        index=None if action.site is None else action.site % len(domain),
+        index=index,
         point=domain.named(action.point[: len(domain.columns)]),
         level=action.level,
         task=None if tasks is None else tasks.names[action.task],
@@ -34,57 +39,73 @@ def suggestion(study_state: StudyState, action: Action) -> Suggestion:
     )
 
 
-def measurements(study_state: StudyState) -> pd.DataFrame:
-    """One row per value told, in order."""
+def measurements(state: StudyState) -> pd.DataFrame:
+    """Return one row per measurement, in order (see `Study.measurements`)."""
+    domain = state.config.domain
+    rows = []
+    spent = 0.0
+    for action, y in state.learner.observations:
+        spent += action.cost
+        view = suggestion(state, action)
+        rest = (view.level, view.task, view.noise, view.cost, spent, y)
+        rows.append((view.id, view.index, *view.point.values(), *rest))
+    return measurement_frame(rows, domain.columns)
+
+
+def measurement_frame(rows: Sequence[tuple[object, ...]], columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table of measurements.
+
+    Args:
+        rows: Per measurement id, index, the coordinates, then level, task, noise, cost, spent and value.
+        columns: The domain's columns. Where one of them is also a name of the table, the latter gets an underscore.
+    """
     import pandas as pd
 
-    domain, rows, spent = study_state.config.domain, [], 0.0
-    for action, y in study_state.learner.observations:
-        spent += action.cost
-        given = suggestion(study_state, action)
-        how = (given.level, given.task, given.noise, given.cost, spent, y)
-        rows.append((given.id, given.index, *given.point.values(), *how))
-    names = [f"{name}_" if name in domain.columns else name for name in MEASUREMENT]
-    frame = pd.DataFrame(rows, columns=[*names[:2], *domain.columns, *names[2:]])
-    return frame.astype({names[1]: "Int64", names[2]: "Int64"})
+    names = [f"{name}_" if name in columns else name for name in MEASUREMENT_COLUMNS]
+    frame = pd.DataFrame(rows, columns=[*names[:2], *columns, *names[2:]])
+    return frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing
 
 
-def result(study_state: StudyState, reason: str | None) -> Result:
-    """Where the study stands; `reason`: why it ended, if it did."""
-    config, learner = study_state.config, study_state.learner
-    domain, n = config.domain, len(config.domain)
-    state, posterior = learner.state, learner.posterior
+def result(state: StudyState, reason: str | None) -> Result:
+    """Return the result of a study; `reason` says why it stopped, if it did."""
+    config = state.config
+    learner = state.learner
+    domain = config.domain
+    n = len(domain)
+    posterior = learner.posterior
+    regions = learner.state.regions
     index, point, mean, sd = learner.best_point()
     certificate = certify(
         CertificateInputs(
             domain=domain,
             goal=config.goal,
-            state=state,
+            state=learner.state,
             policy=config.policy,
             actions=learner.actions,
             scale=posterior.scale,
             learned=learner.surrogate.is_learned,
-            betas=study_state.betas,
+            betas=state.beta_history,
             information=lambda steps: information_bound(posterior, steps, learner.actions.candidates(None)),
             tolerance=float(getattr(learner.engine, "tolerance", 0.0)),
             epsilon=learner.epsilon,
         )
     )
+    measured = [action.site for action, _ in learner.observations if action.task == 0]
     return Result(
         domain=domain,
         goal=config.goal,
-        potential=state.regions.potential,
-        above=state.regions.above,
-        below=state.regions.below,
+        potential=regions.potential,
+        above=regions.above,
+        below=regions.below,
         mean=posterior.mean[:n],
         sd=np.sqrt(posterior.variance[:n]),
-        lower=state.lower,
-        upper=state.upper,
+        lower=learner.state.lower,
+        upper=learner.state.upper,
         best=Best(index, domain.named(point), mean, sd),
         epsilon=certificate.epsilon,
         certificate=certificate,
         spent=learner.spent,
         steps=len(learner.observations),
         reason=reason,
-        measured=tuple(a.site for a, _ in learner.observations if a.task == 0 and a.site is not None),
+        measured=tuple(site for site in measured if site is not None),
     )

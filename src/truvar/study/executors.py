@@ -1,5 +1,4 @@
-"""Executors of any kind behind one face: how many workers there are, handing out, waiting, and a new one for one that
-broke. Nothing here imports the libraries they come from."""
+"""Adapter for concurrent.futures, loky, Dask and MPI executors. Nothing here imports the libraries they come from."""
 
 from __future__ import annotations
 
@@ -10,45 +9,58 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from truvar.exceptions import TruvarError
+from truvar.exceptions import ExecutorError, InvalidArgumentError
 from truvar.validation import check_integer
 
-HEARTBEAT = 1.0  # seconds after which a wait looks up, so that Ctrl-C is heard on every system
+HEARTBEAT = 1.0  # seconds after which a wait wakes up, so that Ctrl-C takes effect on every system
 
 
-class Inline(Executor):
-    """Measures at once, in this thread."""
+class InlineExecutor(Executor):
+    """Executor that measures at once, in the calling thread."""
 
     _max_workers = 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call the function; return a finished future."""
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except BaseException as error:  # raised again by whoever asks for the result
+        except BaseException as error:  # raised again by `Future.result`
             future.set_exception(error)
         return future
 
 
 class WorkerPool:
-    """An executor of any kind. Its futures need `add_done_callback`, `result`, `done` and `cancel`, as Dask's have."""
+    """The workers of an executor of any kind.
+
+    Args:
+        executor: Anything with `submit`, whose futures have `add_done_callback`, `result`, `done` and `cancel`; None
+            measures in the calling thread.
+        workers: Number of measurements at once; default: the number of workers that the executor reports.
+
+    Raises:
+        InvalidArgumentError: If the executor has no `submit`, does not report its number of workers and none is given,
+            or workers are given without an executor.
+    """
 
     def __init__(self, executor: Any, workers: int | None) -> None:
         if executor is not None and not hasattr(executor, "submit"):
-            raise TruvarError(f"executor must have a method submit, got {executor!r}; give a ThreadPoolExecutor, say")
+            raise InvalidArgumentError(
+                f"executor must have a method submit, got {executor!r}; give one such as ThreadPoolExecutor(4)"
+            )
         if workers is not None:
             check_integer(workers, "workers", minimum=1)
             if executor is None:
-                raise TruvarError(f"workers={workers} needs an executor to work in, but none was given; give one")
-        self._executor: Any = Inline() if executor is None else executor
+                raise InvalidArgumentError(f"workers={workers} needs an executor, got none; give executor=...")
+        self._executor: Any = InlineExecutor() if executor is None else executor
         self._workers = workers
-        self._own: Executor | None = None  # made to replace one that broke
+        self._own: Executor | None = None  # a pool made here to replace a broken one
         self._done: SimpleQueue[Any] = SimpleQueue()
-        _ = self.workers  # refused now, or never
+        _ = self.workers  # an executor that does not report its workers is refused before the run begins
 
     @property
     def workers(self) -> int:
-        """How many measurements can run at once, now: workers of a Dask cluster come and go."""
+        """Number of measurements that can run at once; it may change, as workers join and leave a Dask cluster."""
         if self._workers is not None:
             return self._workers
         client = getattr(self._executor, "_client", self._executor)
@@ -58,25 +70,30 @@ class WorkerPool:
             count = getattr(self._executor, name, None)
             if isinstance(count, int) and count > 0:
                 return count
-        raise TruvarError(
-            f"the executor {self._executor!r} does not say how many workers it has; give their number, for example "
-            "workers=8"
+        raise InvalidArgumentError(
+            f"the executor {self._executor!r} does not report its number of workers; give it, for example workers=8"
         )
 
     def submit(self, f: Callable[..., Any], *arguments: Any) -> Any:
-        # Dask takes two calls with the same arguments for one, but a measurement can be repeated
+        """Submit a call and return its future.
+
+        Raises:
+            ExecutorError: If the executor accepts no more work.
+            BrokenExecutor: If it broke since the last call.
+        """
+        # Dask returns the same future for two calls with equal arguments, but a measurement may be repeated.
         options = {"pure": False} if hasattr(self._executor, "nthreads") else {}
         try:
             future = self._executor.submit(f, *arguments, **options)
         except BrokenExecutor:
             raise
         except RuntimeError as error:
-            raise TruvarError(f"the executor takes no more work ({error}); give one that is open") from error
+            raise ExecutorError(f"the executor takes no more work ({error}); give one that is open") from error
         future.add_done_callback(self._done.put)
         return future
 
     def wait(self) -> list[Any]:
-        """All that is done and was not yet given; at least one."""
+        """Wait for at least one future; return all that finished since the last call."""
         done: list[Any] = []
         while not done or not self._done.empty():
             with suppress(Empty):
@@ -84,20 +101,26 @@ class WorkerPool:
         return done
 
     def renew(self, error: BrokenExecutor) -> None:
-        """A new pool like the one that broke."""
+        """Replace a broken pool by a new one with the same options.
+
+        Raises:
+            ExecutorError: If an executor of this kind cannot be made again here.
+        """
         old = self._executor
-        maker: Any = sys.modules.get(type(old).__module__)
+        module: Any = sys.modules.get(type(old).__module__)
         if type(old) is ProcessPoolExecutor:
             self.close()
-            names = ("max_workers", "mp_context", "initializer", "initargs")
-            self._executor = self._own = ProcessPoolExecutor(**{name: getattr(old, f"_{name}") for name in names})
-        elif hasattr(maker, "get_reusable_executor"):  # loky's, which is shared: not ours to close
-            self._executor = maker.get_reusable_executor(max_workers=old._max_workers)
+            options = ("max_workers", "mp_context", "initializer", "initargs")
+            self._own = ProcessPoolExecutor(**{name: getattr(old, f"_{name}") for name in options})
+            self._executor = self._own
+        elif hasattr(module, "get_reusable_executor"):  # loky's executor is shared, so that it is not closed here
+            self._executor = module.get_reusable_executor(max_workers=old._max_workers)
         else:
-            raise TruvarError(
-                f"the executor {old!r} broke ({error}); what was told is kept: run again with a new one"
+            raise ExecutorError(
+                f"the executor {old!r} broke ({error}); earlier measurements are kept: run again with a new one"
             ) from error
 
     def close(self) -> None:
+        """Shut down the pool that was made here, if any."""
         if self._own is not None:
             self._own.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,8 @@
-"""What a measurement would settle, before it is made.
+"""One-step lookahead: the expected effect of a measurement before it is made.
 
-Its value is unknown, but how much it narrows every other point is not (the variance does not depend on values), and the
-model says how likely each value is. So the expected number of points that it decides follows, by the goal's own rule.
+The value is unknown, but the variance that remains afterwards is not, as it does not depend on values, and the model
+says how likely each value is. The expected number of points that the measurement decides follows by the goal's own
+classification.
 """
 
 from __future__ import annotations
@@ -16,38 +17,49 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.models.posterior import EXACT
 
-VALUES = 16  # equally likely values of the measurement over which the outcome is averaged
+N_QUANTILES = 16  # equally likely values of the measurement over which the outcome is averaged
 
 
 @dataclass(frozen=True)
 class Lookahead:
-    """What one measurement would do by itself, from what was told so far (other pending ones left aside)."""
+    """The expected effect of one measurement, given the observations so far and no other pending measurement.
 
-    open: int  # points of M now
-    settled: float  # how many of them it is expected to decide, with the present beta
-    removed: float  # the share of the open points' variance that it takes away, whatever its value
+    Attributes:
+        open: Number of undecided points now (M).
+        settled: Expected number of them that the measurement decides, with the present beta.
+        removed: Share of their total variance that it removes, whatever its value.
+    """
+
+    open: int
+    settled: float
+    removed: float
 
 
 def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
-    """What the measurement would do; None as long as there is no model to judge by."""
+    """Return the expected effect of a measurement; None as long as there is no fitted model."""
     if not learner.surrogate.fitted:
         return None
-    posterior, state = learner.posterior, learner.state
-    n, potential = len(learner.domain), learner.state.regions.potential
-    nothing = Lookahead(int(potential.sum()), 0.0, 0.0)
-    across, own = posterior.observed_covariance(action.point)
-    d = own + max(action.noise, learner.surrogate.minimum_noise)
+    posterior = learner.posterior
+    state = learner.state
+    n = len(learner.domain)
+    undecided = state.regions.potential
+    n_undecided = int(undecided.sum())
+    covariance, variance_there = posterior.observed_covariance(action.point)
+    predictive_variance = variance_there + max(action.noise, learner.surrogate.minimum_noise)
+    if predictive_variance <= EXACT * posterior.scale**2 or n_undecided == 0:
+        return Lookahead(n_undecided, 0.0, 0.0)
     before = posterior.variance[:n]
-    if d <= EXACT * posterior.scale**2 or not potential.any():
-        return nothing
-    pull = across[:n] / np.sqrt(d)  # by how much the mean moves when the value is one standard deviation high
-    after = np.maximum(before - pull**2, 0.0)
+    shift = covariance[:n] / np.sqrt(predictive_variance)  # of the mean, if the value is one standard deviation high
+    after = np.maximum(before - shift**2, 0.0)
     left = 0
-    for surprise in norm.ppf((np.arange(VALUES) + 0.5) / VALUES):
-        lower, upper = bounds(posterior.mean[:n] + surprise * pull, after, state.epoch.beta)
+    for z in norm.ppf((np.arange(N_QUANTILES) + 0.5) / N_QUANTILES):
+        lower, upper = bounds(posterior.mean[:n] + z * shift, after, state.epoch.beta)
         if learner.nested:
             lower, upper = intersection((state.lower, state.upper), (lower, upper))
-        left += int((learner.goal.update(state.regions, lower, upper).potential & potential).sum())
-    total = float(before[potential].sum())
-    removed = float((before - after)[potential].sum()) / total if total > 0 else 0.0
-    return Lookahead(nothing.open, nothing.open - left / VALUES, removed)
+        regions = learner.goal.update(state.regions, lower, upper)
+        left += int((regions.potential & undecided).sum())
+    total = float(before[undecided].sum())
+    removed = 0.0
+    if total > 0:
+        removed = float((before - after)[undecided].sum()) / total
+    return Lookahead(n_undecided, n_undecided - left / N_QUANTILES, removed)

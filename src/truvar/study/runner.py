@@ -1,37 +1,44 @@
-"""Runs a study on a function: asks, measures, tells, until the first limit is reached; serially or on any executor.
+"""Run a study on a function: ask, measure and tell until the first limit is reached, serially or on an executor.
 
-On an executor a new suggestion is asked for the moment a worker is free, given all that is still running. A measurement
-that fails is tried again, then set aside: it stays pending until the run ends, so that the study looks elsewhere, and
-is withdrawn then. A pool of processes that broke is replaced by one like it. Which of the measurements broke it nobody
-knows, so that those that were running are made again one by one.
+On an executor the next suggestion is made as soon as a worker is free, given all that is still running. A failed
+measurement is repeated and then given up: its suggestion stays pending until the run ends, so that the study looks
+elsewhere, and is withdrawn then. A broken process pool is replaced by a new one. As nobody knows which of the running
+measurements broke it, these are repeated one at a time.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from truvar.exceptions import Finished, TruvarError
+from truvar.exceptions import Finished, InvalidArgumentError, MeasurementFailedError
 from truvar.messages import format_point
 from truvar.study.executors import WorkerPool
+from truvar.study.protocol import StudyLike
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer, check_nonnegative
 
-if TYPE_CHECKING:
-    from truvar.study.study import Study
-
-RETRIES = 1  # on an executor, where nothing else is said
-IN_A_ROW = 3  # measurements, or as many as there are workers, that may fail before the run gives up
+DEFAULT_RETRIES = 1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
+MAX_CONSECUTIVE_FAILURES = 3  # measurements given up in a row that end a run; with more workers, as many as workers
 
 
 @dataclass(frozen=True)
 class RunLimits:
-    """Where a run ends, whichever comes first: cost spent, values told, epsilon."""
+    """Limits of a run, which ends at the first one reached; None: no limit.
+
+    Attributes:
+        budget: Total cost, counted from the beginning of the study.
+        steps: Number of measurements, counted from the beginning of the study.
+        epsilon: Largest possible error of the answer.
+
+    Raises:
+        InvalidArgumentError: If a limit is negative or not a number.
+    """
 
     budget: float | None = None
     steps: int | None = None
@@ -42,33 +49,42 @@ class RunLimits:
 
 
 def run(
-    study: Study,
+    study: StudyLike,
     f: Callable[..., float],
     limits: RunLimits,
-    executor: Any,
-    progress: Callable[[Study], object],
+    *,
+    executor: Any = None,
     workers: int | None = None,
     retries: int | None = None,
     resume: bool | Sequence[Suggestion] = False,
     lease: float | None = None,
+    progress: bool | Callable[[Any], object] = False,
 ) -> str:
-    """Runs the study and says why it stopped. Without an executor and `retries`, a measurement that raises ends it.
-    `resume`: what is pending, or these of it, is measured first. `lease`: that of every suggestion, in seconds."""
+    """Run a study and return why it stopped. `truvar.Study.run` documents the arguments.
+
+    Raises:
+        InvalidArgumentError: If an argument has the wrong type or range.
+        MeasurementFailedError: If too many measurements in a row failed.
+        ExecutorError: If the executor cannot be used.
+    """
     if not callable(f):
-        raise TruvarError(f"f must be a function that measures a point, got {f!r}; give one: f(point) -> y")
+        raise InvalidArgumentError(f"f must be a function that measures a point, got {f!r}; give one: f(point) -> y")
     if retries is not None:
         check_integer(retries, "retries", minimum=0)
     elif executor is not None:
-        retries = RETRIES
-    whole = _Run(study, f, limits, WorkerPool(executor, workers), progress, retries, lease)
-    whole.take_over(study.pending if resume is True else resume or ())
-    return whole.go()
+        retries = DEFAULT_RETRIES
+    pool = WorkerPool(executor, workers)
+    with _progress_callback(study, limits, progress) as report_progress:
+        this_run = _Run(study, f, limits, pool, report_progress, retries, lease)
+        this_run.resume(study.pending if resume is True else resume or ())
+        return this_run.loop()
 
 
-def limit_reached(study: Study, limits: RunLimits) -> str | None:
-    """The first limit that the study has reached, in words."""
-    if study.finished is not None:
-        return study.finished
+def limit_reached(study: StudyLike, limits: RunLimits) -> str | None:
+    """Return the reason why a study must stop: it is finished, or a limit is reached. None: it may continue."""
+    finished = study.finished
+    if finished is not None:
+        return finished
     if limits.budget is not None and study.spent >= limits.budget:
         return f"budget ({limits.budget:g}) spent"
     if limits.steps is not None and study.steps >= limits.steps:
@@ -79,174 +95,214 @@ def limit_reached(study: Study, limits: RunLimits) -> str | None:
 
 
 def check_limits(budget: Any = None, steps: Any = None, epsilon: Any = None) -> None:
-    """Refuses limits that could never be reached."""
-    for limit, what in ((budget, "budget"), (epsilon, "epsilon")):
+    """Check limits of a run.
+
+    Raises:
+        InvalidArgumentError: If budget or epsilon are not numbers >= 0, or steps not a whole number >= 0.
+    """
+    for limit, name in ((budget, "budget"), (epsilon, "epsilon")):
         if limit is not None:
-            check_nonnegative(limit, what)
+            check_nonnegative(limit, name)
     if steps is not None:
         check_integer(steps, "steps", minimum=0)
 
 
+@contextmanager
+def _progress_callback(
+    study: StudyLike, limits: RunLimits, progress: bool | Callable[[Any], object]
+) -> Iterator[Callable[[Any], object]]:
+    """Yield a function that is called with the study after each measurement."""
+    if callable(progress):
+        yield progress
+    elif progress:
+        from truvar.report import Progress
+
+        with Progress(study, budget=limits.budget, steps=limits.steps) as display:
+            yield display
+    else:
+        yield lambda _: None
+
+
 class _Run:
-    """One run: what is running, what is to be tried again, and what has failed."""
+    """One run: the running measurements, those to repeat, and the failures so far."""
 
     def __init__(
         self,
-        study: Study,
+        study: StudyLike,
         f: Callable[..., float],
         limits: RunLimits,
         pool: WorkerPool,
-        progress: Callable[[Study], object],
+        progress: Callable[[Any], object],
         retries: int | None,
         lease: float | None,
     ) -> None:
-        self.study, self.f, self.limits, self.pool, self.progress = study, f, limits, pool, progress
+        self.study = study
+        self.f = f
+        self.limits = limits
+        self.pool = pool
+        self.progress = progress
+        self.retries = retries  # None: the first failure ends the run
         self.lease = lease
-        self.retries = retries  # None: a measurement that raises ends the run
-        self.running: dict[Any, Suggestion] = {}  # by their futures
-        self.again: deque[Suggestion] = deque()
-        self.suspects: deque[Suggestion] = deque()  # one of them broke the pool: made again one by one
-        self.asked: list[Suggestion] = []
-        self.tries: dict[int, int] = {}  # that failed, by the suggestion's id
-        self.failed = 0  # measurements that were given up
-        self.in_a_row = 0
+        self.running: dict[Any, Suggestion] = {}  # by future
+        self.to_repeat: deque[Suggestion] = deque()
+        self.to_repeat_alone: deque[Suggestion] = deque()  # one of these broke the pool
+        self.suggestions: list[Suggestion] = []  # all that this run is responsible for
+        self.failures: dict[int, int] = {}  # failed attempts by id of the suggestion
+        self.n_given_up = 0
+        self.n_consecutive = 0  # given up since the last success
 
-    def take_over(self, pending: Sequence[Suggestion]) -> None:
-        """These are measured first, as if this run had asked for them."""
-        self.asked += pending
-        self.again.extend(pending)
+    def resume(self, pending: Sequence[Suggestion]) -> None:
+        """Measure these suggestions first, as if this run had made them."""
+        self.suggestions += pending
+        self.to_repeat.extend(pending)
 
-    def go(self) -> str:
+    def loop(self) -> str:
+        """Measure until nothing more is to be done; return why."""
         try:
             while True:
-                reason = self._fill()
+                reason = self._submit_work()
                 if not self.running:
-                    return reason + self._failures
-                self._take(self.pool.wait())
+                    return reason + self._failure_note
+                self._collect(self.pool.wait())
         finally:
-            self._end()
+            self._finish()
 
-    # -- handing out ---------------------------------------------------------------------------------------------------
+    # -- submitting ----------------------------------------------------------------------------------------------------
 
-    def _fill(self) -> str:
-        """Every free worker gets something to do. Why no more was handed out."""
+    def _submit_work(self) -> str:
+        """Give every free worker something to measure; return why no more was submitted."""
         while True:
             reason = limit_reached(self.study, self.limits)
             if reason is not None:
                 return reason
-            if self.suspects and self.running:
-                return "a measurement runs alone"
-            if self.suspects:
-                self._submit(self.suspects.popleft())
+            if self.to_repeat_alone:
+                if not self.running:
+                    self._submit(self.to_repeat_alone.popleft())
                 return "a measurement runs alone"
             if len(self.running) >= self.pool.workers:
                 return "all workers are busy"
-            if self.again:
-                self._submit(self.again.popleft())
+            if self.to_repeat:
+                self._submit(self.to_repeat.popleft())
                 continue
             steps = self.limits.steps
             if steps is not None and self.study.steps + len(self.running) >= steps:
-                return "enough is running"
+                return "enough measurements are running"
             try:
                 suggestion = self.study.ask(lease=self.lease)
             except Finished as end:
                 return end.reason
-            budget = float("inf") if self.limits.budget is None else self.limits.budget
-            left = budget - self.study.spent - sum(s.cost for s in self.running.values())
-            if suggestion.cost > left:
+            reason = self._unaffordable(suggestion)
+            if reason is not None:
                 self.study.withdraw(suggestion)
-                return (
-                    f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left of the budget "
-                    f"({budget:g}); a cheaper one may be affordable, but gains less per unit cost"
-                )
-            self.asked.append(suggestion)
+                return reason
+            self.suggestions.append(suggestion)
             self._submit(suggestion)
 
+    def _unaffordable(self, suggestion: Suggestion) -> str | None:
+        """Return why the budget does not allow a measurement, if so."""
+        budget = self.limits.budget
+        if budget is None:
+            return None
+        left = budget - self.study.spent - sum(running.cost for running in self.running.values())
+        if suggestion.cost <= left:
+            return None
+        return (
+            f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left of the budget "
+            f"({budget:g}); a cheaper one may be affordable, but gains less per unit cost"
+        )
+
     def _submit(self, suggestion: Suggestion) -> None:
-        choice = [value for value in (suggestion.level, suggestion.task) if value is not None]
+        options = [value for value in (suggestion.level, suggestion.task) if value is not None]
         try:
-            future = self.pool.submit(self.f, suggestion.point, *choice)
-        except BrokenExecutor as error:  # since the last look
-            self._broken([suggestion], error)
+            future = self.pool.submit(self.f, suggestion.point, *options)
+        except BrokenExecutor as error:
+            self._replace_pool([suggestion], error)
         else:
             self.running[future] = suggestion
 
-    # -- taking in -----------------------------------------------------------------------------------------------------
+    # -- collecting ----------------------------------------------------------------------------------------------------
 
-    def _take(self, futures: list[Any]) -> None:
-        """Tells what was measured; what failed is tried again or given up."""
-        broke, error = self._collect(futures)
+    def _collect(self, futures: list[Any]) -> None:
+        """Tell the values that were measured; repeat or give up what failed."""
+        interrupted, error = self._tell_finished(futures)
         if error is not None:
-            self._broken(broke, error)
+            self._replace_pool(interrupted, error)
 
-    def _collect(self, futures: list[Any]) -> tuple[list[Suggestion], BrokenExecutor | None]:
-        """The same; those that ended with the pool itself are given back, with its error."""
-        failures: list[tuple[Suggestion, Exception]] = []
-        broke: list[Suggestion] = []
+    def _tell_finished(self, futures: list[Any]) -> tuple[list[Suggestion], BrokenExecutor | None]:
+        """Tell the values of finished futures.
+
+        Returns:
+            The suggestions whose measurement ended with the pool itself, and the pool's error.
+        """
+        failed: list[tuple[Suggestion, Exception]] = []
+        interrupted: list[Suggestion] = []
         broken: BrokenExecutor | None = None
         for future in futures:
             suggestion = self.running[future]
             try:
                 self.study.tell(suggestion, future.result())
             except BrokenExecutor as error:
-                broke.append(suggestion)
+                interrupted.append(suggestion)
                 broken = error
             except Exception as error:
-                failures.append((suggestion, error))
+                failed.append((suggestion, error))
             else:
-                self.in_a_row = 0
+                self.n_consecutive = 0
                 self.progress(self.study)
             del self.running[future]
-        for suggestion, failure in failures:  # when all that succeeded is told
-            self._fails(suggestion, failure, self.again)
-        return broke, broken
+        for suggestion, failure in failed:  # only now, as a failure may end the run
+            self._handle_failure(suggestion, failure, self.to_repeat)
+        return interrupted, broken
 
-    def _broken(self, broke: list[Suggestion], error: BrokenExecutor) -> None:
-        """The pool is gone with all that was running."""
+    def _replace_pool(self, interrupted: list[Suggestion], error: BrokenExecutor) -> None:
+        """Replace a broken pool and schedule what was running on it again."""
         while self.running:
-            broke = broke + self._collect(self.pool.wait())[0]
+            more, _ = self._tell_finished(self.pool.wait())
+            interrupted = interrupted + more
         self.pool.renew(error)
-        if len(broke) == 1:
-            self._fails(broke[0], error, self.suspects)
+        if len(interrupted) == 1:
+            self._handle_failure(interrupted[0], error, self.to_repeat_alone)
         else:
-            self.suspects.extend(broke)
+            self.to_repeat_alone.extend(interrupted)
 
-    def _fails(self, suggestion: Suggestion, error: Exception, again: deque[Suggestion]) -> None:
+    def _handle_failure(self, suggestion: Suggestion, error: Exception, queue: deque[Suggestion]) -> None:
+        """Put a failed measurement into the queue to be repeated, or give it up."""
         if self.retries is None:
             raise error
-        tries = self.tries[suggestion.id] = self.tries.get(suggestion.id, 0) + 1
-        if tries <= self.retries:
-            again.append(suggestion)
+        attempts = self.failures.get(suggestion.id, 0) + 1
+        self.failures[suggestion.id] = attempts
+        if attempts <= self.retries:
+            queue.append(suggestion)
             return
-        self.failed += 1
-        self.in_a_row += 1
-        where = format_point(suggestion.point)
-        what = f"the measurement at {where} failed {_times(tries)} ({type(error).__name__}: {error})"
-        if self.in_a_row >= max(IN_A_ROW, self.pool.workers):
-            raise TruvarError(
-                f"{self.in_a_row} measurements in a row failed, the last: {what}; what was told before is kept: mend "
-                "the function or the workers, and run again"
+        self.n_given_up += 1
+        self.n_consecutive += 1
+        point = format_point(suggestion.point)
+        message = f"the measurement at {point} failed {_times(attempts)} ({type(error).__name__}: {error})"
+        if self.n_consecutive >= max(MAX_CONSECUTIVE_FAILURES, self.pool.workers):
+            raise MeasurementFailedError(
+                f"{self.n_consecutive} measurements in a row failed, the last: {message}; earlier measurements are "
+                "kept: fix the function or the workers and run again"
             ) from error
-        warnings.warn(f"{what}; the run goes on without it", RuntimeWarning, stacklevel=7)
+        warnings.warn(f"{message}; the run continues without it", RuntimeWarning, stacklevel=7)
 
     @property
-    def _failures(self) -> str:
-        if self.failed == 0:
+    def _failure_note(self) -> str:
+        if self.n_given_up == 0:
             return ""
-        plural = "s" * (self.failed != 1)
-        return f" ({self.failed} failed measurement{plural} withdrawn)"
+        plural = "s" * (self.n_given_up != 1)
+        return f" ({self.n_given_up} failed measurement{plural} withdrawn)"
 
-    def _end(self) -> None:
-        """What is done is told, what is not is withdrawn, however the run ends."""
+    def _finish(self) -> None:
+        """Record finished measurements and withdraw the rest, however the run ends."""
         try:
             for future in [future for future in self.running if future.done()]:
-                with suppress(BaseException):  # the run ends for another reason
+                with suppress(BaseException):  # the run ends for another reason, which must not be hidden
                     self.study.tell(self.running[future], future.result())
             for future in self.running:
                 future.cancel()
         finally:
             pending = {suggestion.id for suggestion in self.study.pending}
-            for suggestion in self.asked:
+            for suggestion in self.suggestions:
                 if suggestion.id in pending:
                     self.study.withdraw(suggestion)
             self.pool.close()

@@ -1,4 +1,4 @@
-"""`Study`: the one stateful class. It asks, is told, and says what is proven at any time."""
+"""`Study`: asks where to measure, is told the values, and reports what they show."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,16 @@ from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, as_table
 from truvar.domain.goals import Goal
 from truvar.engines import EngineLike
-from truvar.exceptions import DamagedStudyError, Finished, TruvarError
+from truvar.exceptions import (
+    ConflictingMeasurementError,
+    DamagedStudyError,
+    Finished,
+    InvalidArgumentError,
+    InvalidModelError,
+    StudyStartedError,
+    TruvarError,
+    UnknownSuggestionError,
+)
 from truvar.messages import for_interface, format_point
 from truvar.models.fit import Learned, Model
 from truvar.models.kernels import to_sklearn
@@ -31,11 +40,20 @@ from truvar.models.surrogate import Prior
 from truvar.storage.base import Event, EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
-from truvar.study._resolve import action_at, checked, last_position, measured, resolve_action, with_measured
-from truvar.study._state import HISTORY, StudyConfig, StudyState
+from truvar.study._events import StudyConfig, action_to_details
+from truvar.study._resolve import (
+    action_at,
+    check_measurement,
+    last_position,
+    resolve_action,
+    resolve_observed,
+    with_actual,
+)
+from truvar.study._state import HISTORY_COLUMNS, StudyState
 from truvar.study._views import measurements, result, suggestion
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.result import Result
+from truvar.study.runner import RunLimits, run
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_finite, check_integer, check_nonnegative
 
@@ -45,26 +63,62 @@ if TYPE_CHECKING:
 
     from truvar.theory import TheorySetting
 
+LIMITS = ("budget", "steps", "epsilon")
+
 
 class Study:
-    """A search for an optimum or a level set: `ask` where to measure, `tell` the value, `result` at any time.
+    """A search for an optimum or a level set, one measurement at a time.
 
-    domain, goal   where to look, and what for: `Domain.grid(...)`, `LevelSet(7.0)`
-    kernel, mean   the prior; kernel None or a name: learned as the values come in; mean None: learned
-    noise          variance of a measurement: number, column, array, function of the points, `NoiseLevels`; None:
-                   learned, with a kernel that is learned
-    cost           of a measurement: number, column, array, function of the points and the last one, `Cost`; default 1
-    tasks          other quantities that may be measured instead
-    policy         the decision rule, or its name; default `TruVaR()`
-    start          the first suggestion: "random", an index, a point; default: the rule's own choice
-    engine         how scores are computed: "dense", "dense32", "dense64", "lazy", or what makes one; default: by size
-    limits         budget, steps and epsilon that it is meant to end at, for those who work on it; `run` has its own
-    store, name    where the study is kept: a URL such as "sqlite:///lake.db", and its name there; default: in memory;
-                   or an empty `EventLog` of your own
-    who            who works on it, for the journal; default: the user and the machine
+    `ask` says where to measure, `tell` takes the value, and `result` says at any time what is known.
 
-    The study is the fold of its `events`. One that is kept in a store may be worked on by many at once: `ask`, `tell`
-    and all that changes it first catch up with what the others did; what it says in between is of then (`refresh`).
+    The state of a study is rebuilt from its event log. Several people or programs may work on a stored study at once:
+    every method that changes it first takes over what the others did. What it says in between is as of its last
+    change or `refresh`.
+
+    Args:
+        domain: Where to look, such as `Domain.grid(x=..., y=...)`.
+        goal: What to look for: `Maximize()`, `Minimize()` or `LevelSet(7.0)`.
+        kernel: A scikit-learn kernel; or the family to learn from the measurements: its name, `Learned(...)`, or None
+            for the default family.
+        mean: Constant prior mean; None: estimated from the measurements.
+        noise: Noise variance of a measurement: a number, column name, array, function of the points, or
+            `NoiseLevels`; None: learned, with a kernel that is learned.
+        cost: Cost of a measurement: a number, column name, array, function of the points and the last one, or `Cost`.
+            Default: 1, or the cost of the noise level.
+        tasks: Correlated quantities that may be measured instead of the target.
+        policy: How the next measurement is chosen: a policy or its name; default: `TruVaR()`.
+        start: The first suggestion: "random", an index or a point; default: the policy's own choice.
+        seed: Seed of everything that is drawn.
+        engine: How scores are computed: "dense", "dense32", "dense64", "lazy" or a factory; default: chosen by the
+            size of the domain.
+        limits: Budget, steps and epsilon that the study is meant to end at, kept with it for those who work on it;
+            `run` takes its own.
+        store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty event log; default:
+            memory.
+        name: Name of the study; required in a database.
+        who: Author of the events that this object writes; default: the user and the machine.
+
+    Attributes:
+        domain: The domain.
+        goal: The goal.
+        policy: The policy.
+        seed: The seed.
+        name: The name.
+        who: Author of the events that this object writes.
+
+    Raises:
+        InvalidArgumentError: If an argument has the wrong type or range.
+        InvalidModelError: If kernel, mean, noise and tasks do not make a model.
+        UnknownPolicyError: If there is no policy of that name.
+        UnsupportedGoalError: If the policy does not serve the goal.
+        SerializationError: If the study is to be stored and one of its settings cannot be.
+        StudyExistsError: If the store has a study of that name already.
+
+    Example:
+        >>> study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 50)), tv.LevelSet(0.5))
+        >>> suggestion = study.ask()
+        >>> study.tell(suggestion, measure(suggestion.point))
+        >>> study.result().above
     """
 
     def __init__(
@@ -87,41 +141,69 @@ class Study:
         who: str | None = None,
     ) -> None:
         if not isinstance(domain, Domain):
-            raise TruvarError(f"domain must be a Domain, got {domain!r}; give one such as Domain.grid(x=[0, 1])")
+            raise InvalidArgumentError(
+                f"domain must be a Domain, got {domain!r}; give one such as Domain.grid(x=[0, 1])"
+            )
         if isinstance(goal, type) or not hasattr(goal, "update"):
-            raise TruvarError(f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of them")
+            raise InvalidArgumentError(
+                f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of them"
+            )
         seed = check_integer(seed, "seed", minimum=0)
-        prior, rule = Prior(kernel, mean, noise, tasks), policy_named(policy or "truvar")
-        begin, ends = _start_index(domain, start, seed), _limits(limits)
-        config = StudyConfig(domain, goal, rule, prior, cost, begin, seed, engine, ends)
-        self._begin(config, InMemoryEventLog(), name, who)
+        config = StudyConfig(
+            domain=domain,
+            goal=goal,
+            policy=policy_named(policy or "truvar"),
+            prior=Prior(kernel, mean, noise, tasks),
+            cost=cost,
+            start=_start_index(domain, start, seed),
+            seed=seed,
+            engine=engine,
+            limits=_check_limits(limits),
+        )
         if store is not None:
-            self._begin(config.written(), _stored(store, name), name, who)  # as everyone else will have it
+            config = _stored_config(config)
+        state = StudyState(config)
+        event_log = InMemoryEventLog() if store is None else _new_event_log(store, name)
+        self._initialize(state, event_log, name, who)
         with self._transaction() as write:
-            write("created", **self._state.config.parts())
+            write("created", **config.to_details())
 
-    def _begin(self, config: StudyConfig, event_log: EventLog, name: str | None, who: str | None) -> None:
-        self.domain, self.goal, self.policy = config.domain, config.goal, config.policy
-        self.seed, self.name, self.who = config.seed, name, who or whoami()
+    def _initialize(self, state: StudyState, event_log: EventLog, name: str | None, who: str | None) -> None:
+        self.domain = state.config.domain
+        self.goal = state.config.goal
+        self.policy = state.config.policy
+        self.seed = state.config.seed
+        self.name = name
+        self.who = who or whoami()
         self._event_log = event_log
-        self._state = StudyState(config)
-        self._stopped: str | None = None
-        self._write: Callable[..., None] | None = None  # while a turn lasts
+        self._state = state
+        self._stop_reason: str | None = None  # of the last run, until something changes
+        self._write: _WriteEvent | None = None  # while a transaction lasts
 
     @classmethod
     def from_event_log(cls, event_log: EventLog, name: str | None, who: str | None = None) -> Study:
-        """The study whose events are in a journal, where they stand with the whole problem."""
+        """Open the study whose events an event log holds.
+
+        Args:
+            event_log: The event log; its first event holds the problem.
+            name: Name of the study.
+            who: Author of the events that this object writes; default: the user and the machine.
+
+        Raises:
+            DamagedStudyError: If the events do not make a study.
+        """
         study = cls.__new__(cls)
         try:
             events = event_log.since(0)
-            study._begin(StudyConfig.of(events[0].details), event_log, name, who)
-            study._state.fold(events)
+            state = StudyState(StudyConfig.from_details(events[0].details))
+            state.replay(events)
         except TruvarError:
             raise
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise DamagedStudyError(
-                f"the events of the study {name!r} are damaged ({error!r}); go on with a copy of its store that is not"
+                f"the events of the study {name!r} are damaged ({error!r}); use an undamaged copy of its store"
             ) from error
+        study._initialize(state, event_log, name, who)
         return study
 
     # -- asking --------------------------------------------------------------------------------------------------------
@@ -131,34 +213,47 @@ class Study:
     @overload
     def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
     def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
-        """Where to measure next. `ask(n)` gives up to n suggestions, chosen as a batch.
+        """Suggest where to measure next.
 
-        Suggestions stay pending until they are told or withdrawn, and later ones take them into account; with a `lease`
-        only for so many seconds: the next `ask` after that takes it that they will not be measured. Raises `Finished`
-        when there is nothing left to ask for.
+        A suggestion stays pending until it is told or withdrawn, and later suggestions take it into account.
+
+        Args:
+            n: Number of suggestions, chosen as a batch; None for a single one.
+            lease: Seconds for which the suggestions are reserved. The first `ask` after that assumes that they will
+                not be measured. Default: no end.
+
+        Returns:
+            One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
+
+        Raises:
+            Finished: If nothing is left to measure.
+
+        Example:
+            >>> study.ask()
+            >>> batch = study.ask(4, lease=3600)
         """
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
         if lease is not None and not check_finite(lease, "lease") > 0:
-            raise TruvarError(f"lease must be a number of seconds above 0, got {lease!r}; give 3600, say")
+            raise InvalidArgumentError(f"lease must be a number of seconds > 0, got {lease!r}; give one such as 3600")
         batch: list[Suggestion] = []
-        end: Finished | None = None
+        finished: Finished | None = None
         with self._transaction() as write:
-            for id_ in self._state.overdue(now()):
+            for id_ in self._state.expired_leases(now()):
                 write("expired", id=id_)
-            until_when = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
-            while len(batch) < count and end is None:
+            until = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
+            while len(batch) < count and finished is None:
                 try:
                     action = self._choose_action()
-                except Finished as finished:
-                    end = finished
+                except Finished as end:
+                    finished = end
                     if self.finished is None and not self._state.pending:
                         write("exhausted")
-                        end = Finished(str(self.finished))
+                        finished = Finished(str(self.finished))
                 else:
-                    write("asked", **self._state.details(action), until=until_when)
+                    write("asked", action, until=until)
                     batch.append(suggestion(self._state, action))
-        if end is not None and not batch:
-            raise end
+        if finished is not None and not batch:
+            raise finished
         return batch[0] if n is None else batch
 
     def _choose_action(self) -> Action:
@@ -167,26 +262,24 @@ class Study:
         table, choice = self._choose()
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
-        row = choice.row, choice.level
         site = None if table.sites is None else int(table.sites[choice.row])
         level = None if self._learner.actions.noise_levels is None else choice.level
-        return action_at(self._state, table, row, site, level, choice.gain)
+        return action_at(self._state, table, choice.row, choice.level, site=site, level=level, gain=choice.gain)
 
     def _choose(self) -> tuple[Candidates, loop.Choice | None]:
-        study_state, start = self._state, self._state.config.start
-        if start is None or study_state.trail:
-            return self._learner.choose(
-                last_position(self._state), list(study_state.pending.values()), study_state.next_id
-            )
+        state = self._state
+        start = state.config.start
+        if start is None or state.positions:
+            return self._learner.choose(last_position(state), list(state.pending.values()), state.next_id)
         table = self.candidates()
-        here = table.take(np.array([start]))
-        gains = self.policy.score(self._learner.context(0), here)[0]
-        scores = gains / here.cost[0] if self.policy.per_cost else gains
-        level = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))  # that the rule likes best there
+        first = table.take(np.array([start]))
+        gains = self.policy.score(self._learner.context(0), first)[0]
+        scores = gains / first.cost[0] if self.policy.per_cost else gains
+        level = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))  # the policy chooses the noise level
         return table, loop.Choice(start, level, float(gains[level]))
 
     def candidates(self) -> Candidates:
-        """The table of what can be done next: places, noise, cost."""
+        """Return the table of everything that can be measured next, with its noise and cost."""
         return self._learner.actions.candidates(last_position(self._state))
 
     def policy_context(self) -> PolicyContext:
@@ -194,7 +287,10 @@ class Study:
         return self._learner.context(self._state.next_id)
 
     def gains(self) -> Array:
-        """The gain of every candidate, in the order of the table's flat rows (place-major, level-minor)."""
+        """Return the policy's score of every candidate before division by the cost.
+
+        The order is that of the table's flat rows: the noise levels of the first row, then those of the second, ...
+        """
         return self.policy.score(self.policy_context(), self.candidates()).ravel()
 
     # -- telling -------------------------------------------------------------------------------------------------------
@@ -210,116 +306,174 @@ class Study:
         cost: float | None = None,
         key: str | None = None,
     ) -> int:
-        """The measured value of a suggestion (or its id), or of any other point, which need not have been asked for.
+        """Record a measured value.
 
-        `noise` and `cost` replace the expected ones; `level` and `task` say how an unasked point was measured. Returns
-        the id of the measurement. To tell the same value of a suggestion again changes nothing, nor does it to tell a
-        point again with the same `key`, any text that whoever measured it chose.
+        Telling the same value of a suggestion again changes nothing.
+
+        Args:
+            what: The suggestion or its id; or the point that was measured, by column, which need not have been
+                suggested.
+            y: The value.
+            noise: Noise variance that the measurement really had; default: the expected one.
+            level: Noise level that was used; only for a point of a study with noise levels.
+            task: Name of the task that was measured; only for a point. Default: the target.
+            cost: Cost that the measurement really had; default: the expected one.
+            key: Any text by which a repeated `tell` of the same measurement is recognised; it then changes nothing.
+
+        Returns:
+            The id of the measurement.
+
+        Raises:
+            InvalidMeasurementError: If value, noise, cost, level or task cannot be used.
+            UnknownSuggestionError: If the suggestion is not one of this study, or was withdrawn.
+            ConflictingMeasurementError: If another value was told for the same suggestion.
+            InvalidDomainError: If the point is not in the domain.
+
+        Example:
+            >>> study.tell(suggestion, 7.3)
+            >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
         """
-        value, noise, cost = checked(y, noise, cost)
+        value, noise, cost = check_measurement(y, noise, cost)
         with self._transaction() as write:
-            before = None if key is None else self._state.id_with_key(key)
-            if before is not None:
-                return before
-            action = resolve_action(self._state, what, level, task, told=True, expired=True)
-            known = None if action.id in self._state.pending else self._state.observation(action.id)
-            told = with_measured(action if known is None else known[0], noise, cost)
-            if known is None:
-                write("told", **self._state.details(told), y=value, **({} if key is None else {"key": str(key)}))
-            elif (known[1], known[0].noise, known[0].cost) != (value, told.noise, told.cost):
-                raise TruvarError(
-                    f"suggestion {action.id} was told already, with {known[1]:.10g}, but {value:.10g} came; if the "
-                    f"first was wrong, correct it: {_correction(action.id, value)}; a second measurement of the place "
-                    f"is told by its point: {format_point(suggestion(self._state, known[0]).point)}"
-                )
-        self._stopped = None
+            repeated = None if key is None else self._state.id_with_key(key)
+            if repeated is not None:
+                return repeated
+            action = resolve_action(self._state, what, level, task, include_observed=True, include_expired=True)
+            observation = None if action.id in self._state.pending else self._state.observation(action.id)
+            if observation is None:
+                options = {} if key is None else {"key": str(key)}
+                write("told", with_actual(action, noise, cost), y=value, **options)
+            else:
+                self._check_repeated(observation, value, noise, cost)
+        self._stop_reason = None
         return action.id
+
+    def _check_repeated(
+        self, observation: tuple[Action, float], value: float, noise: float | None, cost: float | None
+    ) -> None:
+        """Refuse a measurement that differs from the one recorded under the same id."""
+        action, known = observation
+        again = with_actual(action, noise, cost)
+        if (known, action.noise, action.cost) == (value, again.noise, again.cost):
+            return
+        id_ = action.id
+        correction = for_interface(
+            f"correct({id_}, {value:.10g})", cli=f"truvar correct {id_} {value:.10g}", http=f"id {id_}, y {value:.10g}"
+        )
+        raise ConflictingMeasurementError(
+            f"suggestion {id_} already has the value {known:.10g}, got {value:.10g}; if the first was wrong, correct "
+            f"it: {correction}; a second measurement of that point is told by its coordinates: "
+            f"{format_point(suggestion(self._state, action).point)}"
+        )
 
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
     ) -> None:
-        """Replaces a value that was told wrong, by the id of the measurement. All stands as if it had been told right
-        at the time; what was asked for in between stays as it was.
+        """Replace the value of a measurement.
+
+        Everything that follows from the value is computed again, as if the right one had been told at the time. The
+        suggestions made in between stay as they were.
+
+        Args:
+            what: The measurement: its id, or the suggestion it belongs to.
+            y: The right value.
+            noise: Noise variance that the measurement really had; default: as before.
+            cost: Cost that the measurement really had; default: as before.
+
+        Raises:
+            InvalidMeasurementError: If value, noise or cost cannot be used.
+            UnknownSuggestionError: If nothing was measured under that id.
         """
-        value, noise, cost = checked(y, noise, cost)
+        value, noise, cost = check_measurement(y, noise, cost)
         with self._transaction() as write:
-            known = measured(self._state, what)
-            write("corrected", **self._state.details(with_measured(known, noise, cost)), y=value)
-        self._stopped = None
+            action = resolve_observed(self._state, what)
+            write("corrected", with_actual(action, noise, cost), y=value)
+        self._stop_reason = None
 
     def withdraw(self, what: Suggestion | int) -> None:
-        """Takes back a suggestion that will not be measured, or a measurement that was a mistake, by its id: all stands
-        as if it had never been made.
+        """Withdraw a suggestion that will not be measured, or remove a measurement that was a mistake.
+
+        The study is then as if it had never been made.
+
+        Args:
+            what: The suggestion or measurement, or its id.
+
+        Raises:
+            UnknownSuggestionError: If there is no such suggestion or measurement.
         """
         if isinstance(what, Mapping):
-            raise TruvarError(
-                f"withdraw takes a suggestion or its id, but a point came, {format_point(what)}; give the id"
+            raise UnknownSuggestionError(
+                f"withdraw takes a suggestion or its id, got the point {format_point(what)}; give the id"
             )
         with self._transaction() as write:
-            write("withdrawn", id=resolve_action(self._state, what, told=True).id)
+            write("withdrawn", id=resolve_action(self._state, what, include_observed=True).id)
 
     def note(self, text: str) -> None:
-        """A remark for the journal."""
+        """Write a remark into the event log."""
         with self._transaction() as write:
             write("noted", text=str(text))
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is told, corrected, withdrawn or asked within it is kept together when it ends; if anything in it fails,
-        nothing of it happened.
+        """Make several changes in one transaction: all of them are stored at the end, or none if one fails.
+
+        Example:
+            >>> with study.together():
+            ...     study.tell(1, 7.3)
+            ...     study.tell(2, 6.9)
         """
         with self._transaction():
             yield
 
     def refresh(self) -> None:
-        """Catches up with what others did to the study in its store."""
-        self._state.fold(self._event_log.since(self._state.number))
+        """Take over the changes that others made to the stored study."""
+        self._state.replay(self._event_log.since(self._state.version))
 
     # -- what is known -------------------------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
-        """The number of the last event that is known here."""
-        return self._state.number
+        """Number of the last event that this object knows."""
+        return self._state.version
 
     @property
     def steps(self) -> int:
-        """The number of values told."""
+        """Number of measurements."""
         return len(self._learner.observations)
 
     @property
     def spent(self) -> float:
-        """The cost of what was told."""
+        """Total cost of the measurements."""
         return self._learner.spent
 
     @property
     def pending(self) -> list[Suggestion]:
-        """Suggestions that are neither told nor withdrawn."""
+        """Suggestions that are neither measured nor withdrawn."""
         return [suggestion(self._state, action) for action in self._state.pending.values()]
 
     @property
     def limits(self) -> dict[str, float]:
-        """The budget, steps and epsilon that it is meant to end at."""
+        """Budget, steps and epsilon that the study is meant to end at."""
         return dict(self._state.config.limits)
 
     @property
     def epsilon(self) -> float:
-        """How far from exact the answer can be if the bounds hold; the certificate says of which point."""
+        """Largest error of the answer if the bounds hold; the certificate says of which point."""
         return self._learner.epsilon
 
     @property
     def epoch(self) -> Epoch:
-        """Epoch i with eta_(i), beta_(i) and t_(i)."""
+        """The present epoch i, with eta_(i), beta_(i) and t_(i)."""
         return self._learner.state.epoch
 
     @property
     def tasks(self) -> Tasks | None:
-        """The tasks that may be measured, if there are any."""
+        """The tasks that may be measured; None if there is only the target."""
         return self._state.config.prior.tasks
 
     @property
     def levels(self) -> NoiseLevels | None:
-        """The noise levels to choose from, if there are any."""
+        """The noise levels to choose from; None if there are none."""
         return self._learner.actions.noise_levels
 
     @property
@@ -329,37 +483,40 @@ class Study:
 
     @property
     def engine(self) -> str:
-        """The name of the engine that computes the scores."""
+        """Name of the engine that computes the scores."""
         return self._learner.engine.name
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel in use: as given, or as learned so far."""
+        """The kernel in use, as given or as last fitted."""
         return to_sklearn(self._learner.surrogate.kernel)
 
     @property
     def finished(self) -> str | None:
-        """Why there is nothing left to measure, or None."""
-        return self._learner.finished or ("no measurement would gain anything more" if self._state.exhausted else None)
+        """Why nothing is left to measure; None as long as something is."""
+        reason = self._learner.finished
+        if reason is None and self._state.exhausted:
+            reason = "no measurement would gain anything more"
+        return reason
 
     @property
     def measurements(self) -> pd.DataFrame:
-        """One row per value told, in order: id, index, the coordinates, level, task, noise, cost, spent, value.
+        """One row per measurement, in order: id, index, the coordinates, level, task, noise, cost, spent, value.
 
-        A name that a coordinate has already gets an underscore behind it.
+        Where a coordinate has one of these names, the latter gets an underscore: `value_`.
         """
         return measurements(self._state)
 
     @property
     def history(self) -> pd.DataFrame:
-        """One row per value told: how the epoch, the regions and epsilon went."""
+        """One row per measurement: epoch, eta, beta, sizes of the regions, epsilon and best point after it."""
         import pandas as pd
 
-        return pd.DataFrame(self._state.history, columns=list(HISTORY))
+        return pd.DataFrame(self._state.history, columns=list(HISTORY_COLUMNS))
 
     @property
     def events(self) -> pd.DataFrame:
-        """What happened, in order: number, time, who, kind, details."""
+        """The event log: number, time, who, kind, details."""
         import pandas as pd
 
         rows = [(event.number, event.time, event.who, event.kind, event.details) for event in self._event_log.since(0)]
@@ -367,70 +524,126 @@ class Study:
         return frame.assign(time=pd.to_datetime(frame["time"], utc=True))
 
     def result(self) -> Result:
-        """Where the study stands now."""
-        return result(self._state, self.finished or self._stopped)
+        """Return what is known now: regions, posterior, bounds, best point and certificate."""
+        return result(self._state, self.finished or self._stop_reason)
 
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
-        """Posterior mean and standard deviation at any points (q, d), which need not be the domain's."""
-        at, d = np.atleast_2d(np.asarray(points, dtype=float)), len(self.domain.columns)
-        if at.ndim != 2 or at.shape[1] != d:
-            raise TruvarError(f"points must have shape (q, {d}), got {at.shape}; give one row per point")
-        mean, variance = self._learner.surrogate.predict(at)
+        """Predict the target at any points, which need not be the domain's.
+
+        Args:
+            points: Coordinates, shape (q, d).
+
+        Returns:
+            Posterior mean (q,) and standard deviation (q,).
+
+        Raises:
+            InvalidArgumentError: If the shape is wrong.
+        """
+        array = np.atleast_2d(np.asarray(points, dtype=float))
+        d = len(self.domain.columns)
+        if array.ndim != 2 or array.shape[1] != d:
+            raise InvalidArgumentError(f"points must have shape (q, {d}), got {array.shape}; give one row per point")
+        mean, variance = self._learner.surrogate.predict(array)
         return mean, np.sqrt(variance)
 
-    def theory_setting(self) -> TheorySetting:
-        """What `truvar.theory` speaks of: the prior, the noise and cost of every measurement, and how the epochs go."""
-        from truvar.theory import TheorySetting
-
-        if self._learner.surrogate.is_learned:
-            given = for_interface("kernel and mean", problem="[model] lengthscales and mean")
-            raise TruvarError(f"bounds are about a known model, but part of this one is learned; give {given}")
-        return TheorySetting.of(self._learner.posterior, self._learner.actions.candidates(None), self.policy.confidence)
-
     def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
-        """The mean and standard deviation of the value that a pending suggestion, or a point, would give now. The
-        latter is infinite as long as the model is not learned.
+        """Predict the value that a measurement would give, its noise included.
+
+        Args:
+            what: A pending suggestion, its id, or a point.
+
+        Returns:
+            Mean and standard deviation; the latter is infinite as long as the model is not fitted.
         """
-        action = resolve_action(self._state, what)
-        mean, variance = self._learner.surrogate.predict_measurement(action)
-        return mean, float(np.sqrt(variance)) if self._learner.surrogate.fitted else float("inf")
+        surrogate = self._learner.surrogate
+        mean, variance = surrogate.predict_measurement(resolve_action(self._state, what))
+        sd = float(np.sqrt(variance)) if surrogate.fitted else float("inf")
+        return mean, sd
 
     def sample_measurement(self, what: Suggestion | int, rng: np.random.Generator) -> float:
-        """A value that a pending suggestion could give, drawn from what is believed now. A study that is told such
-        values is run on a function drawn from its own prior.
+        """Draw a value that a pending suggestion could give.
+
+        A study that is told such values runs on a function drawn from its own prior.
+
+        Args:
+            what: A pending suggestion or its id.
+            rng: Source of randomness.
         """
-        action = resolve_action(self._state, what)
-        mean, variance = self._learner.surrogate.predict_measurement(action)
+        mean, variance = self._learner.surrogate.predict_measurement(resolve_action(self._state, what))
         return float(rng.normal(mean, np.sqrt(variance)))
 
     def lookahead(self, what: Suggestion | int) -> Lookahead | None:
-        """What a pending suggestion would settle by itself; None as long as the model is not learned."""
+        """Return the expected effect of a pending suggestion by itself; None as long as the model is not fitted.
+
+        Args:
+            what: A pending suggestion or its id.
+        """
         return lookahead(self._learner, resolve_action(self._state, what))
 
+    def theory_setting(self) -> TheorySetting:
+        """Return what the functions of `truvar.theory` take: prior, noise and cost of every measurement, epochs.
+
+        Raises:
+            InvalidModelError: If part of the model is learned, as the theory is about a known model.
+        """
+        from truvar.theory import TheorySetting
+
+        if self._learner.surrogate.is_learned:
+            remedy = for_interface("kernel and mean", problem="[model] lengthscales and mean")
+            raise InvalidModelError(f"bounds need a known model, but part of this one is learned; give {remedy}")
+        return TheorySetting.of(self._learner.posterior, self._learner.actions.candidates(None), self.policy.confidence)
+
     def to_json(self) -> str:
-        """The whole study, problem and events, as text; `Study.from_json` reads it."""
+        """Return the whole study, problem and events, as text for `Study.from_json`.
+
+        Raises:
+            SerializationError: If a setting, such as a Python function, cannot be stored.
+        """
         return study_to_json(self.name, self._event_log.since(0))
 
     @classmethod
     def from_json(
         cls, text: str, *, store: str | EventLog | None = None, name: str | None = None, who: str | None = None
     ) -> Study:
-        """The study that `to_json` wrote, in memory or in a store, under its own name or another."""
-        own, events = study_from_json(text)
-        study = cls.from_event_log(InMemoryEventLog(events), name or own, who)
+        """Open a study that `to_json` wrote.
+
+        Args:
+            text: The text.
+            store: URL of the database to put the study into, or an empty event log; default: memory.
+            name: Name of the study; default: its own.
+            who: Author of the events that this object writes; default: the user and the machine.
+
+        Raises:
+            SerializationError: If the text is not an exported study, or of an unknown format.
+            DamagedStudyError: If its events do not make a study.
+            StudyExistsError: If the store has a study of that name already.
+        """
+        stored_name, events = study_from_json(text)
+        study = cls.from_event_log(InMemoryEventLog(events), name or stored_name, who)
         if store is not None:
-            study._event_log = _stored(store, study.name)
+            study._event_log = _new_event_log(store, study.name)
             with study._event_log.transaction(0) as transaction:
-                transaction.appended, transaction.summary = events, study._state.summary
+                transaction.appended = events
+                transaction.summary = study._state.summary
         return study
 
     def plot(self, truth: Any = None) -> Any:
-        """A picture of where the study stands: a matplotlib Figure."""
+        """Draw the state of the study.
+
+        Args:
+            truth: True values on the domain, where they are known.
+
+        Returns:
+            A matplotlib Figure.
+
+        Raises:
+            MissingDependencyError: If matplotlib is not installed.
+        """
         from truvar.report import plot_study
 
         return plot_study(self, truth=truth)
 
-    # -- doing it all --------------------------------------------------------------------------------------------------
+    # -- running -------------------------------------------------------------------------------------------------------
 
     def run(
         self,
@@ -446,40 +659,66 @@ class Study:
         lease: float | None = None,
         progress: bool | Callable[[Study], object] = False,
     ) -> Result:
-        """Asks, measures and tells until the first limit is reached; the result's `reason` says which.
+        """Ask, measure and tell until the first limit is reached.
 
-        `f(point)` measures (`f(point, level)` with noise levels, `f(point, task)` with tasks). The limits are the cost
-        spent and the number of values told, both counted from the study's beginning, and epsilon. `progress` shows
-        the run, or is called with the study.
+        Args:
+            f: Measures a point: `f(point)`; with noise levels `f(point, level)`, with tasks `f(point, task)`.
+            budget: Stop before the total cost exceeds this, counted from the beginning of the study.
+            steps: Stop after this number of measurements, counted from the beginning of the study.
+            epsilon: Stop when the largest possible error is at most this.
+            executor: Where to measure: anything with `submit`, such as a pool of threads or processes, loky's
+                executor, a `dask.distributed.Client` or an MPI pool. Default: one measurement after the other, here.
+            workers: Number of measurements at once; default: the number of workers of the executor.
+            retries: How often a failed measurement is repeated before the run continues without it, with a warning.
+                Default: 1 on an executor; without an executor the first failure ends the run.
+            resume: Measure the pending suggestions (or the given ones) first, as a run that died has left them.
+            lease: Seconds for which every suggestion is reserved, so that others need not wait for a run that died.
+            progress: Show the progress on stderr; or a function that is called with the study after each measurement.
 
-        An `executor` is anything with `submit`: a pool of threads or processes, loky's, a `dask.distributed.Client`, an
-        MPI pool. As many measurements run at once as it has workers, or as `workers` says. One that fails is made again
-        (`retries`, 1 on an executor), then the run goes on without it and warns; without an executor and `retries` it
-        ends the run. `resume` measures first what is pending (or those suggestions of it), as a run that died
-        has left it. `lease` is that of every suggestion, so that others need not wait for a run that died.
+        Returns:
+            The result; its `reason` says which limit was reached.
+
+        Raises:
+            MeasurementFailedError: If too many measurements in a row failed.
+            ExecutorError: If the executor cannot be used.
+
+        Example:
+            >>> result = study.run(measure, budget=500, steps=200, progress=True)
+            >>> result.reason
+            'budget (500) spent'
         """
-        from truvar.study.runner import RunLimits, run
-
-        limits, how = RunLimits(budget, steps, epsilon), (workers, retries, resume, lease)
-        if progress is True:
-            from truvar.report import Progress
-
-            with Progress(self, budget=budget, steps=steps) as display:
-                self._stopped = run(self, f, limits, executor, display, *how)
-        else:
-            self._stopped = run(self, f, limits, executor, progress or (lambda study: None), *how)
+        self._stop_reason = run(
+            self,
+            f,
+            RunLimits(budget, steps, epsilon),
+            executor=executor,
+            workers=workers,
+            retries=retries,
+            resume=resume,
+            lease=lease,
+            progress=progress,
+        )
         return self.result()
 
     def fit(self, frame: pd.DataFrame | str | Path, value: str | None = None) -> Model:
-        """Learns the model from another data set, before the first measurement, and takes it as known from then on.
+        """Fit the model to another data set and take it as known from then on.
 
-        `frame`, or the CSV file of that path, has the domain's columns and the `value` column (default: the only
-        other one).
+        Args:
+            frame: A table, or the path of a CSV file, with the domain's columns and a column of values.
+            value: Name of the column of values; default: the only other column.
+
+        Returns:
+            The fitted model.
+
+        Raises:
+            StudyStartedError: If the study has suggestions or measurements already.
         """
         table = as_table(frame)
         with self._transaction() as write:
-            if self._state.trail:
-                raise TruvarError("fit comes before the first suggestion, but this study has begun; make a new one")
+            if self._state.positions:
+                raise StudyStartedError(
+                    "fit must come before the first suggestion, but this study has some; create a new study"
+                )
             model = self._learner.surrogate.fit_table(table, value)
             write("fitted", model=model)
         return model
@@ -493,78 +732,95 @@ class Study:
     scene = deprecated_alias("policy_context", removed_in="0.4.0")
     setting = deprecated_alias("theory_setting", removed_in="0.4.0")
 
-    # -- inside --------------------------------------------------------------------------------------------------------
+    # -- private -------------------------------------------------------------------------------------------------------
 
     @property
     def _learner(self) -> ActiveLearner:
         return self._state.learner
 
     @contextmanager
-    def _transaction(self) -> Iterator[Callable[..., None]]:
-        """A turn to change the study, up to date with what others did: yields `write(kind, **details)`. What is written
-        counts at once, and is stored when the turn ends; if that fails, it has never counted.
+    def _transaction(self) -> Iterator[_WriteEvent]:
+        """Yield a function that writes events, in an exclusive transaction on the event log.
+
+        The study first takes over what others wrote. An event takes effect at once and is stored when the transaction
+        ends; if that fails, its effect is undone. Within a transaction, a further one is part of it.
         """
-        if self._write is not None:  # one turn around several changes
+        if self._write is not None:
             yield self._write
             return
-        study_state = self._state
-        written: list[Event] = []
-        mark = study_state.mark()
+        state = self._state
+        appended: list[Event] = []
+        before = state.snapshot()
         try:
-            with self._event_log.transaction(study_state.number) as transaction:
-                study_state.fold(transaction.new_events)
-                mark = study_state.mark()
-                written = transaction.appended
+            with self._event_log.transaction(state.version) as transaction:
+                state.replay(transaction.new_events)
+                before = state.snapshot()
+                appended = transaction.appended
 
-                def write(kind: str, **details: Any) -> None:
-                    event = Event(study_state.number + 1, now(), self.who, kind, details)
-                    models = study_state.fold([event])
+                def write(kind: str, action: Action | None = None, **details: Any) -> None:
+                    if action is not None:
+                        details = action_to_details(state.config, action) | details
+                    event = Event(state.version + 1, now(), self.who, kind, details)
+                    models = state.apply(event, action)
                     if models:
                         details["models"] = {str(count): model for count, model in models.items()}
-                    written.append(event)
+                    appended.append(event)
 
                 self._write = write
                 yield write
-                transaction.summary = study_state.summary
+                transaction.summary = state.summary
         except BaseException:
-            study_state.return_to(mark, intact=not written)
+            state.rollback(before, learner_intact=not appended)
             raise
         finally:
             self._write = None
 
 
-def _stored(store: Any, name: str | None) -> EventLog:
-    """A new journal: in the store of that URL, or the one given."""
+class _WriteEvent(Protocol):
+    def __call__(self, kind: str, action: Action | None = None, **details: Any) -> None:
+        """Append an event to the log and take its effect; `action` is the action that it is about."""
+        ...
+
+
+def _stored_config(config: StudyConfig) -> StudyConfig:
+    """Return the settings as they are in a store.
+
+    Raises:
+        TruvarError: If they cannot be stored, or are invalid in the first place, which is the better message.
+    """
+    try:
+        return config.round_trip()
+    except Exception:
+        config.make_learner()
+        raise
+
+
+def _new_event_log(store: Any, name: str | None) -> EventLog:
+    """Return an empty event log: in the database of that URL, or the one given."""
     if not hasattr(store, "transaction"):
         from truvar.storage import open_storage
 
         return open_storage(store).create_study(name)
     if store.since(0):
-        raise TruvarError(
-            "a new study needs an empty journal, but the one given has events; go on with it by Study.resumed(journal, "
-            "name), or give another"
+        raise InvalidArgumentError(
+            "a new study needs an empty event log, got one with events; open it with Study.from_event_log(event_log, "
+            "name), or give an empty one"
         )
     event_log: EventLog = store
     return event_log
 
 
-def _correction(id_: int, value: float) -> str:
-    return for_interface(
-        f"correct({id_}, {value:.10g})", cli=f"truvar correct {id_} {value:.10g}", http=f"id {id_}, y {value:.10g}"
-    )
-
-
-def _limits(given: Mapping[str, float] | None) -> dict[str, float]:
-    known = ("budget", "steps", "epsilon")
-    for name, limit in (given or {}).items():
-        if name not in known:
-            raise TruvarError(f"limits may have {', '.join(known)}, but {name!r} came; correct the name")
+def _check_limits(limits: Mapping[str, float] | None) -> dict[str, float]:
+    checked = dict(limits or {})
+    for name, limit in checked.items():
+        if name not in LIMITS:
+            raise InvalidArgumentError(f"unknown limit {name!r}; expected one of {', '.join(LIMITS)}")
         check_nonnegative(limit, name)
-    return dict(given or {})
+    return checked
 
 
 def _start_index(domain: Domain, start: Any, seed: int) -> int | None:
-    """The index of the point to start from, or None."""
+    """Return the row of the first suggestion, or None if the policy chooses it."""
     if start is None:
         return None
     if isinstance(start, Mapping):
@@ -573,7 +829,7 @@ def _start_index(domain: Domain, start: Any, seed: int) -> int | None:
     if isinstance(start, str) and start == "random":
         return int(np.random.default_rng(seed).integers(len(domain)))
     if isinstance(start, bool) or start not in range(len(domain)):
-        raise TruvarError(
+        raise InvalidArgumentError(
             f"start must be 'random', a point or an index below {len(domain)}, got {start!r}; give one of them"
         )
     return int(start)

@@ -144,7 +144,7 @@ def _measure(suggestion: Suggestion) -> float:
 
 
 def _created_event() -> Event:
-    return Event(1, EVENT_TIME, "somebody", "created", _study()._state.config.parts())
+    return Event(1, EVENT_TIME, "somebody", "created", _study()._state.config.to_details())
 
 
 def _note_event(number: int, details: dict[str, Any] | None = None) -> Event:

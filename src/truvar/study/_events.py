@@ -1,0 +1,142 @@
+"""Events of a study: the settings that the first one holds, and the actions that later ones hold.
+
+An event that takes effect becomes an `Operation` on the state (`_state.StudyState`). The keys of event details are
+part of the storage format and must not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from truvar.acquisition import Policy
+from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.action import Action
+from truvar.domain.costs import CostLike
+from truvar.domain.domain import Domain
+from truvar.domain.goals import Goal
+from truvar.engines import EngineLike
+from truvar.models.surrogate import Prior
+from truvar.storage.serialization import deserialize, serialize
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """Everything that a study is created with.
+
+    Attributes:
+        domain: Where to look.
+        goal: What to look for.
+        policy: How the next measurement is chosen.
+        prior: The model, known or to be learned.
+        cost: Cost of a measurement; None: 1, or the cost of the noise level.
+        start: Row of the first suggestion; None: the policy's own choice.
+        seed: Seed of everything that is drawn.
+        engine: Name or factory of the engine; None: chosen by the size of the domain.
+        limits: Budget, steps and epsilon that the study is meant to end at.
+    """
+
+    domain: Domain
+    goal: Goal
+    policy: Policy
+    prior: Prior
+    cost: CostLike | None
+    start: int | None
+    seed: int
+    engine: EngineLike
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    def make_learner(self) -> ActiveLearner:
+        """Return the learner before the first measurement."""
+        return ActiveLearner(self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine)
+
+    def to_details(self) -> dict[str, Any]:
+        """Return the details of a "created" event: all settings in one flat dictionary."""
+        details = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "prior"}
+        for part in fields(Prior):
+            details[part.name] = getattr(self.prior, part.name)
+        return details
+
+    @staticmethod
+    def from_details(details: Mapping[str, Any]) -> StudyConfig:
+        """Return the settings that a "created" event holds."""
+        prior = Prior(**{part.name: details[part.name] for part in fields(Prior)})
+        others = {part.name: details[part.name] for part in fields(StudyConfig) if part.name in details}
+        return StudyConfig(**others | {"prior": prior})
+
+    def round_trip(self) -> StudyConfig:
+        """Return the settings after a serialization round trip, as everybody who opens the stored study has them.
+
+        A Python function cannot be stored. A noise function on a finite domain is replaced by its values there.
+
+        Raises:
+            SerializationError: If a setting cannot be stored.
+        """
+        details = self.to_details()
+        noise: Any = self.prior.noise
+        if callable(noise) and not self.domain.continuous:
+            details["noise"] = np.asarray(noise(self.domain.points), dtype=float)
+        return StudyConfig.from_details({name: deserialize(serialize(part, name)) for name, part in details.items()})
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The effect of an event on the state.
+
+    A correction replaces the operation of the measurement it corrects; a withdrawn measurement has no operation.
+
+    Attributes:
+        kind: What is done; named like the kind of event.
+        action: The suggestion or measurement it is about; None for "fitted" and "exhausted".
+        value: The measured value of "told", the fitted model of "fitted".
+        key: The caller's key of a measurement, by which a repeated `tell` is recognised.
+    """
+
+    kind: Literal["fitted", "asked", "told", "withdrawn", "expired", "exhausted"]
+    action: Action | None = None
+    value: Any = None
+    key: str | None = None
+
+    def concerns(self, kind: str, id_: int) -> bool:
+        """Return whether this is the operation of that kind on the action with that id."""
+        return self.kind == kind and self.action is not None and self.action.id == id_
+
+
+def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
+    """Return the action as an event holds it."""
+    tasks = config.prior.tasks
+    task = None if tasks is None else tasks.names[action.task]
+    return {
+        "id": action.id,
+        "point": config.domain.named(action.point[: len(config.domain.columns)]),
+        "site": action.site,
+        "level": action.level,
+        "task": task,
+        "noise": action.noise,
+        "cost": action.cost,
+        "gain": None if np.isnan(action.gain) else action.gain,
+        "noise_told": action.noise_given,
+    }
+
+
+def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Action:
+    """Return the action that an event holds."""
+    coordinates = [details["point"][name] for name in config.domain.columns]
+    task = 0
+    if config.prior.tasks is not None:
+        task = list(config.prior.tasks.names).index(details["task"])
+        coordinates.append(task)
+    return Action(
+        id=details["id"],
+        point=np.array(coordinates, dtype=float),
+        site=details["site"],
+        level=details["level"],
+        task=task,
+        noise=details["noise"],
+        cost=details["cost"],
+        gain=float("nan") if details["gain"] is None else details["gain"],
+        noise_given=details["noise_told"],
+    )

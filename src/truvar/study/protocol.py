@@ -1,0 +1,210 @@
+"""`StudyLike`: what a program can rely on, whether its study is here or on a server.
+
+`truvar.Study` and `truvar.service.client.RemoteStudy` both have these members with these signatures. mypy checks it
+where either of them calls `truvar.study.runner.run`, which takes a `StudyLike`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+from numpy.typing import ArrayLike
+
+from truvar._typing import Array
+from truvar.acquisition import Policy
+from truvar.domain.costs import NoiseLevels, Tasks
+from truvar.domain.domain import Domain
+from truvar.domain.goals import Goal
+from truvar.study.lookahead import Lookahead
+from truvar.study.result import Result
+from truvar.study.suggestion import Suggestion
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class StudyLike(Protocol):
+    """A study, here or on a server. `truvar.Study` documents the members."""
+
+    # -- the problem -------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str | None:
+        """Name of the study."""
+        ...
+
+    @property
+    def who(self) -> str:
+        """Author of the events that this object writes."""
+        ...
+
+    @property
+    def domain(self) -> Domain:
+        """The candidate points."""
+        ...
+
+    @property
+    def goal(self) -> Goal:
+        """The optimum or level set to find."""
+        ...
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that chooses the next measurement."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Seed of everything that is drawn."""
+        ...
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Budget, steps and epsilon that the study is meant to end at."""
+        ...
+
+    @property
+    def tasks(self) -> Tasks | None:
+        """The tasks that may be measured."""
+        ...
+
+    @property
+    def levels(self) -> NoiseLevels | None:
+        """The noise levels to choose from."""
+        ...
+
+    @property
+    def travels(self) -> bool:
+        """Whether the cost depends on the last position."""
+        ...
+
+    # -- asking and telling --------------------------------------------------------------------------------------------
+
+    @overload
+    def ask(self, n: None = None, *, lease: float | None = None) -> Suggestion: ...
+    @overload
+    def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
+    def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
+        """Suggest where to measure next."""
+        ...
+
+    def tell(
+        self,
+        what: Suggestion | int | Mapping[str, float],
+        y: float,
+        *,
+        noise: float | None = None,
+        level: int | None = None,
+        task: str | None = None,
+        cost: float | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Record a measured value."""
+        ...
+
+    def correct(
+        self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
+    ) -> None:
+        """Replace the value of a measurement."""
+        ...
+
+    def withdraw(self, what: Suggestion | int) -> None:
+        """Withdraw a suggestion or remove a measurement."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Write a remark into the event log."""
+        ...
+
+    def refresh(self) -> None:
+        """Take over the changes that others made."""
+        ...
+
+    def run(
+        self,
+        f: Callable[..., float],
+        *,
+        budget: float | None = None,
+        steps: int | None = None,
+        epsilon: float | None = None,
+        executor: Any = None,
+        workers: int | None = None,
+        retries: int | None = None,
+        resume: bool | Sequence[Suggestion] = False,
+        lease: float | None = None,
+        progress: bool | Callable[[Any], object] = False,
+    ) -> Result:
+        """Ask, measure and tell until the first limit is reached."""
+        ...
+
+    # -- what is known -------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """Number of the last event."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Number of measurements."""
+        ...
+
+    @property
+    def spent(self) -> float:
+        """Total cost of the measurements."""
+        ...
+
+    @property
+    def pending(self) -> list[Suggestion]:
+        """Suggestions that are neither measured nor withdrawn."""
+        ...
+
+    @property
+    def epsilon(self) -> float:
+        """Largest error of the answer if the bounds hold."""
+        ...
+
+    @property
+    def finished(self) -> str | None:
+        """Why nothing is left to measure."""
+        ...
+
+    @property
+    def measurements(self) -> pd.DataFrame:
+        """One row per measurement, in order."""
+        ...
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row per measurement: epoch, regions and epsilon after it."""
+        ...
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """The event log."""
+        ...
+
+    def result(self) -> Result:
+        """Return what is known now."""
+        ...
+
+    def predict(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Predict the target at any points."""
+        ...
+
+    def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
+        """Predict the value that a measurement would give."""
+        ...
+
+    def lookahead(self, what: Suggestion | int) -> Lookahead | None:
+        """Return the expected effect of a pending suggestion by itself."""
+        ...
+
+    def plot(self, truth: Any = None) -> Any:
+        """Draw the state of the study."""
+        ...
+
+    def to_json(self) -> str:
+        """Return the whole study as text."""
+        ...
