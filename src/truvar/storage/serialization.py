@@ -42,7 +42,7 @@ CLASS_MODULES: dict[str, str] = {
     "Tasks": "truvar.domain.costs",
     "Learned": "truvar.models.fit",
     "Model": "truvar.models.fit",
-    "TopK": "truvar.acquisition.base",
+    "TopK": "truvar.acquisition.truvar",
     "LogBeta": "truvar.acquisition.confidence",
     "ConstantBeta": "truvar.acquisition.confidence",
     "TheoremBeta": "truvar.acquisition.confidence",
