@@ -3,11 +3,9 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
-from tests.helpers.dask_cluster import cluster_of
 from tests.helpers.postgres import server
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -46,13 +44,6 @@ def postgres() -> Iterator[str]:
     pytest.importorskip("psycopg", reason="needs psycopg, the driver of PostgreSQL")
     with server() as url:
         yield url
-
-
-@pytest.fixture(scope="session")
-def dask_client() -> Iterator[Any]:
-    """A client of a Dask cluster of two worker processes. Tests that kill workers start a cluster of their own."""
-    with cluster_of(2) as client:
-        yield client
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

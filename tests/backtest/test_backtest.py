@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,13 +42,6 @@ def test_results_do_not_depend_on_how_the_work_is_spread(folder: Path) -> None:
     problem = problem_from_dict(SPEC, folder)
     alone = backtest(problem, "height", POLICIES, replicates=3, budget=20)
     shared = backtest(problem, "height", POLICIES, replicates=3, budget=20, jobs=2)
-    pd.testing.assert_frame_equal(numbers(alone), numbers(shared))
-
-
-def test_workers_of_a_dask_cluster_give_the_same_numbers(folder: Path, dask_client: Any) -> None:
-    problem = problem_from_dict(SPEC, folder)
-    alone = backtest(problem, "height", POLICIES, replicates=2, budget=15)
-    shared = backtest(problem, "height", POLICIES, replicates=2, budget=15, executor=dask_client)
     pd.testing.assert_frame_equal(numbers(alone), numbers(shared))
 
 

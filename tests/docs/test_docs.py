@@ -17,7 +17,7 @@ from truvar.problem.schema import SECTIONS, ProblemSpec
 # Every block that is not run, by its page and reason. They shall be few: a new one needs a line here.
 NOT_RUN = [
     ("README.md", "forty surveys, some minutes"),
-    ("docs/cluster.md", "it needs a cluster; tests/integrations/test_sharded.py starts one"),
+    ("docs/cluster.md", "it needs a cluster; tests/stress/test_sharded_cluster.py starts one"),
     ("docs/reproduction.md", "minutes to hours; tests/paper/test_reproduce.py has small ones"),
     ("docs/service.md", "tests/docs/test_service_page.py runs it, against a server with tokens"),
     ("docs/service.md", "an address of nobody"),

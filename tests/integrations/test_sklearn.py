@@ -1,10 +1,8 @@
 """`TruVaRSearchCV` is a search estimator like scikit-learn's own, and finds what the whole grid finds."""
 
-import os
 import pickle
 import warnings
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -19,7 +17,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.helpers.dask_cluster import cluster_of
 
 import truvar as tv
 from truvar.integrations.cross_validation import FoldSearch, estimate_fold_effects
@@ -116,22 +113,6 @@ def test_workers_share_a_batch_and_keep_to_the_budget():
     search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=40, n_jobs=2, random_state=0).fit(*IRIS)
     assert search.cv_results_["n_folds"].sum() <= 40
     assert search.best_score_ > 0.95
-
-
-def test_the_fits_run_on_the_workers_of_a_dask_cluster(tmp_path):
-    def score(estimator, X, y) -> float:
-        (tmp_path / str(os.getpid())).touch()
-        return float(estimator.score(X, y))
-
-    grid = {"C": np.logspace(-2, 2, 6)}
-    search = TruVaRSearchCV(SVC(), grid, cv=3, scoring=score, budget=12, n_jobs=2, random_state=0)
-    with cluster_of(2) as client, joblib.parallel_config("dask"):
-        search.fit(*IRIS)
-        workers = set(client.run(os.getpid).values())
-    where = {int(path.name) for path in tmp_path.iterdir()}
-    assert where
-    assert where <= workers
-    assert search.best_score_ == pytest.approx(GridSearchCV(SVC(), grid, cv=3).fit(*IRIS).best_score_, abs=0.03)
 
 
 def test_it_survives_pickling_and_cloning(searched):

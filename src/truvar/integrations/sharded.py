@@ -1,13 +1,16 @@
-"""Large domains on a Dask cluster: the factor's columns are shared out over its workers, the study stays here.
+"""`Sharded`: an engine for domains that are too large for one machine, on a Dask cluster.
+
+The columns of the Cholesky factor are divided into shards, each of which is kept by a worker; the study stays in this
+process:
 
     study = tv.Study(domain, goal, ..., engine=Sharded(client))
 
-A factor of N sites and t rows takes 8 N t bytes. A step sends every worker the new point and its column, t + d
-numbers; each answers with its part of the new row. To choose, a few candidates at a time are sent with their columns,
-and each worker answers with the sums over its own targets. The choices are those of the engine "lazy": the same bounds
-in the same order, kept here as vectors of N numbers.
+A factor of N sites and t rows takes 8 N t bytes. Each step sends the new point and its column, t + d numbers, to every
+worker, which answers with its part of the new row. To choose, a few candidates at a time are sent with their columns,
+and every worker answers with the sums over its own targets. The choices are those of the engine "lazy", which keeps
+the same bounds, as vectors of N numbers, in this process.
 
-A worker that is lost takes its columns with it. They are made again on another one from the points that were measured.
+If a worker is lost, its shards are rebuilt on another one from the points that were measured.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.engines.lazy import Lazy
 from truvar.engines.search import BUDGET
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError, WorkerLostError
 from truvar.models.cholesky import Columns, Factor, History, Job
 from truvar.models.posterior import Posterior
 from truvar.validation import check_integer
@@ -33,18 +36,30 @@ from truvar.validation import check_integer
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-PATIENCE = 60.0  # seconds to wait for a worker where there is none
-GLANCE = 2.0  # seconds after which a call that has not come back makes one look whether its worker is still there
+PATIENCE = 60.0  # seconds to wait for a worker if there is none
+CHECK_INTERVAL = 2.0  # seconds to wait for an answer before checking that the worker still exists
+POLL_INTERVAL = 0.05  # seconds between two looks at the list of workers
 
 
 @dataclass(frozen=True)
 class Sharded:
-    """The engine of a study whose factor lies on the workers of a Dask cluster.
+    """An engine whose Cholesky factor is kept by the workers of a Dask cluster.
 
-    client     a `dask.distributed.Client`; its workers need truvar installed
-    shards     parts that the domain is cut into; default: one per worker
-    tolerance, budget   as of the engine "lazy", whose choices these are
-    patience   seconds to wait for a worker before giving up, where one is needed and there is none
+    Args:
+        client: A `dask.distributed.Client`. Its workers need truvar installed.
+        shards: Number of parts that the domain is divided into. Default: one per worker.
+        tolerance: Accepted gap between the choice and the best, as for the engine "lazy".
+        budget: Work per choice before the tolerance is used, as for the engine "lazy".
+        patience: Seconds to wait for a worker if there is none.
+
+    Raises:
+        InvalidArgumentError: If `client` is not a Dask client, or `shards` is not an integer of at least 1.
+
+    Example:
+        ```python
+        client = truvar.integrations.dask.connect("tcp://10.0.0.1:8786")
+        study = tv.Study(domain, goal, kernel=kernel, noise=0.01, engine=Sharded(client))
+        ```
     """
 
     client: Any
@@ -55,7 +70,7 @@ class Sharded:
 
     def __post_init__(self) -> None:
         if not all(hasattr(self.client, name) for name in ("submit", "scheduler_info", "nthreads")):
-            raise TruvarError(
+            raise InvalidArgumentError(
                 f"Sharded needs a dask.distributed.Client, got {self.client!r}; give one, for example "
                 'truvar.integrations.dask.connect("tcp://10.0.0.1:8786")'
             )
@@ -63,139 +78,175 @@ class Sharded:
             check_integer(self.shards, "shards", minimum=1)
 
     def __call__(self, posterior: Posterior, domain: Domain) -> Lazy:
+        """Return the engine of a study."""
         engine = Lazy(posterior, domain, self.tolerance, self.budget)
         engine.name = "sharded"
         return engine
 
     def factor(self, kernel: Kernel, sites: Array, targets: int) -> Factor:
-        """The factor of a study, on the workers there are now."""
-        crew = _Crew(self.client, self.patience)
-        count = min(self.shards or len(crew.addresses()), len(sites))
-        return Factor(sites, _DaskShards(crew, kernel, sites, targets, count))
+        """Return the Cholesky factor of a study, divided among the present workers.
+
+        Args:
+            kernel: The kernel.
+            sites: Sites of the model, shape (N, d).
+            targets: Number of sites, from the first on, that can be targets.
+
+        Raises:
+            WorkerLostError: If the cluster has no workers.
+        """
+        workers = _Workers(self.client, self.patience)
+        count = min(self.shards or len(workers.addresses()), len(sites))
+        return Factor(sites, _DaskShards(workers, kernel, sites, targets, count))
 
 
 class _Shard:
-    """The columns of one worker. Many workers may share a machine: the products inside a tile take one thread."""
+    """Columns of the factor on a worker. Workers may share a machine, so matrix products use one thread."""
 
     columns: Columns
 
-    def make(self, kernel: Kernel, sites: Array, targets: int) -> None:
+    def initialize(self, kernel: Kernel, sites: Array, targets: int) -> None:
         self.columns = Columns(kernel, sites, targets)
 
-    def ask(self, method: str, given: tuple[Any, ...]) -> Any:
+    def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         with blas_in_one_thread():
-            return getattr(self.columns, method)(*given)
+            return getattr(self.columns, method)(*arguments)
 
 
-class _Lost(Exception):
-    """The worker is gone."""
+class _WorkerGone(Exception):
+    """The worker of a shard no longer exists."""
 
 
-class _Crew:
-    """The workers of the cluster."""
+class _Workers:
+    """The workers of a cluster."""
 
     def __init__(self, client: Any, patience: float) -> None:
-        self.client, self._patience = client, patience
+        self.client = client
+        self._patience = patience
 
     def addresses(self) -> list[str]:
-        """Of the workers there are; waits for the first."""
-        until = time.monotonic() + self._patience
-        while not (found := self._now()):
-            if time.monotonic() > until:
-                raise TruvarError(
+        """Return the addresses of the workers; wait for the first one if there is none.
+
+        Raises:
+            WorkerLostError: If there is still none after `patience` seconds.
+        """
+        deadline = time.monotonic() + self._patience
+        while not (found := list(self.client.nthreads())):
+            if time.monotonic() > deadline:
+                raise WorkerLostError(
                     f"the Dask cluster has had no worker for {self._patience:g} s; start some with "
-                    "`dask worker ADDRESS`, then go on: what was told is kept"
+                    "`dask worker ADDRESS`, then continue: all measurements are kept"
                 )
-            time.sleep(0.1)
+            time.sleep(POLL_INTERVAL)
         return sorted(found)
 
-    def has(self, address: str) -> bool:
-        return address in self._now()
-
-    def _now(self) -> list[str]:
-        return list(self.client.nthreads())
+    def exists(self, address: str) -> bool:
+        return address in self.client.nthreads()
 
 
 class _DaskShards:
-    """`Columns` as Dask actors, which keep their state and are spoken to without a detour over the task graph."""
+    """The shards of a factor, as Dask actors, which keep their state and are called without the scheduler.
 
-    def __init__(self, crew: _Crew, kernel: Kernel, sites: Array, targets: int, count: int) -> None:
+    Attributes:
+        slices: Sites of each shard.
+    """
+
+    def __init__(self, workers: _Workers, kernel: Kernel, sites: Array, targets: int, count: int) -> None:
         edges = np.linspace(0, len(sites), count + 1).round().astype(int).tolist()
         self.slices: Sequence[slice] = [slice(*pair) for pair in pairwise(edges)]
-        self._crew, self._kernel, self._sites, self._targets = crew, kernel, sites, targets
+        self._workers = workers
+        self._kernel = kernel
+        self._sites = sites
+        self._targets = targets
         self._actors: list[Any] = [None] * count
-        addresses = crew.addresses()
-        self._homes = [addresses[number % len(addresses)] for number in range(count)]
-        placing = [self._place(home) for home in self._homes]
-        for number, (home, future) in enumerate(zip(self._homes, placing, strict=True)):
+        addresses = workers.addresses()
+        self._addresses = [addresses[number % len(addresses)] for number in range(count)]  # the worker of each shard
+        futures = [self._submit_actor(address) for address in self._addresses]
+        for number, (address, future) in enumerate(zip(self._addresses, futures, strict=True)):
             try:
-                self._actors[number] = self._wait(future, home)
-                self._wait(self._make(number), home)
-            except _Lost:
-                self._restore(number, lambda _: [])
+                self._actors[number] = self._wait(future, address)
+                self._wait(self._initialize(number), address)
+            except _WorkerGone:
+                self._rebuild(number, lambda _: [])
 
     def call(self, method: str, jobs: Sequence[Job], history: History) -> list[Any]:
-        asked = [(number, given, self._ask(number, method, given)) for number, given in jobs]
+        """Call a method of several shards and return their answers.
+
+        Args:
+            method: Name of a method of `Columns`.
+            jobs: Shards to call, and the arguments of each.
+            history: Returns the calls that rebuild a shard whose worker is gone.
+        """
+        started = [(number, arguments, self._start_call(number, method, arguments)) for number, arguments in jobs]
         answers = []
-        for number, given, promise in asked:
+        for number, arguments, future in started:
             while True:
                 try:
-                    if promise is None:
-                        raise _Lost
-                    answers.append(self._wait(promise, self._homes[number]))
+                    if future is None:
+                        raise _WorkerGone
+                    answers.append(self._wait(future, self._addresses[number]))
                     break
-                except _Lost:
-                    self._restore(number, history)
-                    promise = self._ask(number, method, given)
+                except _WorkerGone:
+                    self._rebuild(number, history)
+                    future = self._start_call(number, method, arguments)
         return answers
 
-    def _place(self, home: str) -> Any:
-        """An empty shard on its way to a worker: a future."""
-        return self._crew.client.submit(_Shard, actor=True, pure=False, workers=[home])
+    def _submit_actor(self, address: str) -> Any:
+        """Return a future of an empty shard on a worker."""
+        return self._workers.client.submit(_Shard, actor=True, pure=False, workers=[address])
 
-    def _make(self, number: int) -> Any:
-        """What a shard is about, sent to it: the coordinates are too many for the scheduler."""
+    def _initialize(self, number: int) -> Any:
+        """Send a shard its sites, which are too many to send through the scheduler; return the future."""
         part = self.slices[number]
         targets = max(0, min(part.stop, self._targets) - part.start)
-        return self._actors[number].make(self._kernel, self._sites[part], targets)
+        return self._actors[number].initialize(self._kernel, self._sites[part], targets)
 
-    def _ask(self, number: int, method: str, given: tuple[Any, ...]) -> Any:
-        """The answer on its way; None if the worker is known to be gone."""
+    def _start_call(self, number: int, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Return the future of a call, or None if the worker is known to be gone."""
         try:
-            return self._actors[number].ask(method, given)
-        except RuntimeError:  # Dask has heard of it already
-            if self._crew.has(self._homes[number]):
+            return self._actors[number].call(method, arguments)
+        except RuntimeError:  # raised if Dask knows already that the worker is gone
+            if self._workers.exists(self._addresses[number]):
                 raise
             return None
 
-    def _wait(self, promise: Any, home: str) -> Any:
-        """What a worker answers, or `_Lost` if it is gone."""
-        while True:
-            try:
-                return promise.result(timeout=GLANCE)
-            except Exception as error:
-                slow = isinstance(error, TimeoutError)
-                until = time.monotonic() + (0.0 if slow else GLANCE)  # the scheduler may hear of it later than we
-                while self._crew.has(home):
-                    if time.monotonic() >= until:
-                        break
-                    time.sleep(0.05)
-                else:
-                    raise _Lost from error
-                if not slow:
-                    raise
+    def _wait(self, future: Any, address: str) -> Any:
+        """Return the result of a call to the worker at an address.
 
-    def _restore(self, number: int, history: History) -> None:
-        """Makes a shard again, on the worker that has the fewest."""
+        Raises:
+            _WorkerGone: If the worker no longer exists.
+        """
         while True:
-            addresses = self._crew.addresses()
-            home = self._homes[number] = min(addresses, key=self._homes.count)
             try:
-                self._actors[number] = self._wait(self._place(home), home)
-                self._wait(self._make(number), home)
-                for method, given in history(number):
-                    self._wait(self._actors[number].ask(method, given), home)
+                return future.result(timeout=CHECK_INTERVAL)
+            except TimeoutError as error:
+                if not self._workers.exists(address):
+                    raise _WorkerGone from error
+            except Exception as error:
+                # The connection may break before the scheduler knows that the worker is gone.
+                if self._disappears(address, within=CHECK_INTERVAL):
+                    raise _WorkerGone from error
+                raise
+
+    def _disappears(self, address: str, within: float) -> bool:
+        """Return whether a worker is gone, or disappears within some seconds."""
+        deadline = time.monotonic() + within
+        while self._workers.exists(address):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(POLL_INTERVAL)
+        return True
+
+    def _rebuild(self, number: int, history: History) -> None:
+        """Create a shard again, on the worker with the fewest shards, and repeat the calls that it missed."""
+        while True:
+            address = min(self._workers.addresses(), key=self._addresses.count)
+            self._addresses[number] = address
+            try:
+                self._actors[number] = self._wait(self._submit_actor(address), address)
+                self._wait(self._initialize(number), address)
+                for method, arguments in history(number):
+                    self._wait(self._actors[number].call(method, arguments), address)
                 return
-            except (_Lost, RuntimeError):
-                if self._crew.has(home):
+            except (_WorkerGone, RuntimeError):
+                if self._workers.exists(address):
                     raise
