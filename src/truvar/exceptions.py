@@ -19,9 +19,8 @@
 | `StoreNotFoundError`, `StudyNotFoundError`, `StudyExistsError` | a store or study is missing, or its name is taken |
 | `DamagedStudyError` | the stored events of a study are damaged |
 | `MeasurementFailedError` | the measuring function or program failed too often |
-| `ExecutorError` | an executor broke or takes no more work |
+| `ExecutorError` | an executor or cluster broke, cannot be reached or takes no more work |
 | `OutputError` | a file or folder of results cannot be written |
-| `WorkerLostError` | a worker process died, or a cluster cannot be reached or has no workers |
 | `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
 | `MissingDependencyError` | an optional library is not installed |
 """
@@ -119,15 +118,11 @@ class MeasurementFailedError(TruvarError):
 
 
 class ExecutorError(TruvarError):
-    """An executor broke or takes no more work; a run with another one can continue."""
+    """An executor or cluster broke, cannot be reached or takes no more work; a run with another one can continue."""
 
 
 class OutputError(TruvarError):
     """A file or folder of results cannot be written."""
-
-
-class WorkerLostError(TruvarError):
-    """A worker process died, or a cluster cannot be reached or has no workers."""
 
 
 class ServiceError(TruvarError):

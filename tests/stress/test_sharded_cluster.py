@@ -15,7 +15,7 @@ from tests.helpers.dask_cluster import cluster_of
 from tests.helpers.sharded_studies import GRID, SETTINGS, choices, measure, plain
 
 import truvar as tv
-from truvar.exceptions import WorkerLostError
+from truvar.exceptions import ExecutorError
 from truvar.integrations.sharded import Sharded
 
 pytestmark = pytest.mark.usefixtures("small_cells")
@@ -68,6 +68,6 @@ def test_the_loss_of_all_workers_is_reported_and_keeps_the_measurements(cluster:
     study.run(measure, steps=3)
     for process in cluster.run(os.getpid).values():
         os.kill(process, signal.SIGKILL)
-    with pytest.raises(WorkerLostError, match=r"no worker for 0\.5 s; start some with `dask worker"):
+    with pytest.raises(ExecutorError, match=r"no worker for 0\.5 s; start some with `dask worker"):
         study.run(measure, steps=6)
     assert study.steps == 3

@@ -25,7 +25,7 @@ from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
 from truvar.backtest.result import Backtest
 from truvar.backtest.simulation import Judged, Simulator, Truth, is_noisy, simulate_run, true_values
-from truvar.exceptions import InvalidArgumentError, WorkerLostError
+from truvar.exceptions import ExecutorError, InvalidArgumentError
 from truvar.messages import for_interface
 from truvar.problem import Problem, load_problem
 from truvar.study.executors import WorkerPool
@@ -78,7 +78,7 @@ def backtest(
         InvalidArgumentError: If an argument cannot be used.
         UnknownPolicyError: If there is no policy of a given name.
         UnsupportedGoalError: If a policy does not serve the problem's goal; no run is started then.
-        WorkerLostError: If a worker process died.
+        ExecutorError: If a worker process died.
 
     Example:
         ```python
@@ -188,7 +188,7 @@ def _execute(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_
     """Yield every run with its table, in the order in which they finish.
 
     Raises:
-        WorkerLostError: If a worker process died.
+        ExecutorError: If a worker process died.
     """
     if executor is None and jobs == 1:
         for run in runs:
@@ -204,7 +204,7 @@ def _execute(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_
                 for future in pool.wait():
                     yield futures.pop(future), future.result()
         except BrokenExecutor as error:
-            raise WorkerLostError(
+            raise ExecutorError(
                 f"a worker process died ({error}); run the backtest again: with a folder, it continues with the runs "
                 "that are not finished"
             ) from error

@@ -140,7 +140,8 @@ def accuracy(goal: Goal, state: State) -> float:
     """The epsilon of Definition 3.1 if the bounds hold: for an optimum, no point of M can be further from it.
 
     A point x of M can be as low as l(x) while another is as high as its u; where x is the only point left, it is the
-    optimum."""
+    optimum.
+    """
     if goal.level_set:
         return goal.epsilon(state.regions, state.lower, state.upper)
     m = state.regions.potential
@@ -157,8 +158,9 @@ def accuracy(goal: Goal, state: State) -> float:
 
 
 def _shortfall(grounds: CertificateInputs, delta: float) -> tuple[float, float, float]:
-    """beta of the present bounds, what is asked for now, and the worst ratio so far. Where M may grow again only the
-    present bounds count; what is asked for grows with t, so of a run of equal betas only the last."""
+    """Beta of the present bounds, what is asked for now, and the worst ratio so far. Where M may grow again only the
+    present bounds count; what is asked for grows with t, so of a run of equal betas only the last.
+    """
     betas, now = np.asarray(grounds.betas, dtype=float), len(grounds.betas)
     if now == 0:
         beta, needed = grounds.state.epoch.beta, _needed(grounds, 0, delta)

@@ -39,7 +39,8 @@ Pair = tuple[int, int]  # a configuration and a fold
 
 def estimate_fold_effects(scores: Array) -> tuple[Array, float]:
     """By how much each fold is easier than the others, and the variance of what is left: least squares within the
-    configurations that were evaluated on two folds or more, drawn towards 0 by one observation's weight."""
+    configurations that were evaluated on two folds or more, drawn towards 0 by one observation's weight.
+    """
     folds, seen = scores.shape[1], ~np.isnan(scores)
     several, any_ = seen.sum(axis=1) >= 2, seen.any(axis=1)
     spread = float(np.var(np.nanmean(scores[any_], axis=1))) if any_.any() else 0.0
@@ -184,7 +185,8 @@ class FoldSearch:
 
     def _complete(self, workers: int) -> list[Pair]:
         """The missing folds of those that can still be best, in the order of their posterior mean, as far as the budget
-        goes: only what was evaluated on all folds can be compared as a grid search would."""
+        goes: only what was evaluated on all folds can be compared as a grid search would.
+        """
         result = self.result()
         if result is None:
             return []

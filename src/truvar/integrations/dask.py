@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truvar.exceptions import WorkerLostError, import_optional
+from truvar.exceptions import ExecutorError, import_optional
 
 
 def connect(address: str, timeout: float = 10.0, direct: bool = False) -> Any:
@@ -20,7 +20,7 @@ def connect(address: str, timeout: float = 10.0, direct: bool = False) -> Any:
         A `dask.distributed.Client`.
 
     Raises:
-        WorkerLostError: If no scheduler answers.
+        ExecutorError: If no scheduler answers.
         MissingDependencyError: If Dask is not installed.
 
     Example:
@@ -33,7 +33,7 @@ def connect(address: str, timeout: float = 10.0, direct: bool = False) -> Any:
     try:
         return distributed.Client(address, timeout=timeout, direct_to_workers=direct)
     except (OSError, TimeoutError, ValueError) as error:
-        raise WorkerLostError(
+        raise ExecutorError(
             f"no Dask scheduler answers at {address!r} ({type(error).__name__}: {error}); start one with "
             "`dask scheduler` and give the address that it prints"
         ) from None

@@ -28,7 +28,7 @@ from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.engines.lazy import Lazy
 from truvar.engines.search import BUDGET
-from truvar.exceptions import InvalidArgumentError, WorkerLostError
+from truvar.exceptions import ExecutorError, InvalidArgumentError
 from truvar.models.cholesky import Columns, Factor, History, Job
 from truvar.models.posterior import Posterior
 from truvar.validation import check_integer
@@ -92,7 +92,7 @@ class Sharded:
             targets: Number of sites, from the first on, that can be targets.
 
         Raises:
-            WorkerLostError: If the cluster has no workers.
+            ExecutorError: If the cluster has no workers.
         """
         workers = _Workers(self.client, self.patience)
         count = min(self.shards or len(workers.addresses()), len(sites))
@@ -127,12 +127,12 @@ class _Workers:
         """Return the addresses of the workers; wait for the first one if there is none.
 
         Raises:
-            WorkerLostError: If there is still none after `patience` seconds.
+            ExecutorError: If there is still none after `patience` seconds.
         """
         deadline = time.monotonic() + self._patience
         while not (found := list(self.client.nthreads())):
             if time.monotonic() > deadline:
-                raise WorkerLostError(
+                raise ExecutorError(
                     f"the Dask cluster has had no worker for {self._patience:g} s; start some with "
                     "`dask worker ADDRESS`, then continue: all measurements are kept"
                 )
