@@ -83,7 +83,7 @@ def given_away(n: int, steps: int) -> Row:
         best = float((gains / table.cost).max()) * context.epoch.beta / scale
         suggestion = study.ask()
         losses.append(1 - suggestion.score / best)
-        certificates.append(getattr(study._learner.engine, "certificate", 0.0))
+        certificates.append(getattr(study._learner.engine, "optimality_gap", 0.0))
         study.tell(suggestion, float(truth[suggestion.index or 0] + np.sqrt(NOISE) * rng.standard_normal()))
     loose = sum(certificate > CERTIFIED for certificate in certificates)
     note = f"{steps} steps, {loose} of them not certified to 2 %; {100 * np.mean(losses):.2g} % on average"
@@ -139,7 +139,7 @@ def run(n: int, layout: str, goal: str, steps: int) -> Run:
             study.tell(suggestion, y)
         wall.append(time.perf_counter() - start)
         taken.append(asking.seconds + telling.seconds)
-        certificates.append(getattr(study._learner.engine, "certificate", 0.0))
+        certificates.append(getattr(study._learner.engine, "optimality_gap", 0.0))
     return Run(
         points=len(study.domain),
         steps=study.steps,
