@@ -42,15 +42,13 @@ def intersection(before: tuple[Array, Array], now: tuple[Array, Array]) -> tuple
 
 def lemma_beta(points: int, t: float, delta: float) -> float:
     """2 log(|D| t^2 pi^2 / (6 delta)), Lemma 5.1 of Srinivas et al. (2012): with at least this beta after every number
-    t of measurements, all bounds on |D| points hold at all times with probability 1 - delta.
-    """
+    t of measurements, all bounds on |D| points hold at all times with probability 1 - delta."""
     return 2 * log(points * max(t, 1) ** 2 * pi**2 / (6 * delta))
 
 
 def rkhs_beta(norm: float, information: float, t: float, delta: float) -> float:
     """2 norm^2 + 300 gamma_t log^3(t / delta), Theorem 3 of Srinivas et al. (2012): the bounds before measurement t of
-    an f whose RKHS norm is at most `norm`, under noise that stays within its standard deviation.
-    """
+    an f whose RKHS norm is at most `norm`, under noise that stays within its standard deviation."""
     return 2 * norm**2 + 300 * information * log(t / delta) ** 3
 
 
@@ -144,8 +142,7 @@ class TheoremBeta:
 class RKHSBeta:
     """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has an RKHS norm of at most `norm`, in units of
     the prior standard deviation. beta is what the theorem asks for at t = `horizon`, and so covers every measurement
-    up to it; an epoch that starts later takes twice the horizon, or four times, ...
-    """
+    up to it; an epoch that starts later takes twice the horizon, or four times, ..."""
 
     norm: float
     delta: float
@@ -181,8 +178,7 @@ class Epoch:
 @dataclass(frozen=True)
 class Confidence:
     """How beta and eta go: the schedule, eta_(1), r and the slack delta-bar. `intersect`: the bounds are those of all
-    steps so far (Gotovos et al. 2013) as long as the model is known and M monotone; otherwise those of the last.
-    """
+    steps so far (Gotovos et al. 2013) as long as the model is known and M monotone; otherwise those of the last."""
 
     beta: Schedule = LogBeta()
     eta: float = 1.0
@@ -207,8 +203,7 @@ class Confidence:
 
     def advance(self, epoch: Epoch, widest: float, start: Callable[[float], EpochStart]) -> Epoch:
         """Lines 5-6 of Algorithm 1: while the widest sigma^2 of M (share of the prior's) is within the target, the next
-        epoch starts. Ends also when there is no width left or eta is below the noise of the arithmetic.
-        """
+        epoch starts. Ends also when there is no width left or eta is below the noise of the arithmetic."""
         while RESOLUTION < widest <= (1 + self.slack) ** 2 * epoch.tau and epoch.tau > RESOLUTION:
             epoch = self._epoch(epoch.index + 1, start(self.r * epoch.eta))
         return epoch

@@ -67,8 +67,7 @@ def _promising(values: Array, cuts: NDArray[np.int_]) -> NDArray[np.intp]:
 
 def polish(score: Score, bounds: Array, start: Array) -> Array:
     """A local maximum of the score near `start`, at least as good as it, inside the box: steps to the peak of a
-    quadratic through points around, or to the best of those points; where neither is better, a closer look.
-    """
+    quadratic through points around, or to the best of those points; where neither is better, a closer look."""
     low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
     around = _around(len(bounds))
     x, reach = np.clip((start - low) / width, 0.0, 1.0), REACH
@@ -99,8 +98,7 @@ def _around(d: int) -> Array:
 
 def _peak(offsets: Array, rise: Array) -> Array:
     """Where the quadratic through the rises (q,) over the middle at the offsets (q, d) is highest, and half-way and
-    twice as far: (3, d), at most 3 along an axis. Where it curves upwards its slope is followed all the same.
-    """
+    twice as far: (3, d), at most 3 along an axis. Where it curves upwards its slope is followed all the same."""
     d = offsets.shape[1]
     i, j = np.triu_indices(d)
     design = np.hstack([offsets, offsets[:, i] * offsets[:, j]])

@@ -57,7 +57,7 @@ def truncated_reduction(
 
 
 def _over(value: Array | float, d: Array) -> Array:
-    """Value / d; zero where d is: nothing is left to learn there."""
+    """value / d; zero where d is: nothing is left to learn there."""
     if d.min() > 0:
         return np.asarray(value / d)
     return np.divide(value, d, out=np.zeros_like(d), where=d > 0)

@@ -1,7 +1,6 @@
 """Algorithms 1 and 2 of the paper: choose, update, and the epochs between.
 
-`begin` is line 1 of Algorithm 1, `choose` line 3, `update` line 4 (all of Algorithm 2) with lines 5-6.
-"""
+`begin` is line 1 of Algorithm 1, `choose` line 3, `update` line 4 (all of Algorithm 2) with lines 5-6."""
 
 from __future__ import annotations
 
@@ -78,8 +77,7 @@ def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, row
 
 def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates) -> tuple[PolicyContext, Choice | None]:
     """Line 3 where the pending measurements leave nothing to gain in this epoch: the next one's eta is looked at, so
-    that a batch is filled and no worker idles. Also the scene with that eta.
-    """
+    that a batch is filled and no worker idles. Also the scene with that eta."""
     choice = None
     while choice is None and context.epoch.tau > RESOLUTION:
         context = replace(context, epoch=replace(context.epoch, eta=policy.confidence.r * context.epoch.eta))
@@ -100,7 +98,6 @@ def update(posterior: Posterior, goal: Goal, policy: Policy, state: State, start
 
 def _next_epochs(posterior: Posterior, policy: Policy, state: State, start: StartOfEpoch) -> State:
     """Algorithm 1, lines 5-6. Also before the first choice: where the prior itself is within eta (beta < 1, on a domain
-    of a few points), the first epoch would have nothing to choose by.
-    """
+    of a few points), the first epoch would have nothing to choose by."""
     widest = posterior.variance[: len(state.targets)][state.targets].max(initial=0.0) / posterior.scale**2
     return replace(state, epoch=policy.confidence.advance(state.epoch, widest, lambda eta: start(eta, state.targets)))

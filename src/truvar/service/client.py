@@ -273,8 +273,7 @@ class RemoteStudy:
     def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
     def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
         """Where to measure next, as `Study.ask`. Should the answer be lost on its way, the suggestion stays pending:
-        a `lease` in seconds ends that.
-        """
+        a `lease` in seconds ends that."""
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
         made = self._post("ask", {"n": count, "lease": lease})["suggestions"]
         batch = [_suggestion(form) for form in made]

@@ -55,7 +55,7 @@ class Result:
 
     @property
     def threshold(self) -> float | None:
-        """H of a level set; with an implicit threshold, its fraction of the largest posterior mean."""
+        """h of a level set; with an implicit threshold, its fraction of the largest posterior mean."""
         if not isinstance(self.goal, LevelSet):
             return None
         return self.goal.thresholds(self.mean, self.mean)[0]
@@ -63,8 +63,7 @@ class Result:
     @property
     def classification(self) -> Mask | None:
         """The paper's report for a level set: posterior mean >= h. H and L were decided by the bounds of the step at
-        which each point was classified and, with monotone M, stay, even where mean or bounds of now say otherwise.
-        """
+        which each point was classified and, with monotone M, stay, even where mean or bounds of now say otherwise."""
         return None if self.threshold is None else self.mean >= self.threshold
 
     def f1(self, truth: ArrayLike) -> float:
@@ -79,8 +78,7 @@ class Result:
 
     def regret(self, truth: ArrayLike | Callable[[Mapping[str, float]], float], optimum: float | None = None) -> float:
         """How far the value of the best point is from the true optimum: `truth` on the domain, or for a box a function
-        together with its optimum.
-        """
+        together with its optimum."""
         if self.goal.level_set:
             raise TruvarError(f"regret needs an optimum, but the goal was {self.goal}; for a level set use f1(truth)")
         sign = self.goal.sign
@@ -118,8 +116,7 @@ class Result:
 
     def to_xarray(self) -> Any:
         """`to_frame` as an xarray Dataset: over the axes of a grid, otherwise over the dimension "point". `class` is
-        -1, 0 or 1 for below, undecided and above, as its flags say (CF conventions).
-        """
+        -1, 0 or 1 for below, undecided and above, as its flags say (CF conventions)."""
         frame = self.to_frame()
         if self.domain.frame is not None:
             frame.attrs = dict(self.domain.frame.attrs)
