@@ -25,7 +25,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 from scipy.special import log_ndtr, ndtr, ndtri
-from scipy.stats import qmc
 
 from truvar._numba import ambiguity, entropy
 from truvar._numba.threads import blas_in_one_thread
@@ -112,6 +111,8 @@ def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDra
         inverse[i] = (inverse[i] - root[i, :i] @ inverse[:i]) / root[i, i]
     whitening = np.zeros((rank, len(sites)))
     whitening[:, pivots[:rank]] = inverse
+    from scipy.stats import qmc  # imports slowly
+
     sobol = qmc.Sobol(rank + 1, scramble=False).random_base2(int(np.ceil(np.log2(count))))  # (S, k + 1)
     uniform = (sobol.T + context.rng.random((rank + 1, 1))) % 1.0  # random shift
     normal = ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))

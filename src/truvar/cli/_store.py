@@ -77,19 +77,9 @@ def store_url(text: str) -> str:
 
 def open_study(arguments: argparse.Namespace) -> Study:
     """The study that is meant."""
-    from truvar.study.stored import load, studies
+    from truvar.study.stored import load
 
-    url = store_of(arguments)
-    name = arguments.name
-    if name is None:
-        names = list(studies(url)["name"])
-        if len(names) != 1:
-            have = (
-                f"it has {', '.join(names)}; say which: --name {shlex.quote(names[0])}" if names else "it has none yet"
-            )
-            raise TruvarError(f"the store {shown(url)} must have one study where no name is given, but {have}")
-        name = names[0]
-    return load(url, name, arguments.who)
+    return load(store_of(arguments), arguments.name, arguments.who)
 
 
 def shown(url: str) -> str:

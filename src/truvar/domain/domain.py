@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,8 @@ class Domain:
         points: Coordinates, shape (n, d).
         bounds: Smallest and largest coordinate of each column, shape (d, 2).
         axes: Values of each axis of a grid, the first axis slowest in `points`; None for other domains.
-        frame: Table with a row per point, including columns that are not coordinates; None if there is none.
+        source: Table with a row per point, including columns that are not coordinates, or a function that makes it;
+            None if there is none. `frame` is the table.
         continuous: Whether any point inside the bounds may be chosen.
 
     Raises:
@@ -49,7 +50,7 @@ class Domain:
     points: Array
     bounds: Array
     axes: tuple[Array, ...] | None = None
-    frame: pd.DataFrame | None = None
+    source: pd.DataFrame | Callable[[], pd.DataFrame] | None = None
     continuous: bool = False
 
     def __post_init__(self) -> None:
@@ -112,10 +113,26 @@ class Domain:
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
             points[:, k] = number_column(frame, name)
+        return cls.from_table_points(names, points, frame.reset_index(drop=True))
+
+    @classmethod
+    def from_table_points(
+        cls, columns: Sequence[str], points: Array, source: pd.DataFrame | Callable[[], pd.DataFrame]
+    ) -> Domain:
+        """Return the domain of a table whose coordinates have been read.
+
+        Args:
+            columns: Names of the coordinates.
+            points: Coordinates of the rows. (n, d)
+            source: The table, or a function that makes it when it is needed.
+
+        Raises:
+            InvalidDomainError: If there are no rows, or two of them are the same point.
+        """
         if len(points) == 0:
             raise InvalidDomainError("a table needs rows to measure at, got no rows; give it at least one")
         bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
-        domain = cls(names, points, bounds, frame=frame.reset_index(drop=True))
+        domain = cls(tuple(columns), points, bounds, source=source)
         duplicate = _first_duplicate(points)
         if duplicate is not None:
             first, second = duplicate
@@ -144,7 +161,7 @@ class Domain:
         if not complete.all():
             return cls.table(frame[complete], columns=list(axes))
         domain = cls.grid(**axes)
-        return domain if frame.empty else replace(domain, frame=frame)
+        return domain if frame.empty else replace(domain, source=frame)
 
     @classmethod
     def box(cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float]) -> Domain:
@@ -183,6 +200,11 @@ class Domain:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame | None:
+        """Table with a row per point, including columns that are not coordinates; None if there is none."""
+        return self.source() if callable(self.source) else self.source
 
     @property
     def shape(self) -> tuple[int, ...] | None:

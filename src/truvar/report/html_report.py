@@ -22,7 +22,6 @@ from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.plot_parallel import draw_parallel
 from truvar.report.plots import draw_classes, draw_epsilon
-from truvar.report.records import measurement_records
 from truvar.report.status import describe_budget, describe_goal, describe_policy
 from truvar.report.suggestion_card import describe_action, describe_gain
 
@@ -209,7 +208,7 @@ def _pending(study: Study) -> list[dict[str, Any]]:
 
 def _measurements(study: Study) -> dict[str, list[Any]]:
     """Return headings and rows of the table of measurements; level and task only where there are any."""
-    records = measurement_records(study)
+    records = study.measurement_records()
     optional = [name for name in ("level", "task") if any(getattr(record, name) is not None for record in records)]
     headings = ["id", *map(column_label, study.domain.columns), *optional, "value", "±", "cost", "spent"]
     rows = [

@@ -14,7 +14,6 @@ from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.report import style
 from truvar.report.formatting import count_noun, format_number
-from truvar.report.records import measurement_records
 from truvar.report.style import INK
 from truvar.validation import check_truth
 
@@ -87,7 +86,7 @@ class PlotData:
         """
         columns = study.domain.columns
         target = None if study.tasks is None else study.tasks.names[0]
-        records = measurement_records(study)
+        records = study.measurement_records()
         points = [[record.point[name] for name in columns] for record in records]
         result = study.result()
         true_values = None if truth is None else check_truth(truth, len(study.domain))

@@ -17,7 +17,6 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.report import style
 from truvar.report.formatting import column_label
-from truvar.report.records import measurement_records
 from truvar.report.status import describe_goal, status_data
 from truvar.report.tables import replace_nonfinite
 from truvar.storage.serialization import serialize
@@ -78,7 +77,7 @@ def events(study: Study, newest: int) -> list[dict[str, Any]]:
 
 def measurements(study: Study) -> list[dict[str, Any]]:
     """Return the measurements, one object each, with the coordinates under `point`."""
-    return [asdict(record) for record in measurement_records(study)]
+    return [asdict(record) for record in study.measurement_records()]
 
 
 def history(study: Study) -> dict[str, list[Any]]:

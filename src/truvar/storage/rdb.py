@@ -116,8 +116,7 @@ class RDBStorage:
         """
         event_log = self.find_event_log(name)
         if event_log is None:
-            with self.read_transaction() as connection:
-                names = sorted(connection.scalars(select(StudyRow.name)))
+            names = self.study_names()
             existing = f"it has {', '.join(names)}" if names else "it has no studies yet"
             raise StudyNotFoundError(f"there is no study {name!r} in the store {self.label}; {existing}")
         return event_log
@@ -127,6 +126,11 @@ class RDBStorage:
         with self.read_transaction() as connection:
             study_id = connection.scalar(select(StudyRow.id).where(StudyRow.name == name))
         return None if study_id is None else RDBEventLog(self, name, study_id)
+
+    def study_names(self) -> list[str]:
+        """Return the names of the studies, sorted."""
+        with self.read_transaction() as connection:
+            return sorted(connection.scalars(select(StudyRow.name)))
 
     def list_studies(self) -> pd.DataFrame:
         """Return a row per study, sorted by name, with the columns `LISTED_COLUMNS`."""

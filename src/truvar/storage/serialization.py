@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain, mesh
 from truvar.exceptions import DamagedStudyError, SerializationError
@@ -221,14 +222,43 @@ def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
     return {"name": name, "type": "object", "values": texts}
 
 
-def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
-    if "table" in parts:
+@dataclass(frozen=True)
+class StoredTable:
+    """Table of a stored domain, which becomes a DataFrame when it is called.
+
+    Attributes:
+        columns: Name, type and values of every column, as stored.
+    """
+
+    columns: Sequence[Mapping[str, Any]]
+
+    def __call__(self) -> pd.DataFrame:
+        """Return the table."""
         import pandas as pd
 
-        columns = [pd.Series(deserialize(column["values"]), dtype=column["type"]) for column in parts["table"]]
+        columns = [pd.Series(deserialize(column["values"]), dtype=column["type"]) for column in self.columns]
         frame = pd.concat(columns, axis=1, keys=range(len(columns))) if columns else pd.DataFrame()
-        frame.columns = pd.Index([column["name"] for column in parts["table"]])
-        return Domain.table(frame, parts["columns"])
+        frame.columns = pd.Index([column["name"] for column in self.columns])
+        return frame
+
+    def read_numbers(self, name: str) -> Array | None:
+        """Return a column of numbers without pandas; None if it is no such column, or its name is not unique."""
+        found = [column for column in self.columns if column["name"] == name]
+        if len(found) != 1 or np.dtype(found[0]["type"]).kind not in "biuf":
+            return None
+        return np.array(deserialize(found[0]["values"]), dtype=found[0]["type"]).astype(float)
+
+
+def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
+    if "table" in parts:
+        table = StoredTable(parts["table"])
+        coordinates = []
+        for name in parts["columns"]:
+            column = table.read_numbers(name)
+            if column is None:  # pandas converts it
+                return Domain.table(table(), parts["columns"])
+            coordinates.append(column)
+        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table)
     bounds = np.array(parts["bounds"])
     axes = None
     if "axes" in parts:

@@ -11,6 +11,7 @@ from truvar.algorithm.covering import information_bound
 from truvar.domain.action import Action
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.study._state import StudyState
+from truvar.study.records import measurement_records
 from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
 
@@ -41,15 +42,11 @@ def suggestion(state: StudyState, action: Action) -> Suggestion:
 
 def measurements(state: StudyState) -> pd.DataFrame:
     """Return one row per measurement, in order (see `Study.measurements`)."""
-    domain = state.config.domain
     rows = []
-    spent = 0.0
-    for action, y in state.learner.observations:
-        spent += action.cost
-        view = suggestion(state, action)
-        rest = (view.level, view.task, view.noise, view.cost, spent, y)
-        rows.append((view.id, view.index, *view.point.values(), *rest))
-    return measurement_frame(rows, domain.columns)
+    for record in measurement_records(state):
+        rest = (record.level, record.task, record.noise, record.cost, record.spent, record.value)
+        rows.append((record.id, record.index, *record.point.values(), *rest))
+    return measurement_frame(rows, state.config.domain.columns)
 
 
 def measurement_frame(rows: Sequence[tuple[object, ...]], columns: Sequence[str]) -> pd.DataFrame:

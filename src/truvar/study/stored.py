@@ -37,14 +37,14 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
     """
     store = open_storage(url)
     if name is None:
-        names = list(store.list_studies()["name"])
+        names = store.study_names()
         if len(names) != 1:
             remedy = for_interface("name=...", cli="--name NAME")
             found = ", ".join(map(repr, names)) or "none"
             raise StudyNotFoundError(
                 f"without a name the store {store.label} must have exactly one study, got {found}; give {remedy}"
             )
-        name = str(names[0])
+        (name,) = names
     return Study.from_event_log(store.get_event_log(name), name, who)
 
 

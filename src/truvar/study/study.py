@@ -52,6 +52,7 @@ from truvar.study._resolve import (
 from truvar.study._state import HISTORY_COLUMNS, StudyState
 from truvar.study._views import measurements, result, suggestion
 from truvar.study.lookahead import Lookahead, lookahead
+from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Result
 from truvar.study.runner import RunLimits, run
 from truvar.study.suggestion import Suggestion
@@ -506,6 +507,10 @@ class Study:
         Where a coordinate has one of these names, the latter gets an underscore: `value_`.
         """
         return measurements(self._state)
+
+    def measurement_records(self) -> list[MeasurementRecord]:
+        """Return the measurements in the order in which they were told, as records instead of a DataFrame."""
+        return measurement_records(self._state)
 
     @property
     def history(self) -> pd.DataFrame:

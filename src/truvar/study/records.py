@@ -1,0 +1,60 @@
+"""Measurements of a study as records, which need no pandas and allow a coordinate of any name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from truvar.study._state import StudyState
+
+
+@dataclass(frozen=True)
+class MeasurementRecord:
+    """One measured value.
+
+    Attributes:
+        id: Id of its suggestion.
+        index: Row of the point in the domain; None inside a box or between the points of a grid.
+        point: Coordinates by column name.
+        level: Noise level that was used; None without noise levels.
+        task: Name of the task; None without tasks.
+        noise: Variance of the noise.
+        cost: Cost of this measurement.
+        spent: Cost of all measurements up to this one.
+        value: The measured value.
+    """
+
+    id: int
+    index: int | None
+    point: dict[str, float]
+    level: int | None
+    task: str | None
+    noise: float
+    cost: float
+    spent: float
+    value: float
+
+
+def measurement_records(study_state: StudyState) -> list[MeasurementRecord]:
+    """Return the measurements of a study in the order in which they were told."""
+    domain = study_state.config.domain
+    tasks = study_state.config.prior.tasks
+    spent = 0.0
+    records = []
+    for action, value in study_state.learner.observations:
+        spent += action.cost
+        records.append(
+            MeasurementRecord(
+                id=action.id,
+                index=None if action.site is None else action.site % len(domain),
+                point=domain.named(action.point[: len(domain.columns)]),
+                level=action.level,
+                task=None if tasks is None else tasks.names[action.task],
+                noise=action.noise,
+                cost=action.cost,
+                spent=spent,
+                value=value,
+            )
+        )
+    return records
