@@ -125,3 +125,10 @@ def test_long_and_nested_values_are_shortened_in_messages() -> None:
     for _ in range(5000):
         nested = [nested]
     assert format_value(nested) == "[[[[[...]]]]]"
+
+
+def test_the_command_line_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    from truvar.cli import main
+
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == problem_json_schema()
