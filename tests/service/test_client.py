@@ -17,6 +17,7 @@ from truvar.exceptions import (
     StorageError,
     StudyExistsError,
     StudyNotFoundError,
+    StudyStartedError,
 )
 from truvar.service import Server
 
@@ -224,9 +225,9 @@ def test_what_a_study_can_do_one_on_a_server_can_do(pair):
 
 def test_methods_without_a_server_equivalent_say_what_to_do_instead(pair):
     _, remote = pair
-    with pytest.raises(tv.TruvarError, match="then server"):
+    with pytest.raises(StudyStartedError, match=r"server\.create\(study\)"):
         remote.fit(pd.DataFrame())
-    with pytest.raises(tv.TruvarError, match="one by one"), remote.together():
+    with pytest.raises(ServiceError, match="one by one"), remote.together():
         pass
 
 

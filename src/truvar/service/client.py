@@ -1,7 +1,9 @@
-"""A study on a server, with the methods of a `Study`: a program goes from one to the other by one line.
+"""Client of a server in Python: `RemoteStudy` has the methods of a `Study`.
 
-study = tv.load("sqlite:///lake.db", "lake")
-study = tv.connect("http://127.0.0.1:8765/#/study/lake", token)
+A program that works on a stored study works on one on a server after changing one line:
+
+    study = tv.load("sqlite:///lake.db", "lake")
+    study = tv.connect("http://127.0.0.1:8765/#/study/lake", token)
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from truvar.exceptions import (
     ServiceError,
     StorageError,
     StudyNotFoundError,
+    StudyStartedError,
     TruvarError,
     import_optional,
 )
@@ -50,7 +53,8 @@ from truvar.validation import check_integer
 if TYPE_CHECKING:
     import httpx
 
-OF_A_COPY = frozenset(
+# Attributes of `Study` that are computed here, on a copy of the study.
+COPY_ATTRIBUTES = frozenset(
     {"candidates", "engine", "epoch", "gains", "kernel", "policy_context", "sample_measurement", "theory_setting"}
     | {"expects", "imagine", "outlook", "scene", "setting"}  # deprecated names of some of these
 )
@@ -249,21 +253,43 @@ def _exception(response: httpx.Response) -> Exception:
 
 
 class RemoteStudy:
-    """A study on a server. It is asked and told there; what is known is as of each call."""
+    """A study on a server, with the methods of a `Study`. Every call is a request to the server.
+
+    Args:
+        server: The server.
+        name: Name of the study.
+
+    Attributes:
+        server: The server.
+        name: Name of the study.
+        who: Author of the changes that this object makes.
+        domain: The candidate points.
+        goal: The optimum or level set to find.
+        policy: The policy that chooses the next measurement.
+        tasks: Quantities that can be measured instead of the target, or None.
+        levels: Noise levels to choose from, or None.
+        travels: Whether the cost depends on the point measured last.
+        seed: Seed of the random choices.
+
+    Raises:
+        StudyNotFoundError: If the server has no such study.
+    """
 
     def __init__(self, server: Server, name: str) -> None:
-        self.server, self.name, self.who = server, name, server.who
+        self.server = server
+        self.name = name
+        self.who = server.who
         self._path = f"/studies/{quote(name, safe='')}"
         self._stop_reason: str | None = None
         self._copy: Study | None = None
-        problem = self._get("domain")
-        self.domain: Domain = deserialize(problem["domain"])
-        self.goal: Goal = deserialize(problem["goal"])
-        self.policy = deserialize(problem["policy"])
-        self.tasks = deserialize(problem["tasks"])
-        self.levels = deserialize(problem["levels"])
-        self.travels: bool = problem["travels"]
-        self.seed: int = problem["seed"]
+        definition = self._get("domain")
+        self.domain: Domain = deserialize(definition["domain"])
+        self.goal: Goal = deserialize(definition["goal"])
+        self.policy = deserialize(definition["policy"])
+        self.tasks = deserialize(definition["tasks"])
+        self.levels = deserialize(definition["levels"])
+        self.travels: bool = definition["travels"]
+        self.seed: int = definition["seed"]
 
     # -- asking and telling --------------------------------------------------------------------------------------------
 
@@ -272,11 +298,20 @@ class RemoteStudy:
     @overload
     def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
     def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
-        """Where to measure next, as `Study.ask`. Should the answer be lost on its way, the suggestion stays pending:
-        a `lease` in seconds ends that."""
+        """Suggest where to measure next, as `Study.ask`.
+
+        If the connection fails before the answer arrives, the suggestions stay pending; a lease ends that.
+
+        Args:
+            n: Number of suggestions, chosen as a batch; None: one suggestion instead of a list.
+            lease: Seconds for which the suggestions are reserved.
+
+        Raises:
+            Finished: If nothing is left to measure.
+        """
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
-        made = self._post("ask", {"n": count, "lease": lease})["suggestions"]
-        batch = [_suggestion(form) for form in made]
+        answer = self._post("ask", {"n": count, "lease": lease})
+        batch = [_suggestion(form) for form in answer["suggestions"]]
         return batch[0] if n is None else batch
 
     def tell(
@@ -290,7 +325,19 @@ class RemoteStudy:
         cost: float | None = None,
         key: str | None = None,
     ) -> int:
-        """A measured value, as `Study.tell`. It is sent until the server has answered, and counts once."""
+        """Record a measured value, as `Study.tell`, and return its id.
+
+        The value is sent again if the connection fails, and counts once.
+
+        Args:
+            what: A suggestion, its id, or a point.
+            y: The measured value.
+            noise: Noise variance, if other than expected.
+            level: Noise level, for a point.
+            task: Task, for a point.
+            cost: Cost, if other than expected.
+            key: Text that identifies the measurement of a point; sent again with it, the value counts once.
+        """
         body: dict[str, Any] = {"y": _plain(y), "noise": noise, "level": level, "task": task, "cost": cost}
         if isinstance(what, Mapping):
             point = {str(column): _plain(value) for column, value in what.items()}
@@ -302,19 +349,19 @@ class RemoteStudy:
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
     ) -> None:
-        """Another value for a measurement."""
+        """Correct the value of a measurement, as `Study.correct`."""
         self._post("correct", {"id": _id(what), "y": _plain(y), "noise": noise, "cost": cost}, repeatable=True)
 
     def withdraw(self, what: Suggestion | int) -> None:
-        """Takes back a suggestion or a measurement."""
+        """Withdraw a suggestion, or remove a measurement."""
         self._post("withdraw", {"id": _id(what)})
 
     def note(self, text: str) -> None:
-        """A remark for the journal."""
+        """Add a remark to the event log."""
         self._post("note", {"text": str(text)})
 
     def refresh(self) -> None:
-        """Nothing to do: every call asks the server."""
+        """Do nothing, since every call asks the server."""
 
     def run(
         self,
@@ -345,18 +392,30 @@ class RemoteStudy:
         return self.result()
 
     def fit(self, *_: Any, **__: Any) -> None:
-        """Not on a server: the model is learned before the study is sent there."""
-        raise TruvarError("a model is learned before the study is on a server; do it here, then server.create(study)")
+        """Refuse: a model is fitted before the study is sent to the server.
+
+        Raises:
+            StudyStartedError: Always.
+        """
+        raise StudyStartedError(
+            "a model cannot be fitted on a server; fit that of a local study, then send it: server.create(study)"
+        )
 
     def together(self) -> None:
-        """Not on a server: every change is kept by itself."""
-        raise TruvarError("changes on a server are kept one by one; make them so, or open the store itself: tv.load")
+        """Refuse: every change on a server is stored by itself.
+
+        Raises:
+            ServiceError: Always.
+        """
+        raise ServiceError(
+            "changes on a server are stored one by one, not together; make them so, or open the store: tv.load"
+        )
 
     # -- what is known -------------------------------------------------------------------------------------------------
 
     @property
     def status(self) -> dict[str, Any]:
-        """Where it stands, as data."""
+        """Counters, result, certificate and pending suggestions, as JSON values."""
         found: dict[str, Any] = self._get("status")
         return found
 
@@ -367,18 +426,18 @@ class RemoteStudy:
 
     @property
     def steps(self) -> int:
-        """The number of values told."""
+        """The number of measurements."""
         return int(self.status["result"]["steps"])
 
     @property
     def spent(self) -> float:
-        """The cost of what was told."""
+        """The total cost of the measurements."""
         return float(self.status["result"]["spent"])
 
     @property
     def epsilon(self) -> float:
-        """How far from exact the answer can be if the bounds hold."""
-        return _or(self.status["result"]["epsilon"], inf)
+        """The accuracy of the answer: how far from exact it can be if the bounds hold."""
+        return _number(self.status["result"]["epsilon"], inf)
 
     @property
     def finished(self) -> str | None:
@@ -388,42 +447,41 @@ class RemoteStudy:
 
     @property
     def pending(self) -> list[Suggestion]:
-        """Suggestions that are neither told nor withdrawn."""
+        """The suggestions that are neither measured nor withdrawn."""
         return [_suggestion(form) for form in self.status["pending"]]
 
     @property
     def certificate(self) -> Certificate:
-        """What is proven."""
+        """The certificate: what is proven, and under which assumptions."""
         return _certificate(self._get("certificate"))
 
     def result(self) -> Result:
-        """Where the study stands now: the same as the study's own result."""
-        found = self._get("posterior")
-        said, letters = found["result"], np.array(list(found["classes"]))
-        mean, sd = (np.array(found[name], dtype=float) for name in ("mean", "sd"))
-        lower, upper = (
-            np.array([_or(value, end) for value in found[name]]) for name, end in (("lower", -inf), ("upper", inf))
-        )
+        """Return the present result, equal to that of the study itself."""
+        posterior = self._get("posterior")
+        result = posterior["result"]
+        classes = np.array(list(posterior["classes"]))
         return Result(
             domain=self.domain,
             goal=self.goal,
-            **{name: letters == letter for name, letter in (("potential", "M"), ("above", "H"), ("below", "L"))},
-            mean=mean,
-            sd=sd,
-            lower=lower,
-            upper=upper,
-            best=Best(**said["best"]),
-            epsilon=_or(said["epsilon"], inf),
-            certificate=_certificate(said["certificate"]),
-            spent=said["spent"],
-            steps=said["steps"],
-            reason=said["reason"] or self._stop_reason,
-            measured=tuple(found["measured"]),
+            potential=classes == "M",
+            above=classes == "H",
+            below=classes == "L",
+            mean=np.array(posterior["mean"], dtype=float),
+            sd=np.array(posterior["sd"], dtype=float),
+            lower=np.array([_number(value, -inf) for value in posterior["lower"]]),
+            upper=np.array([_number(value, inf) for value in posterior["upper"]]),
+            best=Best(**result["best"]),
+            epsilon=_number(result["epsilon"], inf),
+            certificate=_certificate(result["certificate"]),
+            spent=result["spent"],
+            steps=result["steps"],
+            reason=result["reason"] or self._stop_reason,
+            measured=tuple(posterior["measured"]),
         )
 
     @property
     def measurements(self) -> pd.DataFrame:
-        """The values told, as `Study.measurements`."""
+        """The measurements, as `Study.measurements`."""
         rows: list[tuple[Any, ...]] = []
         for row in self._get("measurements")["measurements"]:
             rest = [row[name] for name in MEASUREMENT_COLUMNS[2:]]
@@ -432,13 +490,13 @@ class RemoteStudy:
 
     @property
     def history(self) -> pd.DataFrame:
-        """How it went, as `Study.history`."""
+        """The progress after each measurement, as `Study.history`."""
         frame = pd.DataFrame(self._get("history"))
         return frame.assign(epsilon=frame["epsilon"].astype(float).fillna(inf))
 
     @property
     def events(self) -> pd.DataFrame:
-        """What happened, in order: number, time, who, kind, details."""
+        """The event log, in order: number, time, who, kind, details."""
         rows = self._get("events?newest=100000")["events"]
         frame = pd.DataFrame(rows[::-1], columns=["number", "time", "who", "kind", "details"])
         return frame.assign(time=pd.to_datetime(frame["time"], utc=True, format="ISO8601"))
@@ -461,7 +519,7 @@ class RemoteStudy:
         return self.copy().lookahead(what)
 
     def copy(self) -> Study:
-        """The study as it stands there, in memory here."""
+        """Return a copy of the present study in memory."""
         version = self.version
         if self._copy is None or self._copy.version != version:
             self._copy = Study.from_json(self.to_json())
@@ -469,18 +527,25 @@ class RemoteStudy:
 
     def __getattr__(self, name: str) -> Any:
         """Take what else a `Study` has, such as `kernel` or `gains`, from a copy."""
-        if name not in OF_A_COPY:
+        if name not in COPY_ATTRIBUTES:
             raise AttributeError(f"a study on a server has no {name!r}")
         return getattr(self.copy(), name)
 
     def plot(self, truth: Any = None) -> Any:
-        """A picture of where the study stands: a matplotlib Figure."""
+        """Plot the present state of the study.
+
+        Args:
+            truth: True values of the points, to compare with.
+
+        Returns:
+            A matplotlib Figure.
+        """
         from truvar.report import plot_study
 
         return plot_study(self, truth=truth)  # type: ignore[arg-type]
 
     def to_json(self) -> str:
-        """The whole study as text; `Study.from_json` reads it."""
+        """Return the whole study as text, which `Study.from_json` reads."""
         return self.server.get_text(f"{self._path}/export")
 
     def _get(self, what: str) -> Any:
@@ -491,24 +556,26 @@ class RemoteStudy:
 
 
 def _suggestion(form: Mapping[str, Any]) -> Suggestion:
-    return Suggestion(**{**form, "gain": _or(form["gain"], float("nan"))})
+    return Suggestion(**{**form, "gain": _number(form["gain"], float("nan"))})
 
 
 def _certificate(form: Mapping[str, Any]) -> Certificate:
-    open_ended = {"epsilon", "accurate_to", "epoch_epsilon"}  # null there is infinity
     parts: dict[str, Any] = {}
     for name in (field.name for field in fields(Certificate)):
-        value = _or(form[name], inf) if name in open_ended else form[name]
+        value = form[name]
+        if name in ("epsilon", "accurate_to", "epoch_epsilon"):
+            value = _number(value, inf)
         parts[name] = tuple(value) if isinstance(value, list) else value
     return Certificate(**parts)
 
 
-def _or(value: Any, instead: float) -> float:
-    return instead if value is None else float(value)
+def _number(value: Any, missing: float) -> float:
+    """Return a number from JSON, where null stands for `missing`."""
+    return missing if value is None else float(value)
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy as one of Python."""
+    """Return a NumPy scalar as a Python number, which JSON needs."""
     return value.item() if isinstance(value, np.generic) else value
 
 

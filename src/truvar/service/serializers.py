@@ -164,7 +164,6 @@ def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[st
     }
 
 
-
 def _domain_kind(domain: Domain) -> Literal["box", "grid", "table"]:
     if domain.continuous:
         return "box"
