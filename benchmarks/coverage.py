@@ -87,7 +87,7 @@ class LemmaAtStart:
     delta: float
 
     def __call__(self, start: EpochStart) -> float:
-        return lemma_beta(start.points, start.t, self.delta)
+        return lemma_beta(start.n_points, start.t, self.delta)
 
 
 @dataclass
@@ -99,8 +99,8 @@ class Recorded:
 
     def __call__(self, start: EpochStart) -> float:
         beta = self.schedule(start)
-        cover = start.cover(start.eta / sqrt(beta))
-        allowed = epoch_cost(cover, start.open, beta, start.eta, start.slack, start.max_cost)
+        cover = start.cover_cost(start.eta / sqrt(beta))
+        allowed = epoch_cost(cover, start.n_targets, beta, start.eta, start.slack, start.max_cost)
         self.starts.append((start.spent, allowed))
         return beta
 

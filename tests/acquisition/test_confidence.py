@@ -25,15 +25,15 @@ def a_start(**known: Any) -> EpochStart:
         t=1,
         eta=1.0,
         slack=0.1,
-        points=10,
-        actions=10,
-        open=10,
+        n_points=10,
+        n_actions=10,
+        n_targets=10,
         level_set=True,
         spent=0.0,
         min_cost=1.0,
         max_cost=1.0,
-        cover=lambda xi: 0.0,
-        information=lambda steps: 0.0,
+        cover_cost=lambda xi: 0.0,
+        information_bound=lambda steps: 0.0,
     )
     return replace(usual, **known)
 
@@ -60,7 +60,7 @@ def a_study(domain: tv.Domain = LINE, goal: Any = None, policy: Any = None, **se
 
 @pytest.mark.parametrize(("points", "t"), [(2, 1), (10, 1), (2500, 1), (2500, 40)])
 def test_log_beta_is_a_log_of_the_points_times_t_squared(points: int, t: int) -> None:
-    start = a_start(points=points, actions=3 * points, t=t)
+    start = a_start(n_points=points, n_actions=3 * points, t=t)
     assert tv.LogBeta(2.0)(start) == pytest.approx(2.0 * (log(points) + 2 * log(t)))
 
 
@@ -73,7 +73,7 @@ def test_log_beta_is_half_as_large_for_an_optimum_as_for_a_level_set_unless_a_is
 
 
 def test_log_beta_is_positive_on_a_domain_of_one_point() -> None:
-    assert tv.LogBeta()(a_start(points=1)) > 0
+    assert tv.LogBeta()(a_start(n_points=1)) > 0
 
 
 def test_constant_beta_is_the_same_whenever_it_is_asked() -> None:
@@ -88,7 +88,7 @@ def test_rkhs_beta_is_that_of_srinivas_et_al_at_a_horizon_that_covers_t(t: int, 
         asked.append(steps)
         return 0.3 * steps
 
-    beta = tv.RKHSBeta(norm=3.0, delta=0.05, horizon=10)(a_start(t=t, information=information))
+    beta = tv.RKHSBeta(norm=3.0, delta=0.05, horizon=10)(a_start(t=t, information_bound=information))
     assert beta == pytest.approx(2 * 3.0**2 + 300 * (0.3 * horizon) * log(horizon / 0.05) ** 3)
     assert asked == [horizon]
 
@@ -107,7 +107,8 @@ def test_a_schedule_is_shown_what_is_known_when_the_epoch_starts() -> None:
     levels = tv.NoiseLevels([1e-6, 0.1], [5.0, 2.0])
     study = a_study(noise=levels, cost=np.linspace(1, 2, 10), policy=tv.TruVaR(beta=spy, slack=0.2, r=0.5, eta=2.0))
     first = spy.seen[0]
-    assert (first.t, first.eta, first.slack, first.points, first.actions, first.open) == (1, 2.0, 0.2, 10, 20, 10)
+    assert (first.t, first.eta, first.slack) == (1, 2.0, 0.2)
+    assert (first.n_points, first.n_actions, first.n_targets) == (10, 20, 10)
     assert (first.spent, first.min_cost, first.max_cost, first.level_set) == (0.0, 3.0, 7.0, True)
     seen = len(spy.seen)
     while len(spy.seen) == seen:
@@ -116,7 +117,7 @@ def test_a_schedule_is_shown_what_is_known_when_the_epoch_starts() -> None:
     start = spy.seen[seen]
     assert start.t == study.steps + 1
     assert start.spent == pytest.approx(study.spent)
-    assert start.open == study.result().potential.sum()
+    assert start.n_targets == study.result().potential.sum()
     assert start.eta == spy.seen[seen - 1].eta * 0.5
 
 
@@ -176,17 +177,17 @@ def test_the_cover_bound_is_never_below_the_exact_least_cost(name: str, told: li
     for index in told:
         study.tell(domain.point(index), 0.0, level=1 if name == "levels" else None)
     start = spy.seen[-1]
-    assert (start.open, start.t) == (4, len(told) + 1)  # 0 told at a threshold of 0: all points stay open
+    assert (start.n_targets, start.t) == (4, len(told) + 1)  # 0 told at a threshold of 0: all points stay open
     kernel, candidates = COVERS[name]["kernel"], study.candidates()
     known = [(i, float(candidates.noise[i, -1])) for i in told]
     widest, scale = study.result().sd.max(), sqrt(kernel.diag(domain.points)[0])
     for share in (0.75, 0.95):
         xi = share * widest
         exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, known)
-        bound = start.cover(xi / scale)  # in prior standard deviations, as eta
+        bound = start.cover_cost(xi / scale)  # in prior standard deviations, as eta
         singly = (candidates.cost * np.maximum(1, np.ceil(candidates.noise / xi**2))).min(axis=1).sum()
         assert exact - 1e-9 <= bound <= 2 * singly  # and not absurdly above
-    assert start.cover(1.01 * widest / scale) == 0.0  # already there
+    assert start.cover_cost(1.01 * widest / scale) == 0.0  # already there
 
 
 @pytest.mark.parametrize("noise", [0.1, np.array([0.5, 0.02, 0.1, 1.0])], ids=["even", "uneven"])
@@ -202,7 +203,7 @@ def test_the_information_bound_is_never_below_the_exact_gamma(length: float, noi
             0.5 * np.linalg.slogdet(np.eye(steps) + prior[np.ix_(s, s)] / noises[list(s)][:, None])[1]
             for s in combinations_with_replacement(range(4), steps)
         )
-        bound = spy.seen[0].information(steps)
+        bound = spy.seen[0].information_bound(steps)
         assert exact <= bound + 1e-9
         assert bound <= exact / (1 - 1 / e) + 1e-9
 
@@ -230,9 +231,9 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
             epoch = total - start.spent  # C_(i); what was spent is at most the sum of the earlier ones
             xi = start.eta / sqrt(beta) * scale
             exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, told)
-            assert start.open == 4
-            assert exact <= start.cover(start.eta / sqrt(beta)) + 1e-9
-            assert epoch >= exact * max(0.0, log(start.open * beta / (slack * start.eta) ** 2)) + start.max_cost - 1e-9
+            assert start.n_targets == 4
+            assert exact <= start.cover_cost(start.eta / sqrt(beta)) + 1e-9
+            assert epoch >= exact * max(0.0, log(start.n_targets * beta / (slack * start.eta) ** 2)) + start.max_cost - 1e-9
             checked += 1
         suggestion = study.ask()
         study.tell(suggestion, 0.0)  # at the threshold: M stays D
@@ -242,11 +243,11 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
 
 def test_the_theorems_beta_grows_as_delta_shrinks_and_as_cost_is_spent() -> None:
     def beta(delta: float, **known: Any) -> float:
-        return tv.TheoremBeta(delta)(a_start(cover=lambda xi: 1 / xi, **known))
+        return tv.TheoremBeta(delta)(a_start(cover_cost=lambda xi: 1 / xi, **known))
 
     assert beta(0.2) < beta(0.1) < beta(0.001)
     assert beta(0.1) < beta(0.1, spent=100.0)
-    assert beta(0.1, actions=10) < beta(0.1, actions=30)  # D0 x K
+    assert beta(0.1, n_actions=10) < beta(0.1, n_actions=30)  # D0 x K
     assert beta(0.1) < beta(0.1, eta=0.1)
 
 

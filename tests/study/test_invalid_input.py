@@ -167,7 +167,7 @@ def test_a_schedule_that_goes_wrong_in_the_middle_of_a_tell_leaves_the_study_as_
         if untouched.epoch == study.epoch:
             study.tell(points[study.steps], 0.5)
     spoilt["on"] = True
-    refused(lambda: study.tell(points[study.steps], 0.5), "what the schedule", str(bad))
+    refused(lambda: study.tell(points[study.steps], 0.5), "the value of the schedule", str(bad))
     spoilt["on"] = False
     study.tell(points[study.steps], 0.5)  # in order again, and told once more
     assert_same(study, untouched)

@@ -1,4 +1,4 @@
-"""Confidence: the bounds (eq. 4), the schedules of beta, and the epochs.
+"""Confidence bounds (eq. 4), schedules of beta, and epochs.
 
 | paper | here |
 |---|---|
@@ -20,65 +20,112 @@ from typing import Protocol
 import numpy as np
 
 from truvar._typing import Array
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
 from truvar.validation import check_finite, check_integer
 
-RESOLUTION = 1e-12  # variances below this share of the prior's are zero to the arithmetic; eta stops there
+RESOLUTION = 1e-12  # share of the prior variance: smaller variances count as zero, and epochs stop there
 
 
 def bounds(mean: Array, variance: Array, beta: float) -> tuple[Array, Array]:
-    """l_t and u_t, eq. (4)."""
+    """Return l_t and u_t, eq. (4).
+
+    Args:
+        mean: mu_t.
+        variance: sigma_t^2, of the same shape.
+        beta: The paper's beta, whose square root is taken here.
+    """
     width = sqrt(beta) * np.sqrt(variance)
     return mean - width, mean + width
 
 
 def intersection(before: tuple[Array, Array], now: tuple[Array, Array]) -> tuple[Array, Array]:
-    """The intervals within both; where two do not meet, one of them must be wrong, and the present one is taken."""
-    lower, upper = np.maximum(before[0], now[0]), np.minimum(before[1], now[1])
-    meet = lower <= upper
-    return np.where(meet, lower, now[0]), np.where(meet, upper, now[1])
+    """Return the intersections of two sets of intervals.
+
+    Args:
+        before: Lower and upper ends of earlier intervals.
+        now: Lower and upper ends of the present intervals, which are kept where the two do not overlap.
+    """
+    lower = np.maximum(before[0], now[0])
+    upper = np.minimum(before[1], now[1])
+    overlap = lower <= upper
+    return np.where(overlap, lower, now[0]), np.where(overlap, upper, now[1])
 
 
 def lemma_beta(points: int, t: float, delta: float) -> float:
-    """2 log(|D| t^2 pi^2 / (6 delta)), Lemma 5.1 of Srinivas et al. (2012): with at least this beta after every number
-    t of measurements, all bounds on |D| points hold at all times with probability 1 - delta."""
+    """Return 2 log(|D| t^2 pi^2 / (6 delta)), Lemma 5.1 of Srinivas et al. (2012).
+
+    With at least this beta for every number t of measurements, the bounds on all |D| points hold at all times with
+    probability 1 - delta.
+
+    Args:
+        points: |D|.
+        t: Number of measurements; at least 1 is used.
+        delta: Probability that some bound fails.
+    """
     return 2 * log(points * max(t, 1) ** 2 * pi**2 / (6 * delta))
 
 
 def rkhs_beta(norm: float, information: float, t: float, delta: float) -> float:
-    """2 norm^2 + 300 gamma_t log^3(t / delta), Theorem 3 of Srinivas et al. (2012): the bounds before measurement t of
-    an f whose RKHS norm is at most `norm`, under noise that stays within its standard deviation."""
+    """Return 2 norm^2 + 300 gamma_t log^3(t / delta), Theorem 3 of Srinivas et al. (2012).
+
+    Args:
+        norm: Upper bound on the RKHS norm of f.
+        information: gamma_t.
+        t: Index of the measurement before which the bounds hold, under noise bounded by its standard deviation.
+        delta: Probability that some bound fails.
+    """
     return 2 * norm**2 + 300 * information * log(t / delta) ** 3
 
 
 @dataclass(frozen=True)
 class EpochStart:
-    """What is known when an epoch starts, for a schedule to choose its beta from."""
+    """State at the start of an epoch, from which a schedule computes its beta.
 
-    t: int  # t_(i): the index of the first choice made in the epoch
+    Attributes:
+        t: t_(i), the index of the first choice made in the epoch.
+        eta: eta_(i), in prior standard deviations.
+        slack: delta-bar.
+        n_points: |D|, the number of points (D0 with noise levels).
+        n_actions: |D| of the theorem, points times noise levels.
+        n_targets: |M_{t-1}|, with the other points that the goal must know.
+        level_set: Whether the goal is a level set.
+        spent: Cost of all observations so far.
+        min_cost: c_min, without travel.
+        max_cost: c_max, without travel.
+        cover_cost: Upper bound on the cost of bringing sigma to xi on the targets, as a function of xi.
+        information_bound: Upper bound on gamma_T, as a function of T.
+    """
+
+    t: int
     eta: float
     slack: float
-    points: int  # |D| = number of points (D0 with noise levels)
-    actions: int  # |D| of the theorem: points x noise levels
-    open: int  # |M_{t-1}|
+    n_points: int
+    n_actions: int
+    n_targets: int
     level_set: bool
     spent: float
-    min_cost: float  # c_min
-    max_cost: float  # c_max
-    cover: Callable[[float], float]  # xi -> an upper bound on the cost of bringing sigma to xi on M
-    information: Callable[[int], float]  # T -> an upper bound on gamma_T
+    min_cost: float
+    max_cost: float
+    cover_cost: Callable[[float], float]
+    information_bound: Callable[[int], float]
 
 
 class Schedule(Protocol):
-    """beta_(i) as a function of what is known when epoch i starts."""
+    """beta_(i) as a function of the state at the start of epoch i."""
 
-    def __call__(self, start: EpochStart) -> float: ...
+    def __call__(self, start: EpochStart) -> float:
+        """Return beta_(i)."""
+        ...
 
 
 @dataclass(frozen=True)
 class LogBeta:
-    """a log(|D| t_(i)^2), as in the paper's experiments. a is 0.5 for optima and 1 for level sets unless given."""
+    """beta_(i) = a log(|D| t_(i)^2), as in the paper's experiments.
+
+    Attributes:
+        a: Factor; None for 0.5 with an optimum and 1 with a level set.
+    """
 
     a: float | None = None
 
@@ -87,13 +134,19 @@ class LogBeta:
             _check_positive(self.a, "a of LogBeta")
 
     def __call__(self, start: EpochStart) -> float:
-        a = (1.0 if start.level_set else 0.5) if self.a is None else self.a
-        return a * log(max(start.points, 2) * start.t**2)
+        """Return beta_(i)."""
+        default = 1.0 if start.level_set else 0.5
+        a = default if self.a is None else self.a
+        return a * log(max(start.n_points, 2) * start.t**2)
 
 
 @dataclass(frozen=True)
 class ConstantBeta:
-    """The same beta in every epoch."""
+    """Constant beta.
+
+    Attributes:
+        b: beta in every epoch.
+    """
 
     b: float
 
@@ -101,6 +154,7 @@ class ConstantBeta:
         _check_positive(self.b, "b of ConstantBeta")
 
     def __call__(self, start: EpochStart) -> float:
+        """Return b."""
         return self.b
 
 
@@ -108,9 +162,12 @@ class ConstantBeta:
 class TheoremBeta:
     """Theorem 3.1: valid bounds with probability 1 - delta, whatever the epochs cost.
 
-    beta_(i) = 2 log(|D| C^2 pi^2 / (6 delta c_min^2)), C = what was spent + C_(i), where C_(i) bounds the cost of the
-    epoch by C* log(|M| beta / (slack^2 eta^2)) + c_max. The two are solved jointly; C* is bounded by greedy covering
-    from the present posterior and M, which is at most the theorem's own from scratch.
+    beta_(i) = 2 log(|D| C^2 pi^2 / (6 delta c_min^2)), C = spent + C_(i), where C_(i) bounds the cost of the epoch by
+    C* log(|M| beta / (slack^2 eta^2)) + c_max. The two equations are solved jointly. C* is bounded by greedy covering
+    from the present posterior and M, which is at most the theorem's own from the prior.
+
+    Attributes:
+        delta: Probability that some bound fails.
     """
 
     delta: float
@@ -119,30 +176,43 @@ class TheoremBeta:
         _check_probability(self.delta, "delta of TheoremBeta")
 
     def __call__(self, start: EpochStart) -> float:
+        """Return the smallest beta that covers the cost of the epoch.
+
+        Raises:
+            InvalidArgumentError: If slack or eta is 0.
+        """
         if start.slack <= 0 or start.eta <= 0:
-            raise TruvarError(
-                f"the theorem needs slack > 0 and eta > 0, but slack was {start.slack:g} and eta {start.eta:g}; give "
+            raise InvalidArgumentError(
+                f"TheoremBeta needs slack > 0 and eta > 0, got slack = {start.slack:g} and eta = {start.eta:g}; give "
                 + for_interface("TruVaR(beta=TheoremBeta(0.1), slack=0.1)", problem="[policy] slack = 0.1")
             )
         cost = start.spent + start.max_cost
-        while True:  # increasing in cost and growing by its logarithm, so this ends
+        while True:  # beta grows with the logarithm of the cost only, so this ends
             beta = self.at_cost(cost, start)
-            cover = start.cover(start.eta / sqrt(beta))
-            epoch = cover * max(0.0, log(start.open * beta / (start.slack * start.eta) ** 2)) + start.max_cost
-            if start.spent + epoch <= cost:
+            cover_cost = start.cover_cost(start.eta / sqrt(beta))
+            factor = max(0.0, log(start.n_targets * beta / (start.slack * start.eta) ** 2))
+            epoch_cost = cover_cost * factor + start.max_cost  # eq. (13)
+            if start.spent + epoch_cost <= cost:
                 return beta
-            cost = 1.1 * (start.spent + epoch)
+            cost = 1.1 * (start.spent + epoch_cost)
 
     def at_cost(self, cost: float, start: EpochStart) -> float:
-        """Eq. (14) for a cumulative cost at the end of the epoch: the lemma's at the last t that it can pay for."""
-        return lemma_beta(start.actions, cost / start.min_cost, self.delta)
+        """Return eq. (14) for a total cost at the end of the epoch: the lemma's beta at the last t that it pays for."""
+        return lemma_beta(start.n_actions, cost / start.min_cost, self.delta)
 
 
 @dataclass(frozen=True)
 class RKHSBeta:
-    """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has an RKHS norm of at most `norm`, in units of
-    the prior standard deviation. beta is what the theorem asks for at t = `horizon`, and so covers every measurement
-    up to it; an epoch that starts later takes twice the horizon, or four times, ..."""
+    """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has a bounded RKHS norm.
+
+    beta is the theorem's at t = `horizon`, and so covers every measurement up to it; an epoch that starts later uses
+    twice the horizon, or four times, and so on.
+
+    Attributes:
+        norm: Upper bound on the RKHS norm of f, in prior standard deviations.
+        delta: Probability that some bound fails.
+        horizon: Number of measurements that the first beta covers.
+    """
 
     norm: float
     delta: float
@@ -154,15 +224,23 @@ class RKHSBeta:
         check_integer(self.horizon, "horizon of RKHSBeta", minimum=1)
 
     def __call__(self, start: EpochStart) -> float:
+        """Return the theorem's beta at the horizon."""
         t = self.horizon
         while t < start.t:
             t *= 2
-        return rkhs_beta(self.norm, start.information(t), t, self.delta)
+        return rkhs_beta(self.norm, start.information_bound(t), t, self.delta)
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """Epoch i: the target eta_(i), beta_(i), and t_(i)."""
+    """An epoch of Algorithm 1.
+
+    Attributes:
+        index: i, from 1.
+        eta: eta_(i), in prior standard deviations.
+        beta: beta_(i).
+        start: t_(i), the index of the first choice made in the epoch.
+    """
 
     index: int
     eta: float
@@ -171,14 +249,22 @@ class Epoch:
 
     @property
     def tau(self) -> float:
-        """eta^2 / beta: the variance below which a point is known well enough, as a share of the prior's."""
+        """eta^2 / beta: the truncation, below which a variance (share of the prior's) is small enough in this epoch."""
         return self.eta**2 / self.beta
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """How beta and eta go: the schedule, eta_(1), r and the slack delta-bar. `intersect`: the bounds are those of all
-    steps so far (Gotovos et al. 2013) as long as the model is known and M monotone; otherwise those of the last."""
+    """Schedules for beta and eta.
+
+    Attributes:
+        beta: Schedule of beta.
+        eta: eta_(1), in prior standard deviations; 0 for pure variance reduction.
+        r: Factor by which eta shrinks from epoch to epoch.
+        slack: delta-bar: an epoch ends when every confidence width in M is within (1 + slack) eta.
+        intersect: Whether the bounds are the intersection over all steps so far (Gotovos et al. 2013), as long as the
+            model is known and M is monotone; otherwise they are those of the last step.
+    """
 
     beta: Schedule = LogBeta()
     eta: float = 1.0
@@ -188,37 +274,44 @@ class Confidence:
 
     def __post_init__(self) -> None:
         if not callable(self.beta):
-            raise TruvarError(
+            raise InvalidArgumentError(
                 f"beta must be a schedule, got {self.beta!r}; give one such as LogBeta(1.0) or ConstantBeta(9.0)"
             )
         if check_finite(self.eta, "eta") < 0:
-            raise TruvarError(f"eta must be at least 0, got {self.eta}; give 1.0, or 0 for pure variance reduction")
+            raise InvalidArgumentError(f"eta must be >= 0, got {self.eta}; give 1.0, or 0 for pure variance reduction")
         _check_probability(self.r, "r")
         if check_finite(self.slack, "slack") < 0:
-            raise TruvarError(f"slack must be at least 0, got {self.slack}; give 0, or 0.1 for the theorem")
+            raise InvalidArgumentError(f"slack must be >= 0, got {self.slack}; give 0, or 0.1 for the theorem")
 
     def first(self, start: Callable[[float], EpochStart]) -> Epoch:
-        """Epoch 1; `start(eta)` tells what is known now."""
+        """Return epoch 1; `start(eta)` returns the present state."""
         return self._epoch(1, start(self.eta))
 
     def advance(self, epoch: Epoch, widest: float, start: Callable[[float], EpochStart]) -> Epoch:
-        """Lines 5-6 of Algorithm 1: while the widest sigma^2 of M (share of the prior's) is within the target, the next
-        epoch starts. Ends also when there is no width left or eta is below the noise of the arithmetic."""
+        """Lines 5-6 of Algorithm 1: start the next epoch while the confidence in M is within the target.
+
+        It also ends if no variance is left, or if eta is so small that rounding decides.
+
+        Args:
+            epoch: The present epoch.
+            widest: Largest sigma^2 in M, as a share of the prior variance.
+            start: Returns the present state, given eta.
+        """
         while RESOLUTION < widest <= (1 + self.slack) ** 2 * epoch.tau and epoch.tau > RESOLUTION:
             epoch = self._epoch(epoch.index + 1, start(self.r * epoch.eta))
         return epoch
 
     def _epoch(self, index: int, now: EpochStart) -> Epoch:
         beta = self.beta(now)
-        _check_positive(beta, f"what the schedule {self.beta!r} returns at t = {now.t}")
+        _check_positive(beta, f"the value of the schedule {self.beta!r} at t = {now.t}")
         return Epoch(index, now.eta, float(beta), now.t)
 
 
 def _check_positive(value: float, what: str) -> None:
     if not check_finite(value, what) > 0:
-        raise TruvarError(f"{what} must be greater than 0, got {value}; give a positive number")
+        raise InvalidArgumentError(f"{what} must be > 0, got {value}; give a positive number")
 
 
 def _check_probability(value: float, what: str) -> None:
     if not 0 < check_finite(value, what) < 1:
-        raise TruvarError(f"{what} must lie between 0 and 1, got {value}; give a number such as 0.1")
+        raise InvalidArgumentError(f"{what} must lie between 0 and 1, got {value}; give a number such as 0.1")

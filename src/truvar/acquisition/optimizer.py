@@ -1,8 +1,9 @@
-"""The best point of a box: the score is searched by DIRECT (Jones, Perttunen, Stuckman 1993) and polished.
+"""Maximisation of a score over a box: DIRECT (Jones, Perttunen, Stuckman 1993), then a local search.
 
-Both ask for the scores of many points at once, which costs little more than that of one. To that end a round of DIRECT
-divides the best rectangle of every size, as does its aggressive form (Baker, Watson, Grossman, Haftka, Mason 2000), and
-not only those on the hull of value over size.
+Hand-written because library versions of DIRECT (scipy.optimize.direct, NLopt) evaluate one point at a time: scoring
+many points at once costs little more than scoring one. For the same reason a round divides the best rectangle of every
+size, as in the aggressive form (Baker, Watson, Grossman, Haftka, Mason 2000), and not only those on the hull of value
+over size.
 """
 
 from __future__ import annotations
@@ -16,35 +17,44 @@ from truvar._typing import Array
 
 Score = Callable[[Array], Array]  # (q, d) -> (q,)
 
-EVALUATIONS_PER_DIMENSION = 500
-FINEST = 9  # trisections of a side: rectangles down to 3^-9 of the box
-REACH = 0.01  # of the box: how far the polish looks at first
-POLISH = 1e-6  # of the box: how closely it pins the point down
-CLOSER = 0.2  # by how much the polish narrows its view when it finds nothing better
-ROUNDS = 40  # of the polish, at most
+EVALUATIONS_PER_DIMENSION = 500  # of DIRECT
+MAX_TRISECTIONS = 9  # of a side: rectangles down to 3^-9 of the box
+INITIAL_REACH = 0.01  # share of the box: distance of the first points of the local search
+MIN_REACH = 1e-6  # share of the box: the local search ends at this distance
+SHRINKAGE = 0.2  # factor of the reach when the local search finds nothing better
+MAX_ROUNDS = 40  # of the local search
+MAX_STEP = 3.0  # of the quadratic model along an axis, in multiples of the reach
 
 
 def best_in_box(score: Score, bounds: Array, start: Array) -> Array:
-    """The point (d,) of the box with the highest score, at least as good as `start`. `score` maps (q, d) to (q,)."""
-    low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
+    """Return the point of the box with the highest score that was found, at least as good as `start`.
+
+    Args:
+        score: Maps points (q, d) to scores (q,).
+        bounds: Lower and upper end of each side. Shape (d, 2).
+        start: A point of the box. Shape (d,).
+    """
+    low = bounds[:, 0]
+    width = bounds[:, 1] - low
     found = low + width * direct(lambda unit: score(low + unit * width), len(bounds))
-    leaders = np.stack([found, start])
-    return polish(score, bounds, leaders[int(np.argmax(score(leaders)))])
+    starts = np.stack([found, start])
+    return polish(score, bounds, starts[int(np.argmax(score(starts)))])
 
 
 def direct(score: Score, d: int) -> Array:
-    """DIRECT: the best point (d,) of the unit cube that dividing rectangles finds, a round of them at a time."""
-    centres, cuts = np.full((1, d), 0.5), np.zeros((1, d), dtype=int)  # cuts: trisections of each side
+    """Return the best point (d,) of the unit cube that DIRECT finds, dividing a round of rectangles at a time."""
+    centres = np.full((1, d), 0.5)
+    cuts = np.zeros((1, d), dtype=int)  # trisections of each side
     values = score(centres)
     while len(values) < EVALUATIONS_PER_DIMENSION * d:
-        chosen = _promising(values, cuts)
+        chosen = _best_of_each_size(values, cuts)
         least = cuts[chosen].min(axis=1)
-        box, side = np.nonzero(cuts[chosen] == least[:, None])  # the longest sides of each
+        box, side = np.nonzero(cuts[chosen] == least[:, None])  # the longest sides of each rectangle
         offset = np.zeros((len(box), d))
         offset[np.arange(len(box)), side] = 3.0 ** -(least[box] + 1.0)
         pairs = np.stack([centres[chosen[box]] - offset, centres[chosen[box]] + offset], axis=1)  # (p, 2, d)
         sampled = score(pairs.reshape(-1, d)).reshape(-1, 2)
-        order = np.lexsort([-sampled.max(axis=1), box])  # by rectangle, the most promising side is cut first
+        order = np.lexsort([-sampled.max(axis=1), box])  # in each rectangle, the most promising side is cut first
         own = cuts[chosen].copy()
         children = np.empty((len(box), d), dtype=int)
         for k in order:
@@ -57,57 +67,85 @@ def direct(score: Score, d: int) -> Array:
     return np.asarray(centres[int(np.argmax(values))])
 
 
-def _promising(values: Array, cuts: NDArray[np.int_]) -> NDArray[np.intp]:
-    """The rectangles to divide: the best of every size."""
-    divisible = np.flatnonzero(cuts.min(axis=1) < FINEST)
-    size = np.sort(cuts[divisible], axis=1) @ (FINEST + 1) ** np.arange(cuts.shape[1])  # the same for the same sides
+def _best_of_each_size(values: Array, cuts: NDArray[np.int_]) -> NDArray[np.intp]:
+    """Return the rectangles to divide: the best of every size."""
+    divisible = np.flatnonzero(cuts.min(axis=1) < MAX_TRISECTIONS)
+    size = np.sort(cuts[divisible], axis=1) @ (MAX_TRISECTIONS + 1) ** np.arange(cuts.shape[1])  # equal for equal sides
     order = np.lexsort([-values[divisible], size])
     return np.asarray(divisible[order[np.flatnonzero(np.diff(size[order], prepend=-1))]])
 
 
 def polish(score: Score, bounds: Array, start: Array) -> Array:
-    """A local maximum of the score near `start`, at least as good as it, inside the box: steps to the peak of a
-    quadratic through points around, or to the best of those points; where neither is better, a closer look."""
-    low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
-    around = _around(len(bounds))
-    x, reach = np.clip((start - low) / width, 0.0, 1.0), REACH
+    """Return a local maximum of the score inside the box, near `start` and at least as good.
+
+    Each round evaluates points around the present one and the peak of a quadratic fitted to them, and moves to the
+    best; if none is better, the reach shrinks.
+
+    Args:
+        score: Maps points (q, d) to scores (q,).
+        bounds: Lower and upper end of each side. Shape (d, 2).
+        start: A point of the box. Shape (d,).
+    """
+    low = bounds[:, 0]
+    width = bounds[:, 1] - low
+    directions = _directions(len(bounds))
+    x = np.clip((start - low) / width, 0.0, 1.0)
     value = float(score((low + x * width)[None, :])[0])
+    reach = INITIAL_REACH
     moved = False
-    for _ in range(ROUNDS):
-        if reach < POLISH:
+    for _ in range(MAX_ROUNDS):
+        if reach < MIN_REACH:
             break
-        near = np.clip(x + reach * around, 0.0, 1.0)
+        near = np.clip(x + reach * directions, 0.0, 1.0)
         values = score(low + near * width)
         peaks = np.clip(x + reach * _peak((near - x) / reach, values - value), 0.0, 1.0)
-        near, values = np.vstack([near, peaks]), np.append(values, score(low + peaks * width))
+        near = np.vstack([near, peaks])
+        values = np.append(values, score(low + peaks * width))
         best = int(np.argmax(values))
         if values[best] > value:
-            reach = min(REACH, max(2.0 * float(np.abs(near[best] - x).max()), CLOSER * reach))
-            x, value, moved = near[best], float(values[best]), True
+            reach = min(INITIAL_REACH, max(2.0 * float(np.abs(near[best] - x).max()), SHRINKAGE * reach))
+            x = near[best]
+            value = float(values[best])
+            moved = True
         else:
-            reach *= CLOSER
+            reach *= SHRINKAGE
     return np.asarray(low + x * width) if moved else start
 
 
-def _around(d: int) -> Array:
-    """Offsets that tell a quadratic apart: along every axis, both ways, and along every diagonal of two."""
+def _directions(d: int) -> Array:
+    """Return offsets that determine a quadratic: both ways along every axis, and the diagonals of two axes."""
     axes = np.eye(d)
-    diagonals = [sign * axes[i] + axes[j] for i in range(d) for j in range(i) for sign in (1.0, -1.0)]
+    diagonals = []
+    for i in range(d):
+        for j in range(i):
+            diagonals.append(axes[i] + axes[j])
+            diagonals.append(-axes[i] + axes[j])
     return np.vstack([axes, -axes, *diagonals])
 
 
 def _peak(offsets: Array, rise: Array) -> Array:
-    """Where the quadratic through the rises (q,) over the middle at the offsets (q, d) is highest, and half-way and
-    twice as far: (3, d), at most 3 along an axis. Where it curves upwards its slope is followed all the same."""
+    """Return the step to the peak of a quadratic model, and half and twice that step.
+
+    Where the quadratic curves upwards, its slope is followed as if it curved downwards.
+
+    Args:
+        offsets: Offsets of the points from the centre. Shape (q, d).
+        rise: Score at the points minus that at the centre. Shape (q,).
+
+    Returns:
+        Three steps, at most `MAX_STEP` along an axis. Shape (3, d).
+    """
     d = offsets.shape[1]
     i, j = np.triu_indices(d)
     design = np.hstack([offsets, offsets[:, i] * offsets[:, j]])
-    found = np.linalg.lstsq(design, np.where(np.isfinite(rise), rise, 0.0), rcond=None)[0]
-    curvature = np.zeros((d, d))
-    curvature[i, j] += found[d:]
-    curvature[j, i] += found[d:]
-    bends, axes = np.linalg.eigh(curvature)
-    bends = np.maximum(np.abs(bends), 1e-12 * max(float(np.abs(found).max()), 1e-300))
-    step = axes @ (axes.T @ found[:d] / bends)
-    step = step * min(1.0, 3.0 / max(float(np.abs(step).max()), 1e-300))
+    coefficients = np.linalg.lstsq(design, np.where(np.isfinite(rise), rise, 0.0), rcond=None)[0]
+    slope = coefficients[:d]
+    hessian = np.zeros((d, d))
+    hessian[i, j] += coefficients[d:]
+    hessian[j, i] += coefficients[d:]
+    curvatures, axes = np.linalg.eigh(hessian)
+    smallest = 1e-12 * max(float(np.abs(coefficients).max()), 1e-300)
+    curvatures = np.maximum(np.abs(curvatures), smallest)
+    step = axes @ (axes.T @ slope / curvatures)
+    step = step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-300))
     return np.outer([1.0, 0.5, 2.0], step)

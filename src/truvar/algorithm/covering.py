@@ -12,16 +12,23 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.domain.candidates import Candidates
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidModelError
 from truvar.models.posterior import EXACT, Posterior
 
 
-def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candidates, most: int = 256) -> float:
-    """An upper bound on the cost of bringing sigma to `xi` on all targets, from what is known now.
+def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candidates, max_steps: int = 256) -> float:
+    """Return an upper bound on the cost of bringing sigma to `xi` on all targets from the present posterior.
 
-    Any set of measurements that does it bounds C*. Tried: measuring, for m = 1, 2, 4, ..., the best place for the
-    widest target m times over, greedily (m repeats are one measurement with an m-th of the noise), and measuring every
-    target by itself. The cheapest wins.
+    The cost of any set of measurements that achieves it bounds C*. The minimum of two kinds is returned: measuring,
+    for m = 1, 2, 4, ..., the best row for the widest target m times, greedily (m repeats are one measurement with an
+    m-th of the noise), and measuring every target by itself.
+
+    Args:
+        posterior: The present posterior.
+        targets: Points to cover. Shape (n,).
+        xi: Standard deviation to reach, in the units of f.
+        candidates: Table of possible measurements at all sites, without travel.
+        max_steps: Measurements of a greedy cover, at most.
     """
     sites = np.flatnonzero(targets)
     wide = sites[posterior.variance[sites] > xi * xi]
@@ -29,52 +36,64 @@ def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candi
         return 0.0
     level = np.argmin(candidates.noise * candidates.cost, axis=1)  # the level that buys most precision
     rows = np.arange(len(level))
-    noise, cost = candidates.noise[rows, level], candidates.cost[rows, level]
+    noise = candidates.noise[rows, level]
+    cost = candidates.cost[rows, level]
     best = float((cost[wide] * np.maximum(1.0, np.ceil(noise[wide] / (xi * xi)))).sum())
     repeats = 1.0
     while cost.min() * repeats < best and noise.max() / repeats > xi * xi / 16:
-        best = min(best, _greedy(posterior, sites, xi, noise / repeats, cost * repeats, best, most))
+        best = min(best, _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best, max_steps))
         repeats *= 2
-    return min(best, _greedy(posterior, sites, xi, noise / repeats, cost * repeats, best, most))
+    return min(best, _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best, max_steps))
 
 
-def _greedy(posterior: Posterior, sites: Index, xi: float, noise: Array, cost: Array, limit: float, most: int) -> float:
-    """The cost of covering the sites greedily; infinite once it passes `limit` or takes more than `most` steps."""
+def _greedy_cost(
+    posterior: Posterior, sites: Index, xi: float, noise: Array, cost: Array, limit: float, max_steps: int
+) -> float:
+    """Return the cost of covering the sites greedily; infinity beyond `limit` or `max_steps`."""
     variance = posterior.variance.copy()
-    t, m = posterior.n_observed, len(variance)
-    v = np.empty((t + most, m))
+    t = posterior.n_observed
+    v = np.empty((t + max_steps, len(variance)))
     v[:t] = posterior.v[:t]
     spent = 0.0
-    for row in range(t, t + most):
+    for row in range(t, t + max_steps):
         widest = sites[np.argmax(variance[sites])]
         if variance[widest] <= xi * xi:
             return spent
-        across = posterior.prior_covariance(widest) - v[:row, widest] @ v[:row]
+        covariance = posterior.prior_covariance(widest) - v[:row, widest] @ v[:row]
         d = variance + noise
-        known = d <= EXACT * posterior.scale**2  # without noise: nothing is left to learn there
-        pays = np.minimum(np.divide(across**2, d, out=np.zeros_like(d), where=~known), variance[widest]) / cost
-        x = int(np.argmax(pays))
+        informative = d > EXACT * posterior.scale**2  # elsewhere the value is known exactly
+        reduction = np.divide(covariance**2, d, out=np.zeros_like(d), where=informative)
+        x = int(np.argmax(np.minimum(reduction, variance[widest]) / cost))
         spent += float(cost[x])
         if spent >= limit:
             break
-        across = posterior.prior_covariance(x) - v[:row, x] @ v[:row]
-        v[row] = across / np.sqrt(variance[x] + noise[x])
+        covariance = posterior.prior_covariance(x) - v[:row, x] @ v[:row]
+        v[row] = covariance / np.sqrt(variance[x] + noise[x])
         variance = np.maximum(variance - v[row] ** 2, 0.0)
     return np.inf
 
 
 def information_bound(posterior: Posterior, steps: int, candidates: Candidates) -> float:
-    """An upper bound on gamma_T, the most that `steps` measurements can tell about f: greedy / (1 - 1/e)."""
+    """Return an upper bound on gamma_T, the most that T measurements can tell about f: greedy / (1 - 1/e).
+
+    Args:
+        posterior: Gives kernel and sites; observations are not used.
+        steps: T.
+        candidates: Table of possible measurements at all sites.
+
+    Raises:
+        InvalidModelError: If a measurement has no noise.
+    """
     noise = candidates.noise.min(axis=1)
     if (noise <= 0).any():
-        raise TruvarError("gamma_T is infinite without noise; give every measurement a noise variance > 0")
+        raise InvalidModelError("gamma_T is infinite without noise; give every measurement a noise variance > 0")
     variance = np.asarray(posterior.kernel.diag(posterior.sites), dtype=float).copy()
     v = np.empty((steps, len(variance)))
     information = 0.0
     for row in range(steps):
         x = int(np.argmax(variance / noise))
         information += 0.5 * float(np.log1p(variance[x] / noise[x]))
-        across = posterior.prior_covariance(x) - v[:row, x] @ v[:row]
-        v[row] = across / np.sqrt(variance[x] + noise[x])
+        covariance = posterior.prior_covariance(x) - v[:row, x] @ v[:row]
+        v[row] = covariance / np.sqrt(variance[x] + noise[x])
         variance = np.maximum(variance - v[row] ** 2, 0.0)
     return float(information / (1 - np.exp(-1)))
