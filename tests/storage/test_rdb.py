@@ -585,27 +585,25 @@ def test_a_read_only_disk_gives_a_clear_message_and_leaves_the_study_intact(smal
     copy.tell(suggestion, 0.25)
 
 
-@pytest.mark.parametrize("folder", [0o777, 0o755])
-def test_a_file_of_another_user_gives_a_clear_message(folder: int) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o755])
+def test_a_file_of_another_user_gives_a_clear_message(mode: int) -> None:
     """For root no file is read-only, so the test changes to a user who owns nothing."""
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name) / "lake.db"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lake.db"
         url = f"sqlite:///{path}"
         suggestion = lake(url).ask()
         path.chmod(0o444)
-        Path(name).chmod(folder)
+        Path(folder).chmod(mode)
         with nobody():
-            try:
+            if os.access(folder, os.W_OK, effective_ids=True):
                 study = tv.load(url, "lake")
-            except StorageError as error:
-                assert "to a folder that you can write to" in str(error)
-                assert folder == 0o755
-            else:
                 refused(lambda: study.tell(suggestion, 0.25), StorageError, "cannot be written to", "permissions")
                 assert study.pending == [suggestion]
                 del study
+            else:  # SQLite cannot create its files beside the database
+                refused(lambda: tv.load(url, "lake"), StorageError, "to a folder that you can write to")
         path.chmod(0o644)
-        Path(name).chmod(0o755)
+        Path(folder).chmod(0o755)
         assert tv.load(url, "lake").pending == [suggestion]
 
 
