@@ -1,4 +1,4 @@
-"""Priors for the tests of the theory."""
+"""Domains, policies and priors shared by the tests of the theory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates: what they say, in which regime, and when they may not say it."""
+"""Certificates: the statement, its regime, and the conditions under which it may be made."""
 
 from __future__ import annotations
 
@@ -54,61 +54,61 @@ def words_of(certificate: tv.Certificate) -> str:
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_theorem_beta_gives_a_statement_with_a_probability(goal):
-    said = certificate_of(GOALS[goal], policy=THEOREM)
-    assert said.regime == ("outside" if goal == "implicit" else "theorem")
-    assert said.delta == 0.1
-    assert said.statement.startswith("With probability at least 0.9, ")
-    assert said.shortfall <= 1
-    assert said.beta >= said.beta_needed == pytest.approx(lemma_beta(64, 12, 0.1))
+    certificate = certificate_of(GOALS[goal], policy=THEOREM)
+    assert certificate.regime == ("outside" if goal == "implicit" else "theorem")
+    assert certificate.delta == 0.1
+    assert certificate.statement.startswith("With probability at least 0.9, ")
+    assert certificate.shortfall <= 1
+    assert certificate.beta >= certificate.beta_needed == pytest.approx(lemma_beta(64, 12, 0.1))
     words = {"maximum": "maximisers", "minimum": "minimisers", "level set": "0.2", "implicit": "the threshold (between"}
-    assert words[goal] in said.statement
-    assert str(said) == said.statement
+    assert words[goal] in certificate.statement
+    assert str(certificate) == certificate.statement
 
 
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("model", ["known", "learned", "learned mean"])
-def test_heuristic_and_learned_regimes_never_claim_more_than_they_may(goal, model):
+def test_heuristic_and_learned_regimes_give_no_probability(goal, model):
     settings = {"known": {}, "learned": {"kernel": "matern52"}, "learned mean": {"mean": None}}[model]
     study = study_of(GOALS[goal], **settings)
-    said = study.result().certificate
-    assert said.regime == ("heuristic" if model == "known" else "learned")
-    assert said.delta is None
-    assert said.epoch_ends_by is None
-    assert said.statement.startswith("If ")
-    assert not BIG_WORDS.search(words_of(said)), words_of(said)
-    assert "robability at least" not in words_of(said)
-    texts = re.findall(r'"([^"\n]*)"[,\n]', to_json(summary(study)))  # what a report shows: every string of it
+    certificate = study.result().certificate
+    assert certificate.regime == ("heuristic" if model == "known" else "learned")
+    assert certificate.delta is None
+    assert certificate.epoch_ends_by is None
+    assert certificate.statement.startswith("If ")
+    assert not BIG_WORDS.search(words_of(certificate)), words_of(certificate)
+    assert "robability at least" not in words_of(certificate)
+    texts = re.findall(r'"([^"\n]*)"[,\n]', to_json(summary(study)))  # every string that a report shows
     assert not [text for text in texts if BIG_WORDS.search(text) and text != "certificate"]
 
 
-def test_the_heuristic_says_by_how_much_beta_falls_short():
-    said = certificate_of(tv.Maximize(), steps=9)
+def test_the_heuristic_regime_states_by_how_much_beta_falls_short():
+    certificate = certificate_of(tv.Maximize(), steps=9)
     needed = 2 * log(64 * 81 * pi**2 / 0.6)
-    assert said.beta_needed == pytest.approx(needed)
-    assert f"{needed:.4g} that Lemma 5.1" in said.because
-    assert "t = 9, |D| = 64 and delta = 0.1" in said.because
-    assert f"is {said.beta / needed:.2g} of the" in said.because
-    assert said.shortfall >= needed / said.beta > 1
+    assert certificate.beta_needed == pytest.approx(needed)
+    assert f"{needed:.4g} that Lemma 5.1" in certificate.because
+    assert "t = 9, |D| = 64 and delta = 0.1" in certificate.because
+    assert f"is {certificate.beta / needed:.2g} of the" in certificate.because
+    assert certificate.shortfall >= needed / certificate.beta > 1
 
 
-def test_a_generous_constant_beta_carries_the_statement_but_not_the_cost():
-    said = certificate_of(tv.Maximize(), policy=tv.TruVaR(beta=tv.ConstantBeta(60.0)))
-    assert said.regime == "outside"
-    assert said.delta == 0.1
-    assert "beta was not solved for together with the cost" in said.because
+def test_a_large_constant_beta_supports_the_statement_but_not_the_bound_on_the_cost():
+    certificate = certificate_of(tv.Maximize(), policy=tv.TruVaR(beta=tv.ConstantBeta(60.0)))
+    assert certificate.regime == "outside"
+    assert certificate.delta == 0.1
+    assert "beta was not solved for together with the cost" in certificate.because
     assert certificate_of(tv.Maximize(), policy=tv.TruVaR(beta=tv.ConstantBeta(9.0))).regime == "heuristic"
 
 
 def test_travel_voids_the_bound_on_the_cost_and_nothing_else():
     travel = tv.Cost(base=1, travel={"x": 3})
-    said = certificate_of(tv.LevelSet(0.2), policy=THEOREM, cost=travel)
-    assert said.regime == "outside"
-    assert said.delta == 0.1
-    assert said.epoch_ends_by is None
-    assert said.statement.startswith("With probability at least 0.9")
-    assert "the cost depends on the last position: the bounds of Theorem 3.1 on the cost" in said.because
-    assert "The statement itself does not depend on the cost" in said.because
-    assert "after each of the 12 measurements so far" in said.because
+    certificate = certificate_of(tv.LevelSet(0.2), policy=THEOREM, cost=travel)
+    assert certificate.regime == "outside"
+    assert certificate.delta == 0.1
+    assert certificate.epoch_ends_by is None
+    assert certificate.statement.startswith("With probability at least 0.9")
+    assert "the cost depends on the last position: the bounds of Theorem 3.1 on the cost" in certificate.because
+    assert "The statement itself does not depend on the cost" in certificate.because
+    assert "after each of the 12 measurements so far" in certificate.because
     heuristic = certificate_of(tv.LevelSet(0.2), cost=travel)
     assert heuristic.regime == "heuristic"
     assert any("the cost depends on the last position" in caveat for caveat in heuristic.caveats)
@@ -123,31 +123,31 @@ def test_travel_voids_the_bound_on_the_cost_and_nothing_else():
         (tv.Maximize(), replace(THEOREM, anticipate="mean"), "a variation of eq. (3)"),
     ],
 )
-def test_what_else_lies_outside_of_the_theorem_is_named(goal, policy, reason):
-    said = certificate_of(goal, policy=policy)
-    assert said.regime == "outside"
-    assert reason in said.because
-    assert any(reason in void for void in said.cost_void)
+def test_other_reasons_for_the_regime_outside_are_named(goal, policy, reason):
+    certificate = certificate_of(goal, policy=policy)
+    assert certificate.regime == "outside"
+    assert reason in certificate.because
+    assert any(reason in void for void in certificate.cost_void)
 
 
-def test_an_engine_that_may_miss_the_best_choice_lies_outside_of_the_theorem(monkeypatch):
+def test_an_engine_with_a_tolerance_has_the_regime_outside(monkeypatch):
     study = study_of(tv.Maximize(), policy=THEOREM)
     monkeypatch.setattr(study._learner.engine, "tolerance", 0.02, raising=False)
-    said = study.result().certificate
-    assert said.regime == "outside"
-    assert said.cost_void == ("a choice may gain up to 0.02 less than the best, relatively",)
+    certificate = study.result().certificate
+    assert certificate.regime == "outside"
+    assert certificate.cost_void == ("a choice may gain up to 0.02 less than the best, relatively",)
 
 
-def test_in_a_box_the_statement_speaks_of_representer_points():
+def test_in_a_box_the_statement_is_about_representer_points():
     box = tv.Domain.box(x=(0, 1), y=(0, 1), representers=36)
-    said = certificate_of(tv.Maximize(), steps=4, domain=box, policy=THEOREM)
-    assert "representer points" in said.statement
-    assert any("nothing is claimed about f between them" in caveat for caveat in said.caveats)
-    assert said.regime == "outside"
+    certificate = certificate_of(tv.Maximize(), steps=4, domain=box, policy=THEOREM)
+    assert "representer points" in certificate.statement
+    assert any("nothing is claimed about f between them" in caveat for caveat in certificate.caveats)
+    assert certificate.regime == "outside"
 
 
-def test_theorem_beta_that_is_outrun_is_no_longer_a_theorem():
-    """Measurements that nobody asked for do not end the epoch, and in time there are more than beta allows for."""
+def test_more_measurements_than_theorem_beta_allows_for_end_the_regime_theorem():
+    """Measurements that were not suggested do not end the epoch, and in time there are more than beta allows for."""
     study = tv.Study(
         tv.Domain.grid(x=[0.0, 1.0, 2.0]), tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-4, policy=THEOREM
     )
@@ -169,7 +169,7 @@ def test_theorem_beta_works_without_noise():
     assert result.certificate.regime == "theorem"
 
 
-def test_the_epoch_ends_by_what_beta_was_solved_for():
+def test_the_epoch_ends_by_the_cost_that_beta_was_solved_for():
     study = study_of(tv.Maximize(), policy=THEOREM)
     by = study.result().certificate.epoch_ends_by
     assert by is not None
@@ -179,10 +179,10 @@ def test_the_epoch_ends_by_what_beta_was_solved_for():
 
 def test_rkhs_beta_is_a_theorem_up_to_its_horizon():
     policy = tv.TruVaR(beta=tv.RKHSBeta(3.0, 0.1, horizon=8))
-    said = certificate_of(tv.Maximize(), steps=7, policy=policy)
-    assert said.regime == "theorem"
-    assert "RKHS norm of at most 3" in " ".join(said.assumes)
-    assert "Theorem 3 of Srinivas" in said.because
+    certificate = certificate_of(tv.Maximize(), steps=7, policy=policy)
+    assert certificate.regime == "theorem"
+    assert "RKHS norm of at most 3" in " ".join(certificate.assumes)
+    assert "Theorem 3 of Srinivas" in certificate.because
     late = certificate_of(tv.Maximize(), steps=8, policy=policy)
     assert late.regime == "heuristic"
     assert late.shortfall > 1
@@ -214,7 +214,7 @@ def test_accuracy_is_never_below_epsilon_while_several_points_are_left(goal):
             assert result.certificate.accurate_to >= result.epsilon - 1e-12
 
 
-def test_the_epoch_is_given_beside_epsilon_in_the_users_units():
+def test_the_epsilon_of_the_epoch_is_in_the_users_units():
     before = certificate_of(tv.Maximize(), steps=1, policy=THEOREM)
     assert before.epoch_epsilon == inf
     assert before.to_dict()["epoch_epsilon"] is None
@@ -226,10 +226,10 @@ def test_the_epoch_is_given_beside_epsilon_in_the_users_units():
     assert implicit.result().certificate.epoch_epsilon == pytest.approx(4 * 1.1 * 1.6 * implicit.epoch.eta / 0.5)
 
 
-def test_a_certificate_is_json():
+def test_a_certificate_can_be_written_as_json():
     for settings in ({}, {"policy": THEOREM}, {"kernel": "rbf"}):
-        said = certificate_of(tv.Maximize(), steps=2, **settings).to_dict()
-        assert json.loads(json.dumps(said, allow_nan=False)) == said
+        certificate = certificate_of(tv.Maximize(), steps=2, **settings).to_dict()
+        assert json.loads(json.dumps(certificate, allow_nan=False)) == certificate
 
 
 def test_a_run_stops_when_the_certificate_reaches_epsilon():

@@ -1,4 +1,4 @@
-"""What an accuracy costs: the planner by simulation, and `truvar bounds`."""
+"""The cost of an accuracy: the planner, which simulates, and `truvar bounds`."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ from truvar.theory import epoch_cost, simulate, theorem
 # -- the planner -------------------------------------------------------------------------------------------------------
 
 
-class Noted:
-    """A random generator that notes what it is asked for."""
+class RecordingGenerator:
+    """A random generator that records its calls."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[float, float, float]] = []  # mean, standard deviation, the draw
+        self.calls: list[tuple[float, float, float]] = []  # mean, standard deviation, the draw
         self.rng = np.random.default_rng(11)
 
     def normal(self, mean: float, sd: float) -> float:
         draw = float(self.rng.normal(mean, sd))
-        self.asked.append((mean, sd, draw))
+        self.calls.append((mean, sd, draw))
         return draw
 
 
-def test_imagined_values_have_the_law_of_a_draw_from_the_prior():
+def test_sampled_measurements_have_the_joint_density_of_a_draw_from_the_prior():
     """The densities of the draws, each given those before it, multiply to the density of noisy values of one f."""
     domain = tv.Domain.grid(x=[0.0, 0.3, 0.8])
     kernel = ConstantKernel(1.5) * Matern(0.5, nu=2.5)
-    policy = tv.TruVaR(beta=tv.ConstantBeta(1e4))  # so wide that nothing is ruled out
+    policy = tv.TruVaR(beta=tv.ConstantBeta(1e4))  # so wide that no point is decided
     study = tv.Study(domain, tv.Maximize(), kernel=kernel, mean=1.0, noise=0.2, policy=policy)
-    rng, where = Noted(), []
+    rng = RecordingGenerator()
+    sites = []
     for _ in range(6):
         suggestion = study.ask()
-        where.append(suggestion.index)
+        sites.append(suggestion.index)
         study.tell(suggestion, study.sample_measurement(suggestion, rng))
-    y = np.array([draw for _, _, draw in rng.asked])
-    covariance = kernel(domain.points[where]) + 0.2 * np.eye(6)
+    y = np.array([draw for _, _, draw in rng.calls])
+    covariance = kernel(domain.points[sites]) + 0.2 * np.eye(6)
     joint = -0.5 * (y - 1) @ np.linalg.solve(covariance, y - 1) - 0.5 * np.linalg.slogdet(2 * pi * covariance)[1]
-    chained = sum(-0.5 * ((draw - mean) / sd) ** 2 - log(sd * sqrt(2 * pi)) for mean, sd, draw in rng.asked)
+    chained = sum(-0.5 * ((draw - mean) / sd) ** 2 - log(sd * sqrt(2 * pi)) for mean, sd, draw in rng.calls)
     assert chained == pytest.approx(joint, abs=1e-9)
 
 
@@ -57,7 +58,7 @@ def plan(epsilon: float = 1.0, **limits: object) -> object:
     return simulate(new, epsilon, runs=6, **limits)
 
 
-def test_a_plan_tells_the_cost_of_epsilon():
+def test_a_plan_gives_the_cost_of_epsilon():
     found = plan()
     assert np.isfinite(found.reached).all()
     assert (found.reached % 2 == 0).all()  # every measurement costs 2
@@ -69,7 +70,7 @@ def test_a_plan_tells_the_cost_of_epsilon():
     assert plan(steps=3).cost[-1] == 6
 
 
-def test_a_plan_says_how_far_it_is_and_starts_no_threads_for_small_products():
+def test_a_simulation_reports_progress_and_starts_no_threads_for_small_products():
     from threadpoolctl import threadpool_info
 
     threads: list[int] = []
@@ -84,7 +85,7 @@ def test_a_plan_says_how_far_it_is_and_starts_no_threads_for_small_products():
     assert set(threads) == {1}
 
 
-def test_a_plan_refuses_what_cannot_be_run():
+def test_a_simulation_refuses_limits_that_allow_no_run():
     with pytest.raises(tv.TruvarError, match="does not pay for one measurement"):
         plan(budget=1.0)
     with pytest.raises(tv.TruvarError, match="at least one run and one step"):
@@ -114,7 +115,7 @@ def test_the_setting_of_a_study_is_in_units_of_the_prior():
     assert theorem(setting, 2.0, 0.1).cost == theorem(unit, 1.0, 0.1).cost
 
 
-def test_an_epoch_without_open_points_costs_nothing():
+def test_an_epoch_without_undecided_points_costs_nothing():
     assert epoch_cost(5.0, 0, 20.0, 0.5, 0.1, 3.0) == 0
     assert epoch_cost(5.0, 10, 20.0, 0.5, 0.1, 3.0) == pytest.approx(5 * log(200 / 0.0025) + 3)
 
@@ -150,9 +151,9 @@ def problem(tmp_path):
     return problem
 
 
-def test_the_command_answers_in_words(problem, capsys):
+def test_the_command_prints_text(problem, capsys):
     assert main(["bounds", problem(), "--epsilon", "2", "--runs", "2"]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in (
         "36 points",
         "Lemma 5.1",
@@ -162,31 +163,31 @@ def test_the_command_answers_in_words(problem, capsys):
         "Assumption 3.1",
         "2 of 2 functions drawn from the prior",
     ):
-        assert part in said
-    assert "smaller than the lemma requires" in said
+        assert part in output
+    assert "smaller than the lemma requires" in output
 
 
-def test_the_command_answers_in_json(problem, capsys):
+def test_the_command_prints_json(problem, capsys):
     arguments = ["--epsilon", "2", "--delta", "0.05", "--runs", "2", "--json"]
     assert (
         main(["bounds", problem("levels = [{variance = 0.01, cost = 3}, {variance = 0.2, cost = 1}]"), *arguments]) == 0
     )
-    said = json.loads(capsys.readouterr().out)
-    assert said["delta"] == 0.05
-    assert said["theorem"]["cost"] == said["theorem"]["epochs"][-1]["total"]
-    assert said["corollaries"]["choice of noise (Corollary 3.2)"]["level"] in (0, 1)
-    assert said["simulation"]["runs"] == 2
-    assert said["actions"] == 72
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["delta"] == 0.05
+    assert summary["theorem"]["cost"] == summary["theorem"]["epochs"][-1]["total"]
+    assert summary["corollaries"]["choice of noise (Corollary 3.2)"]["level"] in (0, 1)
+    assert summary["simulation"]["runs"] == 2
+    assert summary["actions"] == 72
 
 
-def test_the_command_says_when_the_theorem_does_not_apply(problem, capsys):
+def test_the_command_reports_that_the_theorem_does_not_apply(problem, capsys):
     assert main(["bounds", problem(cost="travel = {x = 2.0}"), "--epsilon", "2", "--runs", "0"]) == 0
-    said = capsys.readouterr().out
-    assert "but the cost depends on the last position: the bound does not apply to this problem" in said
-    assert "simulation" not in said
+    output = capsys.readouterr().out
+    assert "but the cost depends on the last position: the bound does not apply to this problem" in output
+    assert "simulation" not in output
 
 
-def test_the_command_simulates_with_the_theorems_beta_and_draws(problem, capsys, tmp_path):
+def test_the_command_simulates_with_the_theorems_beta_and_plots(problem, capsys, tmp_path):
     picture = tmp_path / "plan.png"
     arguments = ["--epsilon", "4", "--runs", "2", "--theorem", "--plot", str(picture)]
     assert main(["bounds", problem(), *arguments]) == 0
@@ -195,15 +196,15 @@ def test_the_command_simulates_with_the_theorems_beta_and_draws(problem, capsys,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--epsilon", "2", "--runs", "0", "--plot", "x.png"], "--plot draws the simulation"),
         (["--epsilon", "2", "--delta", "1.5", "--runs", "0"], "delta must lie between 0 and 1"),
     ],
 )
-def test_the_command_refuses_what_makes_no_sense(problem, capsys, arguments, said):
+def test_the_command_refuses_options_that_contradict_each_other(problem, capsys, arguments, message):
     assert main(["bounds", problem(), *arguments]) == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_problem_with_a_learned_model_is_refused(tmp_path, capsys):
@@ -213,7 +214,7 @@ def test_a_problem_with_a_learned_model_is_refused(tmp_path, capsys):
     assert "known model" in capsys.readouterr().err
 
 
-def test_a_plan_is_drawn_with_the_theorems_cost_near_or_far():
+def test_a_plan_is_plotted_with_the_theorems_cost_near_or_far():
     found = plan()
     for cost in (None, 2 * found.cost[-1], 1e9):
         figure = plot_plan(found, cost)
@@ -225,8 +226,8 @@ def test_without_noise_there_is_no_gamma_but_a_bound():
     study = tv.Study(
         tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.0, name="exact"
     )
-    said = bounds_summary(study, 1.0, 0.1)
-    assert said["gamma"] is None
-    assert said["corollaries"] == {}
-    assert said["theorem"]["epochs"][0]["cover"] == 3
-    assert "gamma_T" not in bounds_text(said)
+    summary = bounds_summary(study, 1.0, 0.1)
+    assert summary["gamma"] is None
+    assert summary["corollaries"] == {}
+    assert summary["theorem"]["epochs"][0]["cover"] == 3
+    assert "gamma_T" not in bounds_text(summary)

@@ -52,7 +52,7 @@ class EpochBound:
     Attributes:
         index: i.
         eta: eta_(i), in prior standard deviations.
-        open: Size of Mbar_(i-1).
+        undecided: Size of Mbar_(i-1).
         beta: beta_(i).
         cover: Upper bound on C*(eta_(i) / beta_(i)^1/2, Mbar_(i-1)).
         cost: C_(i).
@@ -61,7 +61,7 @@ class EpochBound:
 
     index: int
     eta: float
-    open: int
+    undecided: int
     beta: float
     cover: float
     cost: float
@@ -84,7 +84,7 @@ class CostBound:
 
 @blas_in_one_thread()
 def theorem(
-    setting: TheorySetting, epsilon: float, delta: float, still_open: Callable[[float], Mask] | None = None
+    setting: TheorySetting, epsilon: float, delta: float, undecided: Callable[[float], Mask] | None = None
 ) -> CostBound:
     """Solve for the C_(i) and beta_(i) of Theorem 3.1 jointly, and for C_epsilon.
 
@@ -92,7 +92,7 @@ def theorem(
         setting: Prior, noise, cost and epochs.
         epsilon: The accuracy asked for, in the user's units.
         delta: Probability that the bound may fail.
-        still_open: Function from 4 (1 + slack) eta_(i-1), in the user's units, to Mbar_(i-1); for a known f,
+        undecided: Function from 4 (1 + slack) eta_(i-1), in the user's units, to Mbar_(i-1); for a known f,
             `lambda gap: within_gap(goal, f, gap)`. None: all of D.
 
     Raises:
@@ -111,8 +111,8 @@ def theorem(
     while 4 * (1 + setting.slack) * eta / setting.r * setting.scale > epsilon and spent < inf:
         mask = np.ones(setting.points, bool)
         covering = everywhere
-        if epochs and still_open is not None:
-            mask = still_open(4 * (1 + setting.slack) * eta / setting.r * setting.scale)
+        if epochs and undecided is not None:
+            mask = undecided(4 * (1 + setting.slack) * eta / setting.r * setting.scale)
             covering = Covering(setting, mask)
         cost, beta, cover = _joint(setting, covering, int(mask.sum()), eta, spent, delta)
         spent += cost

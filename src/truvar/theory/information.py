@@ -102,7 +102,10 @@ class InformationGain:
             self._covariance = self._setting.matrix()
         best = inf
         for _ in range(int(np.clip(WORK / len(self._noise) ** 3, 2, 15))):
-            value, variance = _relaxation(self._covariance, steps * self._shares / self._noise)
+            try:
+                value, variance = _relaxation(self._covariance, steps * self._shares / self._noise)
+            except np.linalg.LinAlgError:  # the precision is too large for the arithmetic: the other bounds remain
+                break
             gradient = steps * variance / (2 * self._noise)  # by the shares
             mean = float(self._shares @ gradient)
             gap = float(gradient.max()) - mean

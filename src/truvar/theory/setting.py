@@ -4,7 +4,7 @@ r"""The setting of the theorems: a prior on finitely many points, the possible m
 |---|---|---|
 | k(x, x'), normalised to k(x, x) = 1 | `TheorySetting.column(x')` | (m,) |
 | sigma^2(x), c(x) | `TheorySetting.noise`, `TheorySetting.cost` | (m, K) |
-| D, the points that M, H and L speak of | the first `points` of the m sites | |
+| D, the points that are classified as M, H or L | the first `points` of the m sites | |
 | \|D\| of the theorem, D0 x K | `TheorySetting.actions` | |
 | eta_(1), r, delta-bar | `TheorySetting.eta`, `r`, `slack` | |
 | sigma^2_{0\|S}(x) | `Conditioned.variance` | (m,) |

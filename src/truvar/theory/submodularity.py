@@ -5,7 +5,7 @@ Submodular means that a measurement helps less, never more, once others were mad
 - triples: for a target x and measurements a, b, given a few others A, by how much psi_x(a | A + b) exceeds psi_x(a |
   A);
 - sets: the proof of Theorem 3.1 needs only g(S) <= sum of g({s}) over s in S, with g summed over all targets (eq. (25)
-  follows). The least ratio sum / g(S) that was met is at least 1 where that holds.
+  follows). The least ratio sum / g(S) that was found is at least 1 where that holds.
 
 Neither proves the assumption; a failure refutes it. The confidence statement of a certificate does not need it, only
 the bounds on cost do.
