@@ -59,7 +59,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     from truvar.report.style import import_matplotlib
     from truvar.report.tables import make_folder, to_json
 
-    problem = load_problem(arguments.words)
+    problem = load_problem(arguments.words, check=False)  # the study below is the check
     given = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
     study = problem.study(**given)
     truth = truth_column(problem.domain, arguments.truth)
