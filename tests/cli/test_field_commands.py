@@ -354,7 +354,7 @@ def test_the_study_is_found_by_word_option_environment_or_being_the_only_one(
         begun("note", *way, "here")
     assert list(studies("sqlite:///two.db")["name"]) == ["first"]
     begun("new", "sine.toml", "--store", "two.db", "--name", "second")
-    assert "must have exactly one study, got 'first', 'second'; give --name NAME" in refused("ask")
+    assert "must have exactly one study, got 'first', 'second'; give --name first" in refused("ask")
     assert "truvar tell two.db --name second 1 VALUE" in begun("ask", "two.db", "--name", "second")
 
 

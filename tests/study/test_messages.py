@@ -73,7 +73,7 @@ def test_messages_at_the_command_line_name_its_arguments(folder: Path, capsys: p
 def test_a_name_with_a_space_is_quoted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     create_study()
     assert main(["new", "line.toml", "--name", "a line"]) == 0
-    assert "say which: --name 'a line'" in error_of(capsys, "status", "line.db")
+    assert "give --name 'a line'" in error_of(capsys, "status", "line.db")
 
 
 def test_messages_at_the_command_line_name_keys_of_the_problem_file(

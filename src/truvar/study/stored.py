@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from truvar.exceptions import StudyNotFoundError
@@ -39,8 +40,9 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
     if name is None:
         names = store.study_names()
         if len(names) != 1:
-            remedy = for_interface("name=...", cli="--name NAME")
             found = ", ".join(map(repr, names)) or "none"
+            example = names[0] if names else "NAME"
+            remedy = for_interface(f"name={example!r}", cli=f"--name {shlex.quote(example)}")
             raise StudyNotFoundError(
                 f"without a name the store {store.label} must have exactly one study, got {found}; give {remedy}"
             )
