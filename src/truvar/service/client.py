@@ -42,8 +42,9 @@ from truvar.inference.certificate import Certificate
 from truvar.service.server import DEFAULT_PORT
 from truvar.storage.base import whoami
 from truvar.storage.serialization import deserialize
-from truvar.study._views import MEASUREMENT_COLUMNS, measurement_frame
+from truvar.study._views import measurement_frame
 from truvar.study.lookahead import Lookahead
+from truvar.study.records import MeasurementRecord
 from truvar.study.result import Best, Result
 from truvar.study.runner import RunLimits, run
 from truvar.study.study import Study
@@ -482,11 +483,11 @@ class RemoteStudy:
     @property
     def measurements(self) -> pd.DataFrame:
         """The measurements, as `Study.measurements`."""
-        rows: list[tuple[Any, ...]] = []
-        for row in self._get("measurements")["measurements"]:
-            rest = [row[name] for name in MEASUREMENT_COLUMNS[2:]]
-            rows.append((row["id"], row["index"], *row["point"].values(), *rest))
-        return measurement_frame(rows, self.domain.columns)
+        return measurement_frame(self.measurement_records(), self.domain.columns)
+
+    def measurement_records(self) -> list[MeasurementRecord]:
+        """The measurements as records, as `Study.measurement_records`."""
+        return [MeasurementRecord(**row) for row in self._get("measurements")["measurements"]]
 
     @property
     def history(self) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from truvar.algorithm.covering import information_bound
 from truvar.domain.action import Action
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.study._state import StudyState
-from truvar.study.records import measurement_records
+from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
 
@@ -42,22 +42,22 @@ def suggestion(state: StudyState, action: Action) -> Suggestion:
 
 def measurements(state: StudyState) -> pd.DataFrame:
     """Return one row per measurement, in order (see `Study.measurements`)."""
-    rows = []
-    for record in measurement_records(state):
-        rest = (record.level, record.task, record.noise, record.cost, record.spent, record.value)
-        rows.append((record.id, record.index, *record.point.values(), *rest))
-    return measurement_frame(rows, state.config.domain.columns)
+    return measurement_frame(measurement_records(state), state.config.domain.columns)
 
 
-def measurement_frame(rows: Sequence[tuple[object, ...]], columns: Sequence[str]) -> pd.DataFrame:
+def measurement_frame(records: Sequence[MeasurementRecord], columns: Sequence[str]) -> pd.DataFrame:
     """Return a table of measurements.
 
     Args:
-        rows: Per measurement id, index, the coordinates, then level, task, noise, cost, spent and value.
+        records: The measurements.
         columns: The domain's columns. Where one of them is also a name of the table, the latter gets an underscore.
     """
     import pandas as pd
 
+    rows = []
+    for record in records:
+        rest = (record.level, record.task, record.noise, record.cost, record.spent, record.value)
+        rows.append((record.id, record.index, *record.point.values(), *rest))
     names = [f"{name}_" if name in columns else name for name in MEASUREMENT_COLUMNS]
     frame = pd.DataFrame(rows, columns=[*names[:2], *columns, *names[2:]])
     return frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing

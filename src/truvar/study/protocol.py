@@ -17,6 +17,7 @@ from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.study.lookahead import Lookahead
+from truvar.study.records import MeasurementRecord
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
 
@@ -173,6 +174,10 @@ class StudyLike(Protocol):
     @property
     def measurements(self) -> pd.DataFrame:
         """One row per measurement, in order."""
+        ...
+
+    def measurement_records(self) -> list[MeasurementRecord]:
+        """Return the measurements in order, as records."""
         ...
 
     @property
