@@ -13,7 +13,10 @@ from tests.reference import compiled as references
 
 from truvar._numba import ambiguity, anticipation, entropy, interpolation, kernels, truncated_sums
 
-A, C, K = 13, 37, 3  # rows, columns, noise levels
+# rows, columns, noise levels
+A = 13
+C = 37
+K = 3
 MODULES = [ambiguity, anticipation, entropy, interpolation, kernels, truncated_sums]
 
 
@@ -29,9 +32,13 @@ del FUNCTIONS["tour"]  # compared with a transcription in tests/acquisition/test
 
 def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
     """Arguments of a function, the array it writes last."""
-    covariance, excess = rng.normal(size=(A, C)), rng.uniform(0, 0.5, A)
-    rows, d = rng.permutation(A)[:9], rng.uniform(0.1, 1.0, C)
-    variance, mean, scale = rng.uniform(0.5, 3, A), rng.normal(size=A), rng.uniform(0, 0.5, C)
+    covariance = rng.normal(size=(A, C))
+    excess = rng.uniform(0, 0.5, A)
+    rows = rng.permutation(A)[:9]
+    d = rng.uniform(0.1, 1.0, C)
+    variance = rng.uniform(0.5, 3, A)
+    mean = rng.normal(size=A)
+    scale = rng.uniform(0, 0.5, C)
     match name:
         case "fused_update_sums":
             return covariance, rows, rng.normal(size=9), rng.normal(size=C), excess[:9], d, 3, 30, np.zeros(C)
@@ -42,7 +49,8 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
         case "anticipated_level":
             return covariance, scale, variance, mean, 1.5, 0.7, 0.2, 0.3, True, np.zeros(C)
         case "anticipated_bounds":
-            nodes, weights = np.array([-1.0, 0.3, 1.2]), np.array([0.3, 0.4, 0.3])
+            nodes = np.array([-1.0, 0.3, 1.2])
+            weights = np.array([0.3, 0.4, 0.3])
             member = rng.random(A) < 0.7
             return covariance, scale, variance, mean, 1.5, 0.7, 0.2, nodes, weights, 0.6, member, np.zeros(C)
         case _:
@@ -87,9 +95,15 @@ def test_the_fused_pass_is_the_sum_of_the_paper_written_as_a_loop() -> None:
 def test_the_fused_pass_in_single_precision_equals_that_in_double_up_to_rounding() -> None:
     """Over more rows than are summed in single precision at once."""
     rng = np.random.default_rng(3)
-    matrix, u, d = rng.normal(size=(300, C)), rng.normal(size=C), rng.uniform(0.1, 1.0, C)
-    rows, step, excess, out = rng.permutation(300)[:283], rng.normal(size=283), rng.uniform(0, 0.5, 283), np.zeros(C)
-    single, sums = matrix.astype(np.float32), np.zeros(C)
+    matrix = rng.normal(size=(300, C))
+    u = rng.normal(size=C)
+    d = rng.uniform(0.1, 1.0, C)
+    rows = rng.permutation(300)[:283]
+    step = rng.normal(size=283)
+    excess = rng.uniform(0, 0.5, 283)
+    out = np.zeros(C)
+    single = matrix.astype(np.float32)
+    sums = np.zeros(C)
     truncated_sums.fused_update_sums(matrix, rows, step, u, excess, d, 3, 30, out)
     vectors = (vector.astype(np.float32) for vector in (step, u, excess, d))
     truncated_sums.fused_update_sums(single, rows, *vectors, 3, 30, sums)
@@ -100,8 +114,11 @@ def test_the_fused_pass_in_single_precision_equals_that_in_double_up_to_rounding
 
 def test_sums_and_bound_gaps_of_candidates_agree_with_their_references() -> None:
     rng = np.random.default_rng(0)
-    prior, explained = rng.normal(size=(5, 33)), rng.normal(size=(5, 33))
-    excess, sign, d = rng.random(33), rng.choice([-1.0, 1.0], 33), rng.random((5, 3))
+    prior = rng.normal(size=(5, 33))
+    explained = rng.normal(size=(5, 33))
+    excess = rng.random(33)
+    sign = rng.choice([-1.0, 1.0], 33)
+    d = rng.random((5, 3))
     fast_sums = rng.normal(size=(5, 3))
     plain_sums = fast_sums.copy()
     truncated_sums.candidate_sums(prior, explained, excess, d, fast_sums)
@@ -134,7 +151,8 @@ LENGTHSCALES = np.array([0.5, 1.0, 3.0])
 )
 def test_stationary_kernels_are_scikit_learns(smoothness: int, kernel: Any) -> None:
     rng = np.random.default_rng(20161205)
-    points, others = rng.normal(size=(40, 3)), rng.normal(size=(23, 3))
+    points = rng.normal(size=(40, 3))
+    others = rng.normal(size=(23, 3))
     for stationary in (kernels.stationary, references.stationary_reference):
         out = np.empty((40, 23))
         stationary(points, others, LENGTHSCALES, smoothness, 2.5, out)
@@ -143,7 +161,9 @@ def test_stationary_kernels_are_scikit_learns(smoothness: int, kernel: Any) -> N
 
 def test_exponentials_are_numpys_to_two_ulps() -> None:
     z = -np.concatenate([np.random.default_rng(0).uniform(0, 700, 5000), np.geomspace(1e-300, 1, 500), [0.0, 1e4]])
-    fast, plain, work = z.copy(), z.copy(), np.empty_like(z)
+    fast = z.copy()
+    plain = z.copy()
+    work = np.empty_like(z)
     kernels.exponentials(fast, work)
     references.exponentials_reference(plain, work)
     np.testing.assert_array_max_ulp(fast, plain, maxulp=2)
@@ -153,7 +173,8 @@ def test_spread_and_gather_agree_with_their_references_and_are_transposes() -> N
     rng = np.random.default_rng(0)
     corner = np.column_stack([rng.integers(0, 2, 10), rng.integers(0, 3, 10), rng.integers(0, 4, 10)])
     taps = [rng.normal(size=(10, count)) for count in (2, 6, 6)]
-    values, grid = rng.normal(size=10), rng.normal(size=(3, 8, 9))
+    values = rng.normal(size=10)
+    grid = rng.normal(size=(3, 8, 9))
     fast_grid, plain_grid = np.zeros((2, *grid.shape))
     interpolation.spread(values, corner, *taps, fast_grid)
     references.spread_reference(values, corner, *taps, plain_grid)

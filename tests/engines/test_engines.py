@@ -16,7 +16,7 @@ from truvar.engines.lazy import Lazy
 from truvar.engines.matrix import Matrix
 from truvar.models.posterior import Posterior
 
-# -- all engines choose alike ------------------------------------------------------------------------------------------
+# -- choices ---------------------------------------------------------------------------------------------------
 
 GRID = tv.Domain.grid(x=np.linspace(0, 1, 17), y=np.linspace(0, 2, 15))
 SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(2).uniform(size=(260, 2)), columns=["x", "y"]))
@@ -43,13 +43,13 @@ SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
 
 @pytest.fixture
 def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a small domain the matrix-free engine scores everything, as that is cheapest; here it goes by its bounds."""
+    """Make the matrix-free engine use its bounds on a small domain, where it would score every candidate."""
     monkeypatch.setattr("truvar.engines.lazy.DIRECT_SHARE", np.inf)
 
 
 @pytest.fixture
 def single_precision_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dense engine keeps a few rows in double; here none."""
+    """Make the dense engine use single precision however few rows there are."""
     monkeypatch.setattr("truvar.engines.dense.FEW_ROWS", 0)
 
 
@@ -60,8 +60,8 @@ def value(point: dict[str, float]) -> float:
 @pytest.mark.parametrize("engine", ["lazy", "dense", "dense32"])
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.usefixtures("bounds_on_small_domains", "single_precision_for_few_rows")
-def test_engines_choose_alike_or_within_rounding_of_the_best(name: str, engine: str) -> None:
-    """Batches of three, told out of order: every choice is within 1e-9 of the best of the exact table."""
+def test_engines_choose_the_same_candidate_or_one_within_rounding_of_the_best(name: str, engine: str) -> None:
+    """Batches of three, told out of order: every choice is within 1e-9 of the best exact score."""
     domain, goal, settings = SETTINGS[name]
     exact = tv.Study(domain, goal, mean=0.0, engine="dense64", **settings)
     other = tv.Study(domain, goal, mean=0.0, engine=engine, **settings)
@@ -75,11 +75,11 @@ def test_engines_choose_alike_or_within_rounding_of_the_best(name: str, engine: 
             suggestion = other.ask()
             if scores.max() > 0:
                 assert suggestion.gain / suggestion.cost >= scores.max() * (1 - 1e-9)
-            twin_of_it = exact.ask()
-            if twin_of_it.point != suggestion.point or twin_of_it.level != suggestion.level:
-                assert twin_of_it.score == pytest.approx(suggestion.score, rel=1e-9)
-                return  # a tie: from here on the paths may part
-            batch.append((twin_of_it, suggestion))
+            expected = exact.ask()
+            if expected.point != suggestion.point or expected.level != suggestion.level:
+                assert expected.score == pytest.approx(suggestion.score, rel=1e-9)
+                return  # a tie: from here on the studies may differ
+            batch.append((expected, suggestion))
         for mine, its in batch if step % 2 else reversed(batch):
             exact.tell(mine, value(mine.point))
             other.tell(its, value(its.point))
@@ -89,9 +89,10 @@ def test_engines_choose_alike_or_within_rounding_of_the_best(name: str, engine: 
 @pytest.mark.parametrize("scale", [1e-9, 1e-7, 1.0, 1e7, 1e9])  # the first and the last are too far for single
 @pytest.mark.usefixtures("single_precision_for_few_rows")
 def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
-    """Whatever the step and the truncation: at most what `upper_bounds` says, and not much less."""
+    """At every step and truncation the exact sums are at most the bounds, and not much less."""
     posterior = Posterior(scale * RBF(0.2), SCATTER.points)
-    engine, single = Dense(posterior), Matrix(posterior, single=True)
+    engine = Dense(posterior)
+    single = Matrix(posterior, single=True)
     rng = np.random.default_rng(8)
     for step in range(40):
         if step % 5 == 4:
@@ -114,21 +115,23 @@ def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
 
 
 @pytest.mark.parametrize("engine", ["dense", "dense32", "dense64", "lazy"])
-def test_what_a_choice_gains_does_not_depend_on_suggestions_that_were_withdrawn(engine: str) -> None:
-    """To the last bit: the engines round according to the way they took, the choice is scored by itself."""
+def test_the_gain_of_a_choice_does_not_depend_on_withdrawn_suggestions(engine: str) -> None:
+    """Gains agree to the last bit although the rounding of an engine depends on its updates."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 20), y=np.linspace(0, 1, 20))
     known = {"kernel": Matern(0.4, nu=2.5), "mean": 0.0, "noise": 1e-8, "engine": engine}
-    straight, winding = tv.Study(domain, tv.LevelSet(0.3), **known), tv.Study(domain, tv.LevelSet(0.3), **known)
+    direct = tv.Study(domain, tv.LevelSet(0.3), **known)
+    detour = tv.Study(domain, tv.LevelSet(0.3), **known)
     for _ in range(40):
-        for given_up in [winding.ask() for _ in range(3)]:
-            winding.withdraw(given_up)
-        chosen, again = straight.ask(), winding.ask()
+        for withdrawn in [detour.ask() for _ in range(3)]:
+            detour.withdraw(withdrawn)
+        chosen = direct.ask()
+        again = detour.ask()
         assert (again.index, again.gain) == (chosen.index, chosen.gain)
-        straight.tell(chosen, value(chosen.point))
-        winding.tell(again, value(again.point))
+        direct.tell(chosen, value(chosen.point))
+        detour.tell(again, value(again.point))
 
 
-def test_where_single_precision_meets_ties_all_the_time_the_engine_goes_on_in_double() -> None:
+def test_the_engine_changes_to_double_precision_where_ties_are_frequent() -> None:
     """A grid that is large against the length-scale: nearly all candidates are equally good for many steps."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 24), y=np.linspace(0, 1, 24))
     studies = {
@@ -158,7 +161,7 @@ def test_where_single_precision_meets_ties_all_the_time_the_engine_goes_on_in_do
 @pytest.mark.parametrize("engine", ["lazy", "dense", "dense32"])
 @pytest.mark.usefixtures("bounds_on_small_domains", "single_precision_for_few_rows")
 def test_on_an_adversarial_domain_the_true_best_is_never_pruned(engine: str, noise: float, repeats: int) -> None:
-    """Points that differ by 1e-8 to 1e-6, noise down to none, one point told over and over."""
+    """Points that differ by 1e-8 to 1e-6, noise down to none, and one point measured many times."""
     rng = np.random.default_rng(5)
     base = rng.uniform(size=(200, 2))
     near = np.concatenate([base + gap for gap in (0.0, 1e-8, 1e-7, 1e-6)])
@@ -166,9 +169,9 @@ def test_on_an_adversarial_domain_the_true_best_is_never_pruned(engine: str, noi
     study = tv.Study(
         tv.Domain.table(frame), tv.LevelSet(0.3), kernel=Matern(0.4, nu=2.5), mean=0.0, noise=noise, engine=engine
     )
-    place = study.domain.point(17)
+    point = study.domain.point(17)
     for _ in range(repeats):
-        study.tell(place, value(place))
+        study.tell(point, value(point))
     pruned = 0
     for _ in range(25):
         if study.finished is not None:
@@ -186,11 +189,11 @@ def test_on_an_adversarial_domain_the_true_best_is_never_pruned(engine: str, noi
         lazy = study.policy_context().engine
         pruned += isinstance(lazy, Lazy) and lazy.rescored < len(study.domain) / 2
         study.tell(suggestion, value(suggestion.point))
-    assert pruned > 3 or engine != "lazy"  # it went by its bounds
+    assert pruned > 3 or engine != "lazy"  # it used its bounds
 
 
 @pytest.mark.usefixtures("bounds_on_small_domains")
-def test_a_tolerance_is_kept_and_certified() -> None:
+def test_a_tolerance_is_kept_and_the_gap_is_reported() -> None:
     def engine(posterior: Posterior, domain: tv.Domain) -> Lazy:
         return Lazy(posterior, domain, tolerance=0.02, budget=1)
 
@@ -217,19 +220,20 @@ def test_where_bounds_are_loose_a_sample_finds_candidates_nearly_as_good_as_the_
 
     domain = tv.Domain.grid(x=np.linspace(0, 1, 60), y=np.linspace(0, 1, 60))
     study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(0.15), mean=0.0, noise=1e-3, engine=engine)
-    losses, loose = [], False
+    shortfalls = []
+    loose = False
     for _ in range(40):
         best = (study.gains() / study.candidates().cost.ravel()).max()
         suggestion = study.ask()
-        if loose:  # what follows a choice that was not certified begins with a sample
-            losses.append(1 - suggestion.score / best)
+        if loose:  # the choice after one with a large gap begins with a sample
+            shortfalls.append(1 - suggestion.score / best)
         lazy = study.policy_context().engine
         assert isinstance(lazy, Lazy)
         loose = lazy.optimality_gap > lazy.tolerance
         study.tell(suggestion, value(suggestion.point))
-    assert len(losses) >= 10
-    assert np.mean(losses) < 0.02
-    assert max(losses) < 0.25
+    assert len(shortfalls) >= 10
+    assert np.mean(shortfalls) < 0.02
+    assert max(shortfalls) < 0.25
 
 
 def test_an_unknown_engine_is_refused() -> None:
@@ -237,33 +241,34 @@ def test_an_unknown_engine_is_refused() -> None:
         tv.Study(GRID, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.1, engine="sparse")
 
 
-# -- digits ------------------------------------------------------------------------------------------------------------
+# -- precision ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-10])
 def test_after_200_steps_mean_and_variance_are_those_of_extended_precision(noise: float) -> None:
     rng = np.random.default_rng(11)
     sites = rng.uniform(size=(300, 2))
-    told = rng.integers(300, size=200)
-    values = np.sin(4 * sites[told, 0]) + sites[told, 1]
+    measured = rng.integers(300, size=200)
+    values = np.sin(4 * sites[measured, 0]) + sites[measured, 1]
     posterior = Posterior(RBF(0.3), sites, mean=0.0)
-    for site, y in zip(told, values, strict=True):
+    for site, y in zip(measured, values, strict=True):
         posterior.add(sites[site], noise, int(site))
         posterior.observe(float(y))
     wide = np.asarray(sites, dtype=np.longdouble) / np.longdouble(0.3)
     square = ((wide[:, None, :] - wide[None, :, :]) ** 2).sum(axis=2)
     prior = np.exp(-square / 2)
-    covariance = prior[np.ix_(told, told)] + np.longdouble(noise) * np.eye(200, dtype=np.longdouble)
-    mean, variance = _extended(covariance, prior[told], np.asarray(values, dtype=np.longdouble))
+    covariance = prior[np.ix_(measured, measured)] + np.longdouble(noise) * np.eye(200, dtype=np.longdouble)
+    mean, variance = _extended(covariance, prior[measured], np.asarray(values, dtype=np.longdouble))
     assert np.abs(posterior.mean - mean).max() <= 1e-8
     assert np.abs(posterior.variance - variance).max() <= 1e-8
 
 
 def _extended(covariance: Any, across: Any, values: Any) -> tuple[Any, Any]:
-    """Mean and variance by Gaussian elimination without pivots in 80-bit arithmetic."""
+    """Return mean and variance by Gaussian elimination without pivots in 80-bit arithmetic."""
     a = np.concatenate([covariance, across, values[:, None]], axis=1)
     t = len(covariance)
-    mean, explained = np.zeros(across.shape[1], np.longdouble), np.zeros(across.shape[1], np.longdouble)
+    mean = np.zeros(across.shape[1], np.longdouble)
+    explained = np.zeros(across.shape[1], np.longdouble)
     for i in range(t):
         row = a[i, t:] / np.sqrt(a[i, i])
         explained += row[:-1] ** 2
@@ -275,7 +280,7 @@ def _extended(covariance: Any, across: Any, values: Any) -> tuple[Any, Any]:
 # -- threads -----------------------------------------------------------------------------------------------------------
 
 
-def test_threads_are_as_many_as_asked_for_and_share_the_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_threads_can_be_set_and_threads_share_the_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRUVAR_THREADS", "3")
     assert thread_count() == 3
     done: list[slice] = []

@@ -1,7 +1,7 @@
-"""The matrix-free engine: no bound ever falls below what it bounds, rounding included.
+"""The matrix-free engine: no bound ever falls below the sum that it bounds, rounding included.
 
-Every bound is held against the sum it is for, computed in extended precision from the very factor and kernel values
-that the engine has, in all states of a study: pending points, new epochs, hardly any noise, points next to each other.
+Every bound is compared with its sum, computed in extended precision from the factor and kernel values of the engine, in
+all states of a study: pending points, new epochs, hardly any noise, nearly identical points.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ LINE = tv.Domain.grid(x=np.geomspace(1e-3, 1, 300))
 FIVE = tv.Domain.table(pd.DataFrame(np.random.default_rng(4).uniform(size=(300, 5)), columns=list("abcde")))
 
 
-def beside(seed: int, gaps: tuple[float, ...]) -> tv.Domain:
-    """Points, the same points shifted by next to nothing, and some more."""
+def with_near_duplicates(seed: int, gaps: tuple[float, ...]) -> tv.Domain:
+    """Return points, the same points shifted by tiny gaps, and some more."""
     rng = np.random.default_rng(seed)
     base = rng.uniform(0.1, 0.9, size=(60, 2))
     points = np.concatenate([*(base + gap for gap in (0.0, *gaps)), rng.uniform(size=(100, 2))])
     return tv.Domain.table(pd.DataFrame(points, columns=["x", "y"]))
 
 
-CROWDED = beside(5, (1e-12, 1e-10, 1e-8, 1e-6))
+CROWDED = with_near_duplicates(5, (1e-12, 1e-10, 1e-8, 1e-6))
 DOMAINS = {"grid": GRID, "cube": CUBE, "plane": SCATTER, "line": LINE, "five columns": FIVE, "neighbours": CROWDED}
 
 
@@ -61,7 +61,7 @@ KERNELS: dict[str, Kernel] = {
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_product_with_the_prior_covariance_is_off_by_no_more_than_it_says(name: str, domain: tv.Domain) -> None:
+def test_the_error_of_a_product_with_the_prior_covariance_is_within_its_bound(name: str, domain: tv.Domain) -> None:
     posterior = Posterior(KERNELS[name], domain.points)
     product = prior_product(posterior, domain)
     rng = np.random.default_rng(0)
@@ -77,18 +77,18 @@ def test_a_product_with_the_prior_covariance_is_off_by_no_more_than_it_says(name
         np.testing.assert_allclose(product.squared_sums(chosen), squares.astype(float), rtol=1e-9)
 
 
-def test_the_way_to_a_product_follows_from_the_structure() -> None:
-    def way(domain: tv.Domain, kernel: Kernel) -> type:
+def test_the_method_of_a_product_follows_from_the_structure() -> None:
+    def method(domain: tv.Domain, kernel: Kernel) -> type:
         return type(prior_product(Posterior(kernel, domain.points), domain))
 
-    assert way(GRID, RBF(0.2)) is GridProduct
-    assert way(LINE, RBF(0.2)) is InterpolatedProduct  # a grid that is not evenly spaced
-    assert way(SCATTER, Matern(0.3, nu=2.5)) is InterpolatedProduct
-    assert way(FIVE, RBF(1.0)) is LowRankProduct
-    assert way(GRID, RBF(0.2) + RBF(0.7)) is LowRankProduct
+    assert method(GRID, RBF(0.2)) is GridProduct
+    assert method(LINE, RBF(0.2)) is InterpolatedProduct  # a grid that is not evenly spaced
+    assert method(SCATTER, Matern(0.3, nu=2.5)) is InterpolatedProduct
+    assert method(FIVE, RBF(1.0)) is LowRankProduct
+    assert method(GRID, RBF(0.2) + RBF(0.7)) is LowRankProduct
 
 
-def test_products_know_of_tasks() -> None:
+def test_products_of_several_tasks() -> None:
     between = np.array([[1.0, 0.6, -0.3], [0.6, 1.5, 0.0], [-0.3, 0.0, 0.8]])
     n = len(GRID)
     sites = np.column_stack([np.tile(GRID.points, (3, 1)), np.repeat(np.arange(3), n)])
@@ -107,7 +107,7 @@ def test_products_know_of_tasks() -> None:
 
 
 def extended_covariance(posterior: Posterior, rows: Any) -> Any:
-    """C of the rows with all sites, from the factor as it is, in extended precision."""
+    """Return C of the rows with all sites, from the present factor, in extended precision."""
     v = posterior.v.astype(np.longdouble)
     return posterior.k(posterior.sites[rows], posterior.sites).astype(np.longdouble) - v[:, rows].T @ v
 
@@ -156,8 +156,8 @@ def test_cells_partition_the_targets_and_find_neighbours() -> None:
 # -- the search --------------------------------------------------------------------------------------------------------
 
 
-class Watched(Lazy):
-    """Holds every bound, and every choice, against the sums in extended precision."""
+class CheckedLazy(Lazy):
+    """A matrix-free engine that compares every bound and every choice with sums in extended precision."""
 
     pruned = 0  # choices for which most candidates needed no scoring in full
 
@@ -178,7 +178,7 @@ class Watched(Lazy):
 SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
     "level set": (GRID, tv.LevelSet(0.5), {"kernel": RBF(0.2), "noise": 1e-3}),
     "maximum": (SCATTER, tv.Maximize(), {"kernel": Matern(0.2, nu=2.5), "noise": 1e-4}),
-    "maximum that may come back": (GRID, tv.Maximize(monotone=False), {"kernel": RBF(0.2), "noise": 1e-2}),
+    "maximum, not monotone": (GRID, tv.Maximize(monotone=False), {"kernel": RBF(0.2), "noise": 1e-2}),
     "implicit threshold": (SCATTER, tv.LevelSet(fraction_of_max=0.7), {"kernel": RBF(0.25), "noise": 1e-3}),
     "noise levels": (
         SCATTER,
@@ -206,8 +206,8 @@ SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
 }
 
 
-def asked_and_told(study: tv.Study, steps: int, batch: int = 1) -> None:
-    """Batches are told last first."""
+def run_study(study: tv.Study, steps: int, batch: int = 1) -> None:
+    """Run a study; the suggestions of a batch are told in reverse order."""
     while study.steps < steps and study.finished is None:
         try:
             suggestions = study.ask(batch)
@@ -221,42 +221,42 @@ def asked_and_told(study: tv.Study, steps: int, batch: int = 1) -> None:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, batch: int) -> None:
     domain, goal, settings = SETTINGS[name]
-    study = tv.Study(domain, goal, mean=0.0, engine=Watched, **settings)
-    asked_and_told(study, 45, batch)
+    study = tv.Study(domain, goal, mean=0.0, engine=CheckedLazy, **settings)
+    run_study(study, 45, batch)
     assert study.steps >= 10
     engine = study.policy_context().engine
-    assert isinstance(engine, Watched)
+    assert isinstance(engine, CheckedLazy)
     assert engine.pruned >= 5
 
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-10])
-def test_a_thousand_repeats_of_one_point_deceive_no_bound(noise: float) -> None:
-    study = tv.Study(CROWDED, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=noise, engine=Watched)
-    place = CROWDED.point(17)
+def test_bounds_hold_after_a_thousand_repeats_of_one_point(noise: float) -> None:
+    study = tv.Study(CROWDED, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=noise, engine=CheckedLazy)
+    point = CROWDED.point(17)
     for _ in range(1000):
-        study.tell(place, value(place))
-    asked_and_told(study, 1015)
+        study.tell(point, value(point))
+    run_study(study, 1015)
     assert study.steps >= 1010
 
 
 @pytest.mark.parametrize("budget", [0, 4])
 @pytest.mark.parametrize("tolerance", [0.02, 0.3])
-def test_what_a_tolerance_gives_away_is_certified(
+def test_the_reported_gap_covers_what_a_tolerance_gives_away(
     tolerance: float, budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("truvar.engines.search.MIN_BUDGET", 0.0)
-    made: list[Watched] = []
+    made: list[CheckedLazy] = []
 
-    def engine(posterior: Posterior, domain: tv.Domain) -> Watched:
-        made.append(Watched(posterior, domain, tolerance=tolerance, budget=budget))
+    def engine(posterior: Posterior, domain: tv.Domain) -> CheckedLazy:
+        made.append(CheckedLazy(posterior, domain, tolerance=tolerance, budget=budget))
         return made[-1]
 
     study = tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine)
-    certificates = []
+    gaps = []
     while study.steps < 40:
         study.tell(study.ask(), 0.3)
-        certificates.append(made[0].optimality_gap)
-    assert max(certificates) > 1e-6  # it was made use of
+        gaps.append(made[0].optimality_gap)
+    assert max(gaps) > 1e-6  # the tolerance was used
 
 
 def test_a_choice_is_exact_by_default_up_to_a_hundred_thousand_points() -> None:
@@ -283,21 +283,20 @@ def test_the_engine_can_be_forced() -> None:
     assert isinstance(engine_for(posterior, GRID, partial(Lazy, tolerance=0.1)), Lazy)
 
 
-def test_few_sites_and_all_sites_are_scored_alike() -> None:
+def test_sums_of_some_sites_agree_with_those_of_all_sites() -> None:
     posterior = Posterior(RBF(0.2), SCATTER.points)
     rng = np.random.default_rng(1)
     for site in rng.integers(len(SCATTER), size=10):
         posterior.add(SCATTER.points[site], 1e-2, int(site))
-    rows, excess = np.flatnonzero(rng.random(len(SCATTER)) < 0.3), rng.random(len(SCATTER))
+    rows = np.flatnonzero(rng.random(len(SCATTER)) < 0.3)
+    excess = rng.random(len(SCATTER))
     predictive = rng.uniform(0.1, 1.0, size=(len(SCATTER), 2))
     square = extended_covariance(posterior, rows) ** 2
     exact = np.stack([np.minimum(square, np.outer(excess[rows], d)).sum(axis=0) for d in predictive.T], axis=1).astype(
         float
     )
-    where = rng.permutation(len(SCATTER))[:50]
+    some = rng.permutation(len(SCATTER))[:50]
     for name in ("dense", "lazy"):
         engine = engine_for(posterior, SCATTER, name)
         np.testing.assert_allclose(engine.sums(rows, excess[rows], predictive), exact, rtol=1e-10)
-        np.testing.assert_allclose(
-            engine.sums_at(rows, excess[rows], where, predictive[where]), exact[where], rtol=1e-10
-        )
+        np.testing.assert_allclose(engine.sums_at(rows, excess[rows], some, predictive[some]), exact[some], rtol=1e-10)

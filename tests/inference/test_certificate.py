@@ -193,7 +193,9 @@ def test_rkhs_beta_is_a_theorem_up_to_its_horizon():
 def test_epsilon_is_about_one_point_and_accuracy_about_all_of_m():
     """Bounds [0, 1] and [0.9, 2]: the second point is within 2 - 0.9 of the maximum, but the first may be 2 away from
     it."""
-    lower, upper, m = np.array([0.0, 0.9]), np.array([1.0, 2.0]), np.ones(2, bool)
+    lower = np.array([0.0, 0.9])
+    upper = np.array([1.0, 2.0])
+    m = np.ones(2, bool)
     regions = Regions(m, ~m, ~m)
     state = State(regions, m, lower, upper, Epoch(1, 1.0, 4.0, 1))
     assert tv.Maximize().epsilon(regions, lower, upper) == pytest.approx(1.1)

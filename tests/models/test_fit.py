@@ -1,4 +1,4 @@
-"""Hyperparameters: what is learned is near the truth where there are data, and sane where there are few."""
+"""Hyperparameters: close to the truth with enough data, and reasonable with little."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNIT = np.ones(2)
 def draw(
     kernel: Any, n: int, seed: int, noise: float = 0.0, mean: float = 0.0, extent: Any = UNIT
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points in [0, extent] and values of a draw from the Gaussian process there."""
+    """Return points in [0, extent] and values of a draw from the Gaussian process there."""
     rng = np.random.default_rng(seed)
     points = rng.uniform(size=(n, len(extent))) * extent
     root = np.linalg.cholesky(kernel(points) + 1e-9 * kernel.diag(points)[0] * np.eye(n))
@@ -31,18 +31,20 @@ def draw(
 
 
 def hyper(model: Model) -> tuple[float, np.ndarray]:
-    """Variance and length-scales."""
+    """Return variance and length-scales."""
     return model.kernel.k1.constant_value, np.atleast_1d(model.kernel.k2.length_scale)
 
 
-# -- with data it is near the truth ------------------------------------------------------------------------------------
+# -- enough data ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["rbf", "matern32", "matern52"])
 @pytest.mark.parametrize("seed", range(3))
 def test_length_scales_of_a_draw_from_a_known_process_are_recovered(name: str, seed: int) -> None:
     """120 values: length-scales within a factor of 1.7, the variance (few independent patches) within 3.5. Seeded."""
-    extent, lengths, variance = np.array([1000.0, 5.0]), np.array([150.0, 2.0]), 40.0
+    extent = np.array([1000.0, 5.0])
+    lengths = np.array([150.0, 2.0])
+    variance = 40.0
     points, values = draw(named_kernel(name, lengths, variance), 120, seed, noise=0.04, mean=300.0, extent=extent)
     model = fit(Learned(name), points, values, 0.04, extent, None, seed)
     learned_variance, learned_lengths = hyper(model)
@@ -52,7 +54,7 @@ def test_length_scales_of_a_draw_from_a_known_process_are_recovered(name: str, s
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.25])
-def test_noise_is_learned_where_it_is_asked_for(noise: float) -> None:
+def test_noise_is_learned_on_request(noise: float) -> None:
     """100 values: the noise variance within a factor of 2. Seeded."""
     kernel = named_kernel("matern52", [0.3, 0.3], 1.0)
     for seed in range(3):
@@ -68,7 +70,7 @@ def test_a_column_that_does_not_matter_gets_a_long_length_scale() -> None:
     assert lengths[1] > 8 * lengths[0]
 
 
-# -- without it is sane ------------------------------------------------------------------------------------------------
+# -- little data -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("learn_noise", [False, True])
@@ -76,7 +78,8 @@ def test_five_points_do_not_give_an_absurd_fit(learn_noise: bool) -> None:
     """Whatever the five values: length-scales from 3 % to 3 extents, and a variance within 20 of the values' own."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        points, values = rng.uniform(size=(5, 2)) * [1000, 5], rng.normal(50, 3, size=5)
+        points = rng.uniform(size=(5, 2)) * [1000, 5]
+        values = rng.normal(50, 3, size=5)
         family = Learned(noise=learn_noise)
         model = fit(family, points, values, 0.01, np.array([1000.0, 5.0]), None, seed)
         variance, lengths = hyper(model)
@@ -131,7 +134,7 @@ def test_before_there_is_enough_to_fit_the_prior_has_the_spread_of_the_values() 
 
 
 def likelihood(name: str, learn_noise: bool, learn_mean: bool) -> tuple[Any, np.ndarray]:
-    """The loss on a small data set, and a place away from its optimum."""
+    """Return the loss on a small data set, and a point away from its optimum."""
     points, values = draw(named_kernel("matern52", [0.3, 0.6], 1.0), 15, 3, noise=0.01)
     z = (values - values.mean()) / values.std()
     known = np.linspace(0.01, 0.05, 15)
@@ -161,7 +164,7 @@ def test_without_the_priors_the_likelihood_is_scikit_learns(name: str) -> None:
     assert problem.loss(theta)[0] - 0.5 * pull @ pull == pytest.approx(-theirs.log_marginal_likelihood(), rel=1e-10)
 
 
-def test_with_many_data_the_priors_yield_to_scikit_learns_maximum() -> None:
+def test_with_many_data_the_likelihood_dominates_the_priors() -> None:
     points, values = draw(named_kernel("rbf", [0.2, 0.4], 1.0), 100, 0, noise=0.01)
     _, ours = hyper(fit(Learned("rbf"), points, values, 0.01, UNIT, 0.0, 0))
     theirs = GaussianProcessRegressor(ConstantKernel(1.0) * RBF([0.3, 0.3]), alpha=0.01).fit(points, values)
@@ -195,7 +198,10 @@ def test_a_known_mean_is_kept_and_the_variance_is_about_it() -> None:
 @pytest.mark.parametrize("learn_noise", [False, True])
 def test_other_units_of_values_and_coordinates_give_the_same_fit_in_those_units(learn_noise: bool) -> None:
     points, values = draw(named_kernel("matern52", [0.2, 0.5], 1.0), 25, 4, noise=0.01)
-    family, factor, shift, extent = Learned(noise=learn_noise), 50.0, -300.0, np.array([1e4, 1e-3])
+    family = Learned(noise=learn_noise)
+    factor = 50.0
+    shift = -300.0
+    extent = np.array([1e4, 1e-3])
     one = fit(family, points, values, 0.01, UNIT, None, 0)
     other = fit(family, points * extent, factor * values + shift, 0.01 * factor**2, extent, None, 0)
     assert hyper(other)[0] == pytest.approx(hyper(one)[0] * factor**2, rel=1e-3)
@@ -230,12 +236,13 @@ def test_a_study_learns_its_model_from_another_data_set_and_takes_it_as_known() 
     assert study.kernel == model.kernel  # not learned again
 
 
-def test_a_study_that_was_fitted_goes_as_one_that_is_given_the_same_model() -> None:
+def test_a_fitted_study_chooses_as_one_that_is_given_the_same_model() -> None:
     fitted = tv.Study(GRID, tv.LevelSet(20.5), kernel="rbf", noise=0.01)
     model = fitted.fit(training())
     given = tv.Study(GRID, tv.LevelSet(20.5), kernel=model.kernel, mean=model.mean, noise=0.01)
     for _ in range(5):
-        mine, theirs = fitted.ask(), given.ask()
+        mine = fitted.ask()
+        theirs = given.ask()
         assert mine == theirs
         fitted.tell(mine, 20 + 2 * mine.point["x"])
         given.tell(theirs, 20 + 2 * theirs.point["x"])
@@ -268,7 +275,7 @@ def test_a_kernel_of_the_users_own_is_fitted_within_its_bounds() -> None:
     assert lengths[1] == pytest.approx(0.25)  # the truth, 0.5, lies beyond what the user allows
 
 
-def test_what_the_user_has_fixed_stays_fixed() -> None:
+def test_fixed_hyperparameters_stay_fixed() -> None:
     points, values = draw(TRUE, 40, 1)
     kernel = ConstantKernel(3.0, "fixed") * Matern([0.3, 0.3], (0.01, 10), nu=2.5)
     model = fit_kernel(kernel, points, values, 0.01, 0.0, 0)
@@ -309,22 +316,23 @@ def test_the_model_is_learned_again_every_so_many_values(every: int) -> None:
         point = GRID.point(int(rng.integers(len(GRID))))
         study.tell(point, wave(point))
         fitted.append(hyper_of(study))
-    for t in range(every + 1, 12):  # t values told; before the first fit the prior follows the spread of the values
+    for t in range(every + 1, 12):  # t values; before the first fit the prior follows the spread of the values
         assert (fitted[t - 1] != fitted[t - 2]) == (t % every == 0)
 
 
-def test_what_is_learned_online_is_the_fit_to_what_was_told() -> None:
+def test_the_model_learned_online_is_the_fit_to_the_measurements() -> None:
     study = tv.Study(GRID, tv.Maximize(), kernel=tv.Learned("rbf", every=4), noise=0.01, seed=3)
     study.run(wave, steps=8)
-    told = study.measurements
-    points, values = told[["x", "y_" if "y_" in told else "y"]].to_numpy(dtype=float), told["value"].to_numpy()
+    measured = study.measurements
+    points = measured[["x", "y"]].to_numpy(dtype=float)
+    values = measured["value"].to_numpy()
     expected = fit(Learned("rbf", every=4), points, values, 0.01, UNIT, None, 3 + 8)
     assert hyper_of(study) == pytest.approx([expected.kernel.k1.constant_value, *expected.kernel.k2.length_scale])
 
 
 @pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.5)], ids=["optimum", "level set"])
 def test_with_a_learned_model_m_is_recomputed_from_the_whole_domain(goal: Any) -> None:
-    """Three values that hardly differ make a narrow model, which rules points out; three that do make it wide again."""
+    """Three values that hardly differ make a narrow model, which decides points; three that do make it wide again."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 30))
     study = tv.Study(domain, goal, kernel=tv.Learned("rbf", every=3, least=0, restarts=1), noise=1e-6)
     sizes = []
@@ -342,7 +350,7 @@ def test_with_a_learned_model_m_is_recomputed_from_the_whole_domain(goal: Any) -
     assert sizes[-1] > sizes[2]  # a monotone M would not bind a model that may have been wrong
 
 
-def test_without_a_kernel_the_model_and_the_noise_are_learned_and_the_certificate_says_so() -> None:
+def test_without_a_kernel_the_model_and_the_noise_are_learned_and_the_regime_is_learned() -> None:
     rng = np.random.default_rng(1)
     study = tv.Study(GRID, tv.Maximize(monotone=False), policy=tv.TruVaR(beta=tv.ConstantBeta(9.0)))
     for i in rng.permutation(len(GRID))[:30]:
@@ -367,14 +375,14 @@ def test_the_bounds_before_the_first_fit_are_about_the_mean_that_is_reported() -
 def test_a_known_mean_stays_while_the_rest_is_learned() -> None:
     domain = tv.Domain.grid(x=np.linspace(0, 100, 11))
     study = tv.Study(domain, tv.Maximize(), kernel=tv.Learned("rbf", restarts=1), mean=-4.0, noise=0.01)
-    told = np.array([[0.0, 10.0], [10.0, 11.0], [20.0, 9.0]])
-    for x, y in told:
+    data = np.array([[0.0, 10.0], [10.0, 11.0], [20.0, 9.0]])
+    for x, y in data:
         study.tell({"x": x}, y)
-    reference = GaussianProcessRegressor(study.kernel, alpha=0.01, optimizer=None).fit(told[:, :1], told[:, 1] + 4)
+    reference = GaussianProcessRegressor(study.kernel, alpha=0.01, optimizer=None).fit(data[:, :1], data[:, 1] + 4)
     np.testing.assert_allclose(study.result().mean, reference.predict(domain.points) - 4, rtol=1e-6)
 
 
-def test_the_same_seed_learns_the_same() -> None:
+def test_the_same_seed_gives_the_same_model() -> None:
     def learned(seed: int) -> list[float]:
         study = tv.Study(GRID, tv.Maximize(), noise=0.01, seed=seed)
         study.run(wave, steps=6)

@@ -53,7 +53,8 @@ def test_a_stored_kernel_that_has_a_name_gives_the_same_bits_as_scikit_learns(ke
     assert np.array_equal(covariance_function(read)(POINTS, POINTS), covariance_function(kernel)(POINTS, POINTS))
     assert np.array_equal(read.diag(POINTS), kernel.diag(POINTS))
     assert prior_scale(read, POINTS) == prior_scale(kernel, POINTS)
-    one, other = stationary_form(read), stationary_form(kernel)
+    one = stationary_form(read)
+    other = stationary_form(kernel)
     assert (one.smoothness, one.variance) == (other.smoothness, other.variance)
     assert np.array_equal(one.lengthscales, other.lengthscales)
 

@@ -1,9 +1,9 @@
-"""The paper written down once more as slowly and plainly as possible: loops, `inv`, nothing from the package.
+"""A naive transcription of the paper: loops and matrix inversion, nothing from the package.
 
-The tests hold the package to this file. It knows no rank-one update and no cache of anything but single
-kernel values; every number is computed from the equations when it is asked for.
+The tests compare the package with it. There are no rank-one updates, and nothing but single kernel values is cached;
+every number is computed from the equations when it is needed.
 
-| symbol             | here              | what                                                             |
+| symbol             | here              | meaning                                                          |
 |--------------------|-------------------|------------------------------------------------------------------|
 | D                  | points            | n rows, user units                                               |
 | k(x, x')           | self.k            | coregionalised if there are tasks: B[a, b] k(x, x')              |
@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-TINY = 1e-12  # where the arithmetic ends, on the scale k(x, x) = 1: smallest eta^2 / beta, smallest variance
+TINY = 1e-12  # smallest eta^2 / beta and smallest variance that count, on the scale k(x, x) = 1
 
 
 class Action(NamedTuple):
-    """One measurement: of which task, where, and with which noise variance."""
+    """One measurement: task, point and noise variance."""
 
     task: int
     x: tuple[float, ...]
@@ -34,7 +34,7 @@ class Action(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One candidate: what can be done next. `cost` is what it costs without the way there."""
+    """One candidate. `cost` does not include travel."""
 
     task: int
     point: int
@@ -66,7 +66,7 @@ def expected_improvement(mean: float, sd: float, incumbent: float) -> float:
 
 
 def inverse(k: Callable, actions: Sequence[Action]) -> np.ndarray:
-    """(K_t + Sigma_t)^-1 of eqs (1) and (2)."""
+    """Return (K_t + Sigma_t)^-1 of eqs (1) and (2)."""
     t = len(actions)
     A = np.zeros((t, t))
     for i in range(t):
@@ -77,14 +77,14 @@ def inverse(k: Callable, actions: Sequence[Action]) -> np.ndarray:
 
 
 def k_vector(k: Callable, actions: Sequence[Action], task: int, x: tuple[float, ...]) -> np.ndarray:
-    """k_t(x)"""
+    """Return k_t(x)."""
     return np.array([k(a.task, a.x, task, x) for a in actions])
 
 
 def posterior_mean(
     k: Callable, actions: Sequence[Action], residuals: Sequence[float], x: tuple, A: np.ndarray | None = None
 ) -> float:
-    """Eq. (1) for the target task, on residuals y - prior mean. A as below."""
+    """Return eq. (1) for the target task, from residuals y - prior mean. A: see `posterior_variance`."""
     if not actions:
         return 0.0
     if A is None:
@@ -93,7 +93,7 @@ def posterior_mean(
 
 
 def posterior_variance(k: Callable, actions: Sequence[Action], x: tuple, A: np.ndarray | None = None) -> float:
-    """Eq. (2) for the target task. A = inverse(k, actions), if the caller has it already."""
+    """Return eq. (2) for the target task. A = inverse(k, actions), if the caller has it already."""
     prior = k(0, x, 0, x)
     if not actions:
         return prior
@@ -114,7 +114,7 @@ def posterior_covariance(
     A: np.ndarray | None,
     task_a: int = 0,
 ) -> float:
-    """Supplement B: Cov_t(a, b)."""
+    """Return Cov_t(a, b), supplement B."""
     prior = k(task_a, a, task_b, b)
     if not actions:
         return prior
@@ -122,7 +122,7 @@ def posterior_covariance(
 
 
 def generalised_least_squares(k: Callable, actions: Sequence[Action], y: Sequence[float]) -> float:
-    """The constant c that is most likely when y ~ N(c 1, K_t + Sigma_t)."""
+    """Return the most likely constant c if y ~ N(c 1, K_t + Sigma_t)."""
     A = inverse(k, actions)
     above = sum(A[i, j] * y[j] for i in range(len(y)) for j in range(len(y)))
     below = sum(A[i, j] for i in range(len(y)) for j in range(len(y)))
@@ -131,18 +131,27 @@ def generalised_least_squares(k: Callable, actions: Sequence[Action], y: Sequenc
 
 @dataclass
 class NaiveTruVaR:
-    """Algorithms 1 and 2 and the supplement's variations.
+    """Algorithms 1 and 2 and the variations of the supplement.
 
-    goal        "max" | "min" | "level" (threshold h) | "implicit" (threshold: the fraction of the maximum)
-    mean        a number; None: the constant of generalised least squares, after every observation
-    noise       variance, one number or one per point; ignored where `levels` are given
-    cost        one number or one per point; travel, magnitude: rates per coordinate
-    levels      (variance, cost) of every selectable noise level; the level's cost is added to the point's
-    tasks       B, the covariance of the tasks; task 0 is the target, and M lives on it
-    task_noise, task_cost, task_mean    one per task, for `noise`, `cost` (travel, magnitude stay) and `mean`
-    beta        ("log", a) | ("constant", b)
-    among       None | "potential" | ("top", k, "ucb" | "ei")
-    anticipate  None | "mean" | "average"
+    Attributes:
+        points: D. (n, d)
+        goal: "max", "min", "level" (threshold h) or "implicit" (the threshold is that fraction of the maximum).
+        kernel: A scikit-learn kernel.
+        mean: Prior mean; None: the constant of generalised least squares, after every observation.
+        noise: Variance, one number or one per point; ignored where `levels` are given.
+        cost: One number or one per point.
+        travel: Cost per unit of distance, for each coordinate.
+        magnitude: Cost per unit of |x|, for each coordinate.
+        levels: (variance, cost) of every noise level; the cost of the level is added to that of the point.
+        tasks: Covariance of the tasks; task 0 is the target, and M consists of its points.
+        task_noise: `noise` of each task.
+        task_cost: `cost` of each task; travel and magnitude are added.
+        task_mean: `mean` of each task.
+        beta_schedule: ("log", a) or ("constant", b).
+        among: None, "potential" or ("top", k, "ucb" or "ei").
+        anticipate: None, "mean" or "average".
+        trail: Actions suggested, or told without a suggestion, in order.
+        lowered: How often pending actions left nothing to gain.
     """
 
     points: np.ndarray
@@ -172,8 +181,8 @@ class NaiveTruVaR:
     actions: list[Action] = field(default_factory=list)
     y: list[float] = field(default_factory=list)
     pending: list[Action] = field(default_factory=list)
-    trail: list[Action] = field(default_factory=list)  # asked, or told without being asked, in order
-    lowered: int = 0  # how often pending actions left nothing to gain
+    trail: list[Action] = field(default_factory=list)
+    lowered: int = 0
     trace: list[dict] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -186,7 +195,7 @@ class NaiveTruVaR:
         self.sets = Sets(everything, set(), set(), everything)
         self.constant = 0.0 if self.mean is None else self.mean
         self.update_bounds()
-        self.advance()  # a first target that the prior meets already leaves nothing to gain
+        self.advance()  # an eta that the prior reaches already leaves nothing to gain
 
     # -- the model ---------------------------------------------------------------------------------
 
@@ -199,7 +208,7 @@ class NaiveTruVaR:
         return value
 
     def k_unit(self, task_a: int, a: tuple, task_b: int, b: tuple) -> float:
-        """The kernel normalised so that k(x, x) = 1 for the target."""
+        """Return the kernel normalised so that k(x, x) = 1 for the target."""
         return self.k(task_a, a, task_b, b) / self.scale2
 
     def unit(self, actions: Sequence[Action]) -> list[Action]:
@@ -214,7 +223,7 @@ class NaiveTruVaR:
         return self.constant if self.task_mean is None else self.task_mean[task]
 
     def variances(self, actions: Sequence[Action]) -> np.ndarray:
-        """User units, after `actions`."""
+        """Return the variances after `actions`, in user units."""
         A = inverse(self.k, actions) if actions else None
         return np.array([posterior_variance(self.k, actions, x, A) for x in self.D])
 
@@ -227,19 +236,23 @@ class NaiveTruVaR:
         return constant * math.log(len(self.points) * t**2)
 
     def update_bounds(self) -> None:
-        """Eq. (4)."""
+        """Update the bounds, eq. (4)."""
         self.mu = self.means()
         self.sd = np.array([math.sqrt(max(v, 0.0)) for v in self.variances(self.actions)])
         self.upper = np.array([m + math.sqrt(self.beta) * s for m, s in zip(self.mu, self.sd, strict=True)])
         self.lower = np.array([m - math.sqrt(self.beta) * s for m, s in zip(self.mu, self.sd, strict=True)])
 
     def updated_sets(self, lower: Sequence[float], upper: Sequence[float], monotone: bool) -> Sets:
-        """Eqs (5)-(7); not monotone: M_{t-1} replaced by D, and nothing decided before counts."""
+        """Return the sets after eqs (5)-(7); if not monotone, M_{t-1} is replaced by D and nothing stays decided."""
         everything = set(range(len(self.D)))
         if monotone:
-            M, H, L = set(self.sets.M), set(self.sets.H), set(self.sets.L)
+            M = set(self.sets.M)
+            H = set(self.sets.H)
+            L = set(self.sets.L)
         else:
-            M, H, L = everything, set(), set()
+            M = everything
+            H = set()
+            L = set()
         if self.goal == "max":
             best = max(lower[j] for j in M)
             new = {j for j in M if upper[j] >= best}  # eq. (5)
@@ -263,13 +276,13 @@ class NaiveTruVaR:
         maximisers = {j for j in everything if upper[j] >= max(lower)}
         return Sets(new, H | new_H, L | new_L, new | maximisers)
 
-    # -- what can be done --------------------------------------------------------------------------
+    # -- candidates --------------------------------------------------------------------------------
 
     def rows(self) -> list[Row]:
         return self._rows
 
     def all_rows(self) -> list[Row]:
-        """Tasks outermost, then points, then levels."""
+        """Return all candidates: tasks outermost, then points, then levels."""
         rows = []
         n_tasks = 1 if self.tasks is None else len(self.tasks)
         for task in range(n_tasks):
@@ -301,11 +314,11 @@ class NaiveTruVaR:
         return Action(row.task, self.D[row.point], row.noise)
 
     def acquisition(self) -> np.ndarray:
-        """What the prefilter ranks by, one number per point."""
+        """Return the score by which the prefilter ranks, one number per point."""
         _, _, by = self.among
         sign = -1.0 if self.goal == "min" else 1.0
-        told = [sign * y for a, y in zip(self.actions, self.y, strict=True) if a.task == 0]
-        incumbent = max(told) if told else sign * self.prior(0)
+        observed = [sign * y for a, y in zip(self.actions, self.y, strict=True) if a.task == 0]
+        incumbent = max(observed) if observed else sign * self.prior(0)
         values = []
         for m, s in zip(self.mu, self.sd, strict=True):
             if by == "ucb":
@@ -315,7 +328,7 @@ class NaiveTruVaR:
         return np.array(values)
 
     def allowed(self) -> set[int]:
-        """The points the choice is limited to; among equals of the prefilter the earlier ones."""
+        """Return the points that the choice is limited to; the prefilter breaks ties by the earlier point."""
         if self.among is None:
             return set(range(len(self.D)))
         if self.among == "potential":
@@ -332,8 +345,15 @@ class NaiveTruVaR:
     def gain(
         self, row: Row, known: Sequence[Action], eta: float, A: np.ndarray | None, before: Sequence[float]
     ) -> float:
-        """The numerator of eq. (3) for one candidate, after the actions in `known` (told, then pending); A and `before`
-        are their inverse and the variances that they leave."""
+        """Return the numerator of eq. (3) for one candidate.
+
+        Args:
+            row: The candidate.
+            known: Actions with a value, then pending ones.
+            eta: Target confidence.
+            A: Inverse of their covariance matrix.
+            before: Variances given them.
+        """
         if row.noise == 0.0 and self.action(row) in known:
             return 0.0  # known exactly: eq. (2) does not change, and its matrix would be singular
         before_actions = self.unit(known)
@@ -369,39 +389,43 @@ class NaiveTruVaR:
         return first - second
 
     def staying(self, lower: Sequence[float], upper: Sequence[float]) -> set[int]:
-        """M_{t-1|x}: what an update with these bounds leaves of M, also where M is not monotone (a point that
-        may come back is no loss to blame a measurement for). What is outside plays no part: the maximum that an
-        implicit threshold refers to is sought among its possible places."""
+        """Return M_{t-1|x}: the part of M that an update with these bounds leaves.
+
+        This is also used where M is not monotone, since a measurement should not be penalised for points that may
+        become undecided again. Points outside M play no part: the maximum that an implicit threshold refers to is
+        sought among its possible locations.
+        """
         lower = [low if j in self.sets.targets else -math.inf for j, low in enumerate(lower)]
         upper = [up if j in self.sets.targets else -math.inf for j, up in enumerate(upper)]
         return self.updated_sets(lower, upper, monotone=True).targets & self.sets.targets
 
     def shifts(self, row: Row, before: Sequence[Action], A: np.ndarray | None) -> list[float]:
-        """Cov(j, x) / sqrt(s2(x) + noise) for all j, on the scale k(x, x) = 1."""
+        """Return Cov(j, x) / sqrt(s2(x) + noise) for all j, on the scale k(x, x) = 1."""
         (action,) = self.unit([self.action(row)])
-        k, task, x = self.k_unit, action.task, action.x
+        k = self.k_unit
+        task = action.task
+        x = action.x
         own = posterior_covariance(k, before, x, task, x, A, task_a=task)
         return [posterior_covariance(k, before, j, task, x, A) / math.sqrt(own + action.noise) for j in self.D]
 
     def probability_to_stay(self, j: int, width: float, shift: float) -> float:
-        """The probability that upper >= h and lower <= h at j after the measurement."""
-        low, high = (
-            self.threshold - self.mu[j] - width,
-            self.threshold - self.mu[j] + width,
-        )  # bounds on shift z
+        """Return the probability that upper >= h and lower <= h at j after the measurement."""
+        # bounds on shift z
+        low = self.threshold - self.mu[j] - width
+        high = self.threshold - self.mu[j] + width
         if shift == 0.0:
             return 1.0 if low <= 0.0 <= high else 0.0
         return cdf(high / abs(shift)) - cdf(low / abs(shift))
 
     def gains(self, eta: float | None = None) -> np.ndarray:
-        """Eq. (3), numerator, for every candidate: the variance given what is told and pending."""
+        """Return the numerator of eq. (3) for every candidate, given observations and pending actions."""
         known = [*self.actions, *self.pending]
         A = inverse(self.k_unit, self.unit(known)) if known else None
         before = [posterior_variance(self.k_unit, self.unit(known), x, A) for x in self.D]
         return np.array([self.gain(row, known, self.eta if eta is None else eta, A, before) for row in self.rows()])
 
     def gains_ahead(self) -> np.ndarray:
-        """The same; but where pending actions leave nothing to gain, eta is lowered for this one choice."""
+        """Return the gains; where pending actions leave nothing to gain, eta is lowered for this one choice."""
         eta = self.eta
         gains = self.gains()
         while self.pending and max(gains) <= TINY and eta**2 / self.beta >= TINY:
@@ -413,30 +437,31 @@ class NaiveTruVaR:
     def costs(self) -> np.ndarray:
         return np.array([self.row_cost(row) for row in self.rows()])
 
-    # -- the loop ----------------------------------------------------------------------------------
+    # -- loop --------------------------------------------------------------------------------------
 
     def choose(self) -> int:
-        """Algorithm 1, line 3: the first best candidate."""
-        scores, allowed = self.gains_ahead() / self.costs(), self.allowed()
+        """Return the first best candidate, Algorithm 1, line 3."""
+        scores = self.gains_ahead() / self.costs()
+        allowed = self.allowed()
         rows = self.rows()
         inside = [c for c in range(len(rows)) if rows[c].point in allowed]
         best = max(scores[c] for c in inside)
         return min(c for c in inside if scores[c] >= best - 1e-9 * abs(best))
 
     def ask(self, choice: int) -> Action:
-        """Candidate number `choice` goes out to be measured."""
+        """Make candidate number `choice` pending."""
         action = self.action(self.rows()[choice])
         self.pending.append(action)
         self.trail.append(action)
         return action
 
     def withdraw(self, action: Action) -> None:
-        """Nobody goes there: the way to the next point starts where it would have started before."""
+        """Withdraw a pending action; travel then starts at the position before it."""
         self.pending.remove(action)
         del self.trail[max(k for k, a in enumerate(self.trail) if a == action)]
 
     def tell(self, action: Action, y: float) -> None:
-        """Algorithm 1, lines 4 to 7."""
+        """Take a value, Algorithm 1, lines 4 to 7."""
         if action in self.pending:
             self.pending.remove(action)
         else:
@@ -450,7 +475,7 @@ class NaiveTruVaR:
         self.advance()
 
     def advance(self) -> None:
-        """Algorithm 1, lines 5 and 6: a `while`, which with eta = 0 has nothing to lower."""
+        """Start new epochs, Algorithm 1, lines 5 and 6: a `while` loop; with eta = 0 there is nothing to lower."""
         if self.eta == 0.0:
             return
         while self.sets.targets:
@@ -465,7 +490,7 @@ class NaiveTruVaR:
             self.beta = self.beta_at(self.start)
 
     def run(self, f: Callable[[Action], float], steps: int) -> list[dict]:
-        """What was seen at every step: the gains before the choice, the choice, the state afterwards."""
+        """Run some steps and return for each the gains, the choice and the state afterwards."""
         for _ in range(steps):
             gains = self.gains()
             choice = self.choose()

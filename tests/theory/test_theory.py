@@ -1,6 +1,7 @@
 """gamma_T, C*, Theorem 3.1 and its corollaries.
 
-They are compared with hand calculations, exhaustive search and the formulas of the paper as printed. The printed constants that are too small are shown to fail.
+They are compared with hand calculations, exhaustive search and the formulas of the paper as printed. The printed
+constants that are too small are shown to fail.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def test_least_cost_of_covering_three_points_by_hand():
 def test_exact_values_lie_between_the_bounds(setting):
     gain = InformationGain(setting)
     for steps in (1, 2, 3, 6):
-        exact, found = exact_gain(setting, steps), gain.at(steps)
+        exact = exact_gain(setting, steps)
+        found = gain.at(steps)
         assert found.greedy <= exact + 1e-10
         assert exact <= found.upper + 1e-10
         assert found.upper <= found.greedy / (1 - exp(-1)) + 1e-10
@@ -167,7 +169,9 @@ def test_the_theorem_refuses_slack_epsilon_or_delta_out_of_range():
 
 # -- the corollaries ---------------------------------------------------------------------------------------------------
 
-SLACK, DELTA, EPSILON = 0.1, 0.1, 0.3
+SLACK = 0.1
+DELTA = 0.1
+EPSILON = 0.3
 
 
 def printed_logarithm(points: int, beta: float, inside: float) -> float:
@@ -258,7 +262,9 @@ def greedy_widest(setting: TheorySetting, k: int) -> float:
 def test_printed_c_1_fails_by_exactly_two_on_three_independent_points():
     noise = 0.5
     setting = TheorySetting.from_covariance(THREE, noise)
-    k, gamma = 2, exact_gain(setting, 2)  # after two picks the third point still has variance 1
+    # after two picks the third point still has variance 1
+    k = 2
+    gamma = exact_gain(setting, 2)
     assert greedy_widest(setting, k) == 1
     assert k * 1 == pytest.approx(2 * PAPER.first(noise) * gamma)  # eq. (41) says <= PAPER.first gamma
     assert k * 1 == pytest.approx(DERIVED.first(noise) * gamma)
@@ -278,7 +284,8 @@ def test_derived_c_1_holds_where_the_printed_one_fails(noise, lengthscale):
 def test_printed_constant_of_the_late_epochs_fails_and_the_derived_one_holds():
     noise = 1.0  # variances are at most the noise from the start
     setting = TheorySetting.from_covariance(THREE, noise)
-    k, gamma = 2, exact_gain(setting, 2)
+    k = 2
+    gamma = exact_gain(setting, 2)
     assert k * greedy_widest(setting, k) > 2 * noise * gamma  # 2 > 2 log 2
     assert k * greedy_widest(setting, k) == pytest.approx(2 / log(2) * noise * gamma)
     alphas = np.linspace(0, 1, 101)
