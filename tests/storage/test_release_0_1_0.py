@@ -32,10 +32,14 @@ ROUNDS = 6
 # Processors round differently, and so do different builds of BLAS. On the machine that wrote the expected values they
 # are reproduced to the last bit, which TRUVAR_EXACT=1 demands. Elsewhere, choices from a finite domain are still the
 # same and floats agree to a relative 1e-9. Inside a box a suggestion is itself the result of a numerical search, which
-# amplifies rounding to about 1e-7; the points are therefore compared within a tolerance there.
+# amplifies rounding to about 1e-7; the points are therefore compared within a tolerance there. A gain that is a sum of
+# logarithms of variances within groups of draws (PES, and Plus for an optimum) is ill-conditioned where the draws of a
+# group nearly agree: release 0.1.0 itself gives gains that differ by up to 7e-7 on another processor.
 EXACT = os.environ.get("TRUVAR_EXACT") == "1"
 FINITE_TOLERANCE = {"rel": 1e-9}
 BOX_TOLERANCE = {"rel": 1e-5, "abs": 1e-6}
+SAMPLED_GAIN_TOLERANCE = {"rel": 1e-5}
+SAMPLED_GAIN = (tv.PES, tv.Plus)
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +108,26 @@ def assert_point(found: Mapping[str, float], expected: Mapping[str, str], contin
             assert float(found[name]).hex() == coordinate
 
 
-def assert_suggestion(found: tv.Suggestion, expected: Mapping[str, Any], continuous: bool) -> None:
-    """Compares a suggestion with the expected one."""
+def assert_suggestion(
+    found: tv.Suggestion, expected: Mapping[str, Any], continuous: bool, sampled: bool = False
+) -> None:
+    """Compares a suggestion with the expected one.
+
+    Args:
+        found: The suggestion.
+        expected: Its expected parts.
+        continuous: Whether the domain of the study is a box.
+        sampled: Whether the gain is estimated from draws.
+    """
     for name in ("id", "index", "level", "task"):
         assert getattr(found, name) == expected[name], name
     assert_point(found.point, expected["point"], continuous)
-    for name in ("noise", "cost", "gain"):
+    for name in ("noise", "cost"):
         assert_float(getattr(found, name), expected[name], continuous)
+    if sampled and not EXACT:
+        assert found.gain == pytest.approx(float.fromhex(expected["gain"]), nan_ok=True, **SAMPLED_GAIN_TOLERANCE)
+    else:
+        assert_float(found.gain, expected["gain"], continuous)
 
 
 def assert_state(study: tv.Study, expected: Mapping[str, Any], continuous: bool) -> None:
@@ -160,7 +177,7 @@ def assert_continues(study: tv.Study, expected: Mapping[str, Any]) -> None:
         study.tell(suggestion, measure(suggestion))
     for suggested in expected["suggestions"]:
         suggestion = study.ask()
-        assert_suggestion(suggestion, suggested, continuous)
+        assert_suggestion(suggestion, suggested, continuous, sampled=isinstance(study.policy, SAMPLED_GAIN))
         study.tell(suggestion, measure(suggestion))
     if expected["finished"] is None:
         assert len(expected["suggestions"]) == ROUNDS
