@@ -83,7 +83,10 @@ FILES: dict[str, tuple[str, list[str]]] = {
     ),
     "noise in words": (DOMAIN + GOAL + "[noise]\nvariance = 'x'\n", ["[noise] variance", "'x'"]),
     "negative noise": (DOMAIN + GOAL + "[noise]\nvariance = -1\n", ["noise", "-1"]),
-    "noise of no column": (DOMAIN + GOAL + "[noise]\ncolumn = 'depth'\n", ["unknown column 'depth'", "expected one of x"]),
+    "noise of no column": (
+        DOMAIN + GOAL + "[noise]\ncolumn = 'depth'\n",
+        ["unknown column 'depth'", "expected one of x"],
+    ),
     "column as a number": (DOMAIN + GOAL + "[noise]\ncolumn = 0.5\n", ["[noise] column", "0.5"]),
     "levels as a number": (DOMAIN + GOAL + "[noise]\nlevels = 3\n", ["[noise] levels", "{variance = 1e-3, cost = 10}"]),
     "level without cost": (DOMAIN + GOAL + "[noise]\nlevels = [{variance = 1}]\n", ["its variance and cost"]),
@@ -96,7 +99,10 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "travel without base": (GOOD + "[cost]\ntravel = {x = 1}\n", ["more than 0", "positive base"]),
     "cost in words": (GOOD + "[cost]\nbase = 'x'\n", ["[cost] base", "'x'"]),
     "cost column as a number": (GOOD + "[cost]\ncolumn = 2\n", ["[cost] column", "2"]),
-    "travel along no column": (GOOD + "[cost]\nbase = 1\ntravel = {z = 1}\n", ["unknown column 'z'", "expected one of x"]),
+    "travel along no column": (
+        GOOD + "[cost]\nbase = 1\ntravel = {z = 1}\n",
+        ["unknown column 'z'", "expected one of x"],
+    ),
     "travel as a number": (GOOD + "[cost]\nbase = 1\ntravel = 1\n", ["travel", "rates by column"]),
     "unknown policy": (GOOD + "[policy]\nname = 'truver'\n", ["'truver'", "did you mean 'truvar'?"]),
     "policy as a list": (GOOD + "[policy]\nname = ['truvar']\n", ["[policy] name", "['truvar']"]),

@@ -22,8 +22,9 @@ def sections(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The definitions of the sections, by their key in a problem."""
     found = {}
     for name in SECTIONS:
-        reference = schema["properties"][name]["$ref"]
-        found[name] = schema["$defs"][reference.rpartition("/")[2]]
+        described = schema["properties"][name]
+        (reference,) = described.get("allOf", [described])  # pydantic before 2.9 has it inside allOf
+        found[name] = schema["$defs"][reference["$ref"].rpartition("/")[2]]
     return found
 
 

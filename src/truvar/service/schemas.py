@@ -100,10 +100,14 @@ class Note(StrictModel):
 def ask_body(limits: ServiceLimits) -> type[Ask]:
     """Return `Ask` with the batch size that a server allows."""
     size = Annotated[int, Field(strict=True, ge=1, le=limits.batch, description=Ask.model_fields["n"].description)]
-    return create_model("Ask", __base__=Ask, __doc__=Ask.__doc__, n=(size, 1))
+    model = create_model("Ask", __base__=Ask, n=(size, 1))
+    model.__doc__ = Ask.__doc__
+    return model
 
 
 def note_body(limits: ServiceLimits) -> type[Note]:
     """Return `Note` with the text length that a server allows."""
     text = Annotated[str, Field(min_length=1, max_length=limits.text)]
-    return create_model("Note", __base__=Note, __doc__=Note.__doc__, text=(text, ...))
+    model = create_model("Note", __base__=Note, text=(text, ...))
+    model.__doc__ = Note.__doc__
+    return model
