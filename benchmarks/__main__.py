@@ -29,10 +29,14 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="How fast truvar is, and against what.")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run? The numbers mean nothing")
-    parser.add_argument("--only", action="append", choices=GROUPS, help="these rows only; may be given several times")
-    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), help="where the numbers go")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Speed of truvar compared with alternatives."
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny sizes, to check that everything runs; the numbers are meaningless"
+    )
+    parser.add_argument("--only", action="append", choices=GROUPS, help="run this group only; may be repeated")
+    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), help="file for the numbers")
     given = parser.parse_args(arguments)
     found: list[Row] = []
     with one_thread():
@@ -55,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(rows: Sequence[Row], judged: bool = True) -> str:
-    """The rows as a table in Markdown, with columns that line up on a terminal too."""
+    """Return the rows as a Markdown table whose columns are aligned for a terminal."""
     head = ("row", "measured", "target", "met?", "note")
     verdicts = {True: "yes", False: "NO", None: ""} if judged else {}
     cells = [head, *((r.what, _measured(r), _target(r), verdicts.get(r.met, ""), r.note) for r in rows)]
@@ -64,8 +68,8 @@ def table(rows: Sequence[Row], judged: bool = True) -> str:
         "| " + " | ".join([*(cell.ljust(w) for cell, w in zip(line[:-1], widths, strict=True)), line[-1]]) + " |"
         for line in cells
     ]
-    policy = "|" + "|".join(["-" * (w + 2) for w in widths] + ["---"]) + "|"
-    return "\n".join([lines[0], policy, *lines[1:]])
+    separator = "|" + "|".join(["-" * (w + 2) for w in widths] + ["---"]) + "|"
+    return "\n".join([lines[0], separator, *lines[1:]])
 
 
 def _measured(row: Row) -> str:

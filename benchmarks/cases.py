@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
 import truvar as tv
-from benchmarks.recipe import MeasurementInput, Recipe, Wanted
+from benchmarks.recipe import ChoiceInputs, Measurements, Recipe
 from truvar.acquisition import Policy
 from truvar.models.kernels import covariance_function, named_kernel
 from truvar.paper import lake
@@ -51,19 +51,19 @@ class Case:
         return Recipe(covariance_function(self.kernel)(self.domain.points, self.domain.points))
 
 
-def state_of(study: tv.Study, mean: float) -> tuple[MeasurementInput, Wanted]:
+def state_of(study: tv.Study, mean: float) -> tuple[Measurements, ChoiceInputs]:
     """Return the state of a study as the recipe needs it."""
     learner = study._learner
     actions = [action for action, _ in learner.observations]
-    told = MeasurementInput(
-        where=np.array([action.site for action in actions], dtype=np.intp),
+    measured = Measurements(
+        sites=np.array([action.site for action in actions], dtype=np.intp),
         noise=np.array([action.noise for action in actions]),
         values=np.array([y for _, y in learner.observations]) - mean,
     )
     table = study.candidates()
     epoch = learner.state.epoch
     share = epoch.beta / learner.posterior.scale**2
-    return told, Wanted(learner.state.targets, share, epoch.eta, table.noise, table.cost)
+    return measured, ChoiceInputs(learner.state.targets, share, epoch.eta, table.noise, table.cost)
 
 
 def optimum(side: int, steps: int = 100, noise: float = 1e-6, seed: int = 0) -> Case:

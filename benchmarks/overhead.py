@@ -35,7 +35,7 @@ def rows(quick: bool) -> list[Row]:
                 suggestion = study.ask()
             with Stopwatch() as choosing:
                 gains = truncated_reduction(engine, state.targets, tau, table, only_best=True)
-                place = int(np.argmax(gains / table.cost))
+                row = int(np.argmax(gains / table.cost))
             site = int(suggestion.index or 0)
             y = measure(suggestion)
             with Stopwatch() as telling:
@@ -45,7 +45,7 @@ def rows(quick: bool) -> list[Row]:
                 posterior.observe(y)
             whole.append(asking.seconds + telling.seconds)
             bare.append(choosing.seconds + conditioning.seconds)
-            choices.append(place == site)
+            choices.append(row == site)
     beyond = 1e3 * median([a - b for a, b in zip(whole[3:], bare[3:], strict=True)])
     times = f"{1e3 * median(whole[3:]):.2f} against {1e3 * median(bare[3:]):.2f} ms"
     note = f"{times}; the same choice in {sum(choices)} of {len(choices)} steps"

@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 from benchmarks.cases import LENGTHSCALE, Array, Case, optimum, state_of
 from benchmarks.measure import Row, Stopwatch, Target, at_least, median, no_collection
-from benchmarks.recipe import MeasurementInput, Wanted
+from benchmarks.recipe import ChoiceInputs, Measurements
 from benchmarks.runs import Suggests, compete, run
 
 TOGETHER = 8  # candidates that BoTorch is given at a time
@@ -52,24 +52,24 @@ def rows(quick: bool) -> list[Row]:
     return found
 
 
-def truncated_formula(covariance: Array, wanted: Wanted) -> int:
+def truncated_formula(covariance: Array, inputs: ChoiceInputs) -> int:
     """Eq. (3) from a joint posterior covariance over the domain; unit prior variance."""
     variance = covariance.diagonal()
-    rows = covariance[wanted.targets]
-    own = variance[wanted.targets][:, None]
-    floor = wanted.eta**2
-    delta = rows**2 / (variance + wanted.noise[:, 0])
-    gained = np.maximum(wanted.beta * own, floor) - np.maximum(wanted.beta * (own - delta), floor)
-    return int(np.argmax(gained.sum(axis=0) / wanted.cost[:, 0]))
+    rows = covariance[inputs.targets]
+    own = variance[inputs.targets][:, None]
+    floor = inputs.eta**2
+    delta = rows**2 / (variance + inputs.noise[:, 0])
+    gained = np.maximum(inputs.beta * own, floor) - np.maximum(inputs.beta * (own - delta), floor)
+    return int(np.argmax(gained.sum(axis=0) / inputs.cost[:, 0]))
 
 
 def with_sklearn(case: Case) -> Suggests:
     points = case.domain.points
 
-    def suggest(told: MeasurementInput, wanted: Wanted) -> int:
-        model = GaussianProcessRegressor(case.kernel, alpha=told.noise, optimizer=None)
-        model.fit(points[told.where], told.values)
-        return truncated_formula(model.predict(points, return_cov=True)[1], wanted)
+    def suggest(measured: Measurements, inputs: ChoiceInputs) -> int:
+        model = GaussianProcessRegressor(case.kernel, alpha=measured.noise, optimizer=None)
+        model.fit(points[measured.sites], measured.values)
+        return truncated_formula(model.predict(points, return_cov=True)[1], inputs)
 
     return suggest
 
@@ -91,11 +91,11 @@ def with_gpytorch(case: Case) -> Suggests:
         def forward(self, x: Any) -> Any:
             return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    def suggest(told: MeasurementInput, wanted: Wanted) -> int:
-        likelihood = gpytorch.likelihoods.FixedNoiseGaussianLikelihood(torch.tensor(told.noise))
-        model = Model(points[torch.tensor(told.where)], torch.tensor(told.values), likelihood).eval()
+    def suggest(measured: Measurements, inputs: ChoiceInputs) -> int:
+        likelihood = gpytorch.likelihoods.FixedNoiseGaussianLikelihood(torch.tensor(measured.noise))
+        model = Model(points[torch.tensor(measured.sites)], torch.tensor(measured.values), likelihood).eval()
         with torch.no_grad():
-            return truncated_formula(model(points).covariance_matrix.numpy(), wanted)
+            return truncated_formula(model(points).covariance_matrix.numpy(), inputs)
 
     return suggest
 
@@ -108,16 +108,16 @@ def integrated_variance(case: Case) -> float:
     from gpytorch.kernels import RBFKernel
     from gpytorch.means import ZeroMean
 
-    states: list[MeasurementInput] = []
+    states: list[Measurements] = []
     run(case, lambda study: states.append(state_of(study, case.mean)[0]))
-    told = states[len(states) // 2]
+    measured = states[len(states) // 2]
     points = torch.tensor(case.domain.points)
     kernel = RBFKernel().double()
     kernel.lengthscale = LENGTHSCALE
     model = SingleTaskGP(
-        points[torch.tensor(told.where)],
-        torch.tensor(told.values)[:, None],
-        train_Yvar=torch.tensor(told.noise)[:, None],
+        points[torch.tensor(measured.sites)],
+        torch.tensor(measured.values)[:, None],
+        train_Yvar=torch.tensor(measured.noise)[:, None],
         covar_module=kernel,
         mean_module=ZeroMean(),
         outcome_transform=None,

@@ -28,16 +28,16 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class MeasurementInput:
-    """Measurements: the points' indices, noise variances, and values less the prior mean."""
+class Measurements:
+    """Indices of the measured points, noise variances, and values minus the prior mean."""
 
-    where: Index  # (t,)
+    sites: Index  # (t,)
     noise: Array  # (t,)
     values: Array  # (t,)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ChoiceInputs:
     """Inputs of the choice: M, the numbers of the epoch, and the possible measurements with their costs."""
 
     targets: Mask  # M_{t-1}, (n,)
@@ -53,72 +53,72 @@ class Recipe:
 
     prior: Array
 
-    def choose(self, told: MeasurementInput, wanted: Wanted) -> int:
-        """One step: mu and sigma^2 everywhere, and the flat row (place * K + level) of highest gain per cost."""
-        _mean, gains = self.gains(told, wanted)
-        return int(np.argmax(gains / wanted.cost))
+    def choose(self, measured: Measurements, inputs: ChoiceInputs) -> int:
+        """Return the flat index (point * K + level) of the highest gain per cost, after one full step."""
+        _mean, gains = self.gains(measured, inputs)
+        return int(np.argmax(gains / inputs.cost))
 
-    def gains(self, told: MeasurementInput, wanted: Wanted) -> tuple[Array, Array]:
-        """mu_{t-1}(x), and the numerator of eq. (3) at every x and noise level. (n,), (n, K)"""
-        factor = self._factor(told), True
-        across = self.prior[told.where]
+    def gains(self, measured: Measurements, inputs: ChoiceInputs) -> tuple[Array, Array]:
+        """Return mu_{t-1}(x) (n,) and the numerator of eq. (3) at every x and noise level (n, K)."""
+        factor = self._factor(measured), True
+        across = self.prior[measured.sites]
         solved = cho_solve(factor, across, check_finite=False)
-        mean = told.values @ solved
+        mean = measured.values @ solved
         variance = self.prior.diagonal() - (across * solved).sum(axis=0)
-        covariance = self.prior[wanted.targets] - across[:, wanted.targets].T @ solved
-        own = variance[wanted.targets][:, None]
-        floor = wanted.eta**2
-        gains = np.empty_like(wanted.noise)
-        for level, noise in enumerate(wanted.noise.T):
+        covariance = self.prior[inputs.targets] - across[:, inputs.targets].T @ solved
+        own = variance[inputs.targets][:, None]
+        floor = inputs.eta**2
+        gains = np.empty_like(inputs.noise)
+        for level, noise in enumerate(inputs.noise.T):
             delta = covariance**2 / (noise + variance)
-            gained = np.maximum(wanted.beta * own, floor) - np.maximum(wanted.beta * (own - delta), floor)
+            gained = np.maximum(inputs.beta * own, floor) - np.maximum(inputs.beta * (own - delta), floor)
             gains[:, level] = gained.sum(axis=0)
         return mean, gains
 
-    def _factor(self, told: MeasurementInput) -> Array:
-        gram = self.prior[np.ix_(told.where, told.where)]
-        gram[np.diag_indices_from(gram)] += told.noise
+    def _factor(self, measured: Measurements) -> Array:
+        gram = self.prior[np.ix_(measured.sites, measured.sites)]
+        gram[np.diag_indices_from(gram)] += measured.noise
         return np.asarray(cholesky(gram, lower=True, overwrite_a=True, check_finite=False))
 
 
 class Fixed(Recipe):
     """Recipe over all of D; the rows outside M are left out of the sum."""
 
-    def gains(self, told: MeasurementInput, wanted: Wanted) -> tuple[Array, Array]:
-        across = self.prior[told.where]
-        solved = cho_solve((self._factor(told), True), across, check_finite=False)
-        mean = told.values @ solved
+    def gains(self, measured: Measurements, inputs: ChoiceInputs) -> tuple[Array, Array]:
+        across = self.prior[measured.sites]
+        solved = cho_solve((self._factor(measured), True), across, check_finite=False)
+        mean = measured.values @ solved
         covariance = self.prior - across.T @ solved
         variance = covariance.diagonal()
         own = variance[:, None]
-        floor = wanted.eta**2
-        gains = np.empty_like(wanted.noise)
-        for level, noise in enumerate(wanted.noise.T):
+        floor = inputs.eta**2
+        gains = np.empty_like(inputs.noise)
+        for level, noise in enumerate(inputs.noise.T):
             delta = covariance**2 / (noise + variance)
-            gained = np.maximum(wanted.beta * own, floor) - np.maximum(wanted.beta * (own - delta), floor)
-            gains[:, level] = wanted.targets @ gained
+            gained = np.maximum(inputs.beta * own, floor) - np.maximum(inputs.beta * (own - delta), floor)
+            gains[:, level] = inputs.targets @ gained
         return mean, gains
 
 
 class Tuned(Recipe):
     """Recipe with one triangular solve and few temporaries."""
 
-    def gains(self, told: MeasurementInput, wanted: Wanted) -> tuple[Array, Array]:
-        factor = self._factor(told)
-        v = solve_triangular(factor, self.prior[told.where], lower=True, overwrite_b=True, check_finite=False)
-        mean = solve_triangular(factor, told.values, lower=True, check_finite=False) @ v
+    def gains(self, measured: Measurements, inputs: ChoiceInputs) -> tuple[Array, Array]:
+        factor = self._factor(measured)
+        v = solve_triangular(factor, self.prior[measured.sites], lower=True, overwrite_b=True, check_finite=False)
+        mean = solve_triangular(factor, measured.values, lower=True, check_finite=False) @ v
         variance = self.prior.diagonal() - np.einsum("ij,ij->j", v, v)
-        rows = np.flatnonzero(wanted.targets)
+        rows = np.flatnonzero(inputs.targets)
         own = variance[rows]
-        floor = wanted.eta**2
+        floor = inputs.eta**2
         square = self.prior[rows]
         square -= v[:, rows].T @ v
         np.square(square, out=square)
-        before = np.maximum(wanted.beta * own, floor).sum()
-        gains = np.empty_like(wanted.noise)
-        for level, noise in enumerate(wanted.noise.T):
-            is_last = level == wanted.noise.shape[1] - 1
-            left = np.divide(square, (noise + variance) / -wanted.beta, out=square if is_last else None)
-            left += wanted.beta * own[:, None]
+        before = np.maximum(inputs.beta * own, floor).sum()
+        gains = np.empty_like(inputs.noise)
+        for level, noise in enumerate(inputs.noise.T):
+            is_last = level == inputs.noise.shape[1] - 1
+            left = np.divide(square, (noise + variance) / -inputs.beta, out=square if is_last else None)
+            left += inputs.beta * own[:, None]
             gains[:, level] = before - np.maximum(left, floor, out=left).sum(axis=0)
         return mean, gains

@@ -16,9 +16,9 @@ import numpy as np
 import truvar as tv
 from benchmarks.cases import Case, level_set, noise_levels, optimum, state_of
 from benchmarks.measure import Row, Stopwatch, Target, at_least, median, no_collection
-from benchmarks.recipe import Fixed, MeasurementInput, Recipe, Tuned, Wanted
+from benchmarks.recipe import ChoiceInputs, Fixed, Measurements, Recipe, Tuned
 
-Suggests = Callable[[MeasurementInput, Wanted], object]
+Suggests = Callable[[Measurements, ChoiceInputs], object]
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ def compete(case: Case, others: Mapping[str, Suggests], samples: int, repeats: i
     def sample(study: tv.Study) -> None:
         if study.steps not in at:
             return
-        told, wanted = state_of(study, case.mean)
+        measured, inputs = state_of(study, case.mean)
         for name, suggest in others.items():
             with Stopwatch() as watch:
-                suggest(told, wanted)
+                suggest(measured, inputs)
             taken[name][study.steps].append(watch.seconds)
 
     own = [run(case, sample) for _ in range(repeats)]

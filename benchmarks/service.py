@@ -48,7 +48,7 @@ class Load:
 
     seconds: float = 0.0
     latencies: dict[str, list[float]] = field(default_factory=dict)  # by kind of request
-    told: dict[str, list[float]] = field(default_factory=dict)  # values that were acknowledged, by study
+    acknowledged: dict[str, list[float]] = field(default_factory=dict)  # values by study
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -69,8 +69,8 @@ def rows(quick: bool) -> list[Row]:
             load = run_load(url, clients, seconds)
         lost, doubled = lost_and_doubled(store, load)
     what = f"{clients} clients for {seconds:g} s on loopback"
-    told = sum(map(len, load.told.values()))
-    note = f"{len(load.failures)} failures" if load.failures else f"{load.requests} requests, {told} values told"
+    count = sum(map(len, load.acknowledged.values()))
+    note = f"{len(load.failures)} failures" if load.failures else f"{load.requests} requests, {count} values told"
     return [
         Row("service-lost", f"{what}: observations lost", lost, "", at_most(0), note),
         Row("service-doubled", f"{what}: observations doubled", doubled, "", at_most(0)),
@@ -132,7 +132,7 @@ async def _run_load(url: str, clients: int, seconds: float, studies: int) -> Loa
             (await http.post("/studies", json={"name": name, "problem": PROBLEM})).raise_for_status()
             first = (await http.post(f"/studies/{name}/ask", json={})).raise_for_status().json()["suggestions"][0]
             (await http.post(f"/studies/{name}/tell", json={"id": first["id"], "y": -1e-9})).raise_for_status()
-            load.told[name] = [-1e-9]  # compiled and opened before the clock runs
+            load.acknowledged[name] = [-1e-9]  # compiled and opened before the clock runs
         start = time.perf_counter()
         end = start + seconds
         await asyncio.gather(*(_work(http, names[k % studies], k, end, load) for k in range(clients)))
@@ -162,7 +162,7 @@ async def _work(http: Any, name: str, client: int, end: float, load: Load) -> No
         body = {"id": asked["suggestions"][0]["id"], "y": value}
         if await timed("tell", "POST", body) is None:
             return
-        load.told[name].append(value)
+        load.acknowledged[name].append(value)
         if turn % 5 == 0:
             await timed("tell", "POST", body)  # as if the answer had been lost
         await timed("status", "GET")
@@ -173,7 +173,7 @@ def lost_and_doubled(store: str, load: Load) -> tuple[int, int]:
     import truvar as tv
 
     lost = doubled = 0
-    for name, values in load.told.items():
+    for name, values in load.acknowledged.items():
         kept = Counter(tv.load(store, name).measurements["value"])
         wanted = Counter(values)
         lost += (wanted - kept).total()

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--half", choices=["tuning", "held-out", "apart", "both"], default="tuning", help="which problems"
     )
-    parser.add_argument("--only", action="append", help="this problem only; may be given several times")
+    parser.add_argument("--only", action="append", help="run this problem only; may be repeated")
     parser.add_argument(
         "--policies", help="policies by name, with commas between; default: ours and the baselines of each problem"
     )

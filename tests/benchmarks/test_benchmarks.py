@@ -73,8 +73,8 @@ def test_the_recipe_gives_the_gains_and_the_mean_of_truvar(case, recipe):
             break
         suggestion = study.ask()
         study.tell(suggestion, measure(suggestion))
-        told, wanted = state_of(study, case.mean)
-        mean, gains = other.gains(told, wanted)
+        measured, inputs = state_of(study, case.mean)
+        mean, gains = other.gains(measured, inputs)
         np.testing.assert_allclose(gains.ravel(), study.gains(), rtol=1e-8, atol=1e-8 * study.gains().max() + 1e-12)
         np.testing.assert_allclose(case.mean + mean, study.result().mean, atol=1e-7)
     assert study.steps >= 3
