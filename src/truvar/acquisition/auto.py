@@ -23,7 +23,8 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Schedule
-from truvar.acquisition.entropy import PES, expected_improvement_table, posterior_draws, sample_rows
+from truvar.acquisition.entropy import PES, expected_improvement_table, posterior_draws
+from truvar.acquisition.representers import sample_rows
 from truvar.acquisition.tours import can_tour, prefer_first_stop
 from truvar.acquisition.truncation import covariance_tiles
 from truvar.acquisition.utils import threshold

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from truvar._numba import ambiguity, entropy
@@ -31,6 +30,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, SingleArray
 from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Schedule
+from truvar.acquisition.representers import pivoted_cholesky, representer_sites, sample_rows
 from truvar.acquisition.utils import expected_improvement, incumbent, moments, threshold
 from truvar.domain.candidates import Candidates
 from truvar.validation import check_at_least
@@ -97,78 +97,26 @@ def posterior_draws(context: PolicyContext, representers: int, count: int) -> Po
 
 
 def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDraws:
-    posterior = context.posterior
-    sites = _representers(context, representers)
-    column = np.zeros((len(sites), 1))
-    here = Candidates(posterior.sites[sites], column, column + 1.0, sites)
-    covariance = posterior.covariance(sites, here)
-    smallest = max(1e-10 * float(np.diag(covariance).max()), RESOLUTION * posterior.scale**2)
-    root, pivots, rank, _ = dpstrf(covariance, tol=smallest, lower=1)  # pivoted: the largest variance comes first
-    root = np.tril(root)[:, :rank]
-    pivots = pivots - 1
+    from scipy.stats import qmc  # imports slowly
+
+    sites = representer_sites(context, representers)
+    root, pivots = pivoted_cholesky(context, sites)
+    rank = root.shape[1]
     inverse = np.eye(rank)
     for i in range(rank):
         inverse[i] = (inverse[i] - root[i, :i] @ inverse[:i]) / root[i, i]
     whitening = np.zeros((rank, len(sites)))
     whitening[:, pivots[:rank]] = inverse
-    from scipy.stats import qmc  # imports slowly
-
     sobol = qmc.Sobol(rank + 1, scramble=False).random_base2(int(np.ceil(np.log2(count))))  # (S, k + 1)
     uniform = (sobol.T + context.rng.random((rank + 1, 1))) % 1.0  # random shift
     normal = ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
     f = np.empty((len(sites), normal.shape[1]))
     f[pivots] = root @ normal[:-1]
-    f += context.goal.sign * posterior.mean[sites, None]
+    f += context.goal.sign * context.posterior.mean[sites, None]
     maximiser = f.argmax(axis=0)
     order = np.argsort(maximiser, kind="stable")
     single = np.ascontiguousarray(normal[:, order], dtype=np.float32)
     return PosteriorDraws(sites, whitening, single[:-1], maximiser[order], f.max(axis=0)[order], single[-1])
-
-
-def _representers(context: PolicyContext, count: int) -> Index:
-    """Return the sites that can be the maximiser: all of a small domain, otherwise `count` of high promise.
-
-    The best mean is always among them. The others are a systematic sample in proportion to the root of the expected
-    improvement, which spreads over the domain, completed by a weighted sample without replacement.
-    """
-    mean, sd = context.moments
-    if len(mean) <= count:
-        return np.arange(len(mean))
-    weight = np.sqrt(expected_improvement(mean, sd, incumbent(context))) + np.finfo(float).tiny
-    priority = np.log(weight) + context.rng.gumbel(size=len(mean))
-    priority[systematic_sample(weight, count - 1, context.rng.random())] = np.inf
-    priority[np.argmax(mean)] = np.inf
-    return np.sort(np.argpartition(-priority, count)[:count])
-
-
-def systematic_sample(weight: Array, count: int, offset: float) -> Index:
-    """Return `count` rows in proportion to their weights, evenly along the rows; heavy rows several times.
-
-    Args:
-        weight: Weights of the rows, at least 0.
-        count: Number of rows to return.
-        offset: Position of the first row within its interval, from 0 to 1.
-    """
-    share = np.cumsum(weight) / weight.sum()
-    return np.minimum(np.searchsorted(share, (np.arange(count) + offset) / count), len(weight) - 1)
-
-
-def sample_rows(weight: Array, count: int) -> tuple[Index, Array]:
-    """Sample at most `count` rows for a sum over all rows.
-
-    Args:
-        weight: Approximate size of each summand, at least 0.
-        count: Number of rows, at most.
-
-    Returns:
-        The rows, and the number of rows that each of them stands for. All rows of positive weight or, if they are too
-        many, a systematic sample in proportion to the weights.
-    """
-    positive = np.flatnonzero(weight > 0)
-    if len(positive) <= count:
-        return positive, np.ones(len(positive))
-    rows, times = np.unique(systematic_sample(weight, count, 0.5), return_counts=True)
-    return rows, times * weight.sum() / (count * weight[rows])
 
 
 def _tiles(context: PolicyContext, sites: Index, candidates: Candidates) -> Iterator[tuple[slice, int, Array, Array]]:

@@ -13,7 +13,7 @@ import numpy as np
 from truvar._numba import ambiguity
 from truvar._typing import Array
 from truvar.acquisition.base import PolicyContext
-from truvar.acquisition.entropy import systematic_sample
+from truvar.acquisition.representers import systematic_sample
 from truvar.domain.candidates import Candidates
 
 if TYPE_CHECKING:
