@@ -26,6 +26,7 @@ VARIANTS = (
     tv.UCB(explore=4.0),
     tv.UCB(explore=lambda points, t: np.log(points * t)),
     tv.UCBPE(divisor=5.0),
+    tv.Thompson(representers=8),
     tv.ES(per_cost=True, representers=8, draws=64),
     tv.PES(per_cost=True, representers=8, draws=64),
     tv.MRS(per_cost=True, representers=8, draws=64),

@@ -25,6 +25,7 @@ POLICY_MODULES: dict[str, str] = {
     "PI": "truvar.acquisition.analytic",
     "UCB": "truvar.acquisition.analytic",
     "UCBPE": "truvar.acquisition.analytic",
+    "Thompson": "truvar.acquisition.sampling",
     "ES": "truvar.acquisition.entropy",
     "PES": "truvar.acquisition.entropy",
     "MRS": "truvar.acquisition.entropy",
