@@ -13,6 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from truvar._deprecation import warn_deprecated
 from truvar.acquisition.registry import POLICY_MODULES
 
 if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getattr__
@@ -51,7 +52,6 @@ __version__ = "0.2.0"
 
 _MODULES = {
     **POLICY_MODULES,
-    "Top": "truvar.acquisition.truvar",
     "TopK": "truvar.acquisition.truvar",
     "ConstantBeta": "truvar.acquisition.confidence",
     "LogBeta": "truvar.acquisition.confidence",
@@ -80,6 +80,9 @@ _MODULES = {
 }
 """Public name -> module that defines it."""
 
+_RENAMED = {"Top": "TopK"}
+"""Deprecated name -> present name."""
+
 _SUBPACKAGES = frozenset(
     {
         "acquisition",
@@ -105,6 +108,9 @@ if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any na
     __all__ = ["__version__", *sorted(_MODULES)]
 
     def __getattr__(name: str) -> Any:
+        if name in _RENAMED:
+            warn_deprecated(f"truvar.{name}", f"truvar.{_RENAMED[name]}", removed_in="0.4.0")
+            return __getattr__(_RENAMED[name])
         if name in _MODULES:
             value = getattr(import_module(_MODULES[name]), name)
             globals()[name] = value

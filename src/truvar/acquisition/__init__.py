@@ -31,7 +31,6 @@ _MODULES = {
     "Policy": "truvar.acquisition.base",
     "PolicyContext": "truvar.acquisition.base",
     "ProposalPolicy": "truvar.acquisition.base",
-    "Top": "truvar.acquisition.truvar",
     "TopK": "truvar.acquisition.truvar",
 }
 

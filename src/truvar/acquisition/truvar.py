@@ -29,7 +29,7 @@ from truvar.engines.ties import near_best
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
 
-__all__ = ["Top", "TopK", "TruVaR"]
+__all__ = ["TopK", "TruVaR"]
 
 # Gauss-Hermite quadrature over the standard normal surprise of a measurement.
 NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
@@ -65,9 +65,6 @@ class TopK:
         chosen = np.zeros(len(promise), bool)
         chosen[np.argsort(-promise, kind="stable")[: self.k]] = True
         return chosen
-
-
-Top = TopK  # its name in release 0.1.0
 
 
 @dataclass(frozen=True)
