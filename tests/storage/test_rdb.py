@@ -453,9 +453,9 @@ def test_a_migration_does_not_depend_on_the_present_tables_and_classes(
     """Columns and classes may be renamed later; a migration must still find those of its own version."""
     storage = RDBStorage(version_1)
     with monkeypatch.context() as changed:
-        changed.setattr(models.EventRow.__table__.c.details, "name", "payload")
-        changed.setattr(models.EventRow.__table__.c.number, "name", "position")
-        changed.setattr(models.StudyRow.__table__.c.goal, "name", "purpose")
+        changed.setattr(models.EVENTS.c.details, "name", "payload")
+        changed.setattr(models.EVENTS.c.number, "name", "position")
+        changed.setattr(models.STUDIES.c.goal, "name", "purpose")
         changed.setattr("truvar.domain.goals.LevelSet", None)
         changed.delitem(CLASS_MODULES, "Maximize")
         with storage._get_engine().begin() as connection:
@@ -498,7 +498,7 @@ def test_migrated_tables_have_the_columns_of_new_ones(version_1: str, tmp_path: 
     tv.studies(version_1)
     with RDBStorage(version_1).read_transaction() as connection:
         migrated = {column["name"] for column in sqlalchemy.inspect(connection).get_columns("truvar_studies")}
-    assert migrated == {column.name for column in models.StudyRow.__table__.columns}
+    assert migrated == {column.name for column in models.STUDIES.columns}
 
 
 def test_a_store_of_a_newer_version_is_refused(url: str) -> None:

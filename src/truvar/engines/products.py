@@ -20,7 +20,7 @@ from math import inf, log2, pi, prod, sqrt
 from typing import Protocol
 
 import numpy as np
-from scipy import fft
+import scipy  # scipy.fft is imported on first use, as it imports slowly
 from scipy.linalg import cholesky, solve_triangular
 
 from truvar._numba import interpolation
@@ -107,12 +107,12 @@ class Convolution:
 
     def __init__(self, table: Array) -> None:
         self.shape = table.shape
-        self._padded = tuple(fft.next_fast_len(2 * n - 1, real=True) for n in table.shape)
+        self._padded = tuple(scipy.fft.next_fast_len(2 * n - 1, real=True) for n in table.shape)
         wrapped = table
         for axis, (n, size) in enumerate(zip(table.shape, self._padded, strict=True)):
             offset = np.minimum(np.arange(size), size - np.arange(size))
             wrapped = np.take(wrapped, np.minimum(offset, n - 1), axis=axis)
-        self._spectrum = fft.rfftn(wrapped).real  # k is even, so that the imaginary part is rounding
+        self._spectrum = scipy.fft.rfftn(wrapped).real  # k is even, so that the imaginary part is rounding
         size = prod(self._padded)
         digits = log2(max(size, 2))
         magnitude = 2 * float(np.abs(self._spectrum).max()) + sqrt(size) * float(np.linalg.norm(wrapped))
@@ -122,15 +122,15 @@ class Convolution:
     def __call__(self, weights: Array) -> Array:
         """Return the convolution. Padding is added and removed axis by axis, so that half of it is not transformed."""
         last = len(self.shape) - 1
-        waves = fft.rfft(weights, n=self._padded[last], axis=last)
+        waves = scipy.fft.rfft(weights, n=self._padded[last], axis=last)
         others = [axis for axis in range(last) if self._padded[axis] > 1]
         for axis in reversed(others):
-            waves = fft.fft(waves, n=self._padded[axis], axis=axis, overwrite_x=True)
+            waves = scipy.fft.fft(waves, n=self._padded[axis], axis=axis, overwrite_x=True)
         waves *= self._spectrum
         for axis in others:
-            waves = fft.ifft(waves, axis=axis, overwrite_x=True)
+            waves = scipy.fft.ifft(waves, axis=axis, overwrite_x=True)
             waves = waves[(slice(None),) * axis + (slice(self.shape[axis]),)]
-        out = fft.irfft(waves, n=self._padded[last], axis=last, overwrite_x=True)
+        out = scipy.fft.irfft(waves, n=self._padded[last], axis=last, overwrite_x=True)
         return np.ascontiguousarray(out[..., : self.shape[last]])
 
 

@@ -36,7 +36,7 @@ from truvar.exceptions import (
 from truvar.messages import for_interface
 from truvar.storage.base import Event, Transaction, check_study_name
 from truvar.storage.migrations import prepare_tables, read_version
-from truvar.storage.models import SCHEMA_VERSION, EventRow, StudyRow
+from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
 from truvar.storage.serialization import deserialize, dump_json, serialize
 
 if TYPE_CHECKING:
@@ -124,21 +124,21 @@ class RDBStorage:
     def find_event_log(self, name: str) -> RDBEventLog | None:
         """Return the event log of a study, or None if there is no such study."""
         with self.read_transaction() as connection:
-            study_id = connection.scalar(select(StudyRow.id).where(StudyRow.name == name))
+            study_id = connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == name))
         return None if study_id is None else RDBEventLog(self, name, study_id)
 
     def study_names(self) -> list[str]:
         """Return the names of the studies, sorted."""
         with self.read_transaction() as connection:
-            return sorted(connection.scalars(select(StudyRow.name)))
+            return sorted(connection.scalars(select(STUDIES.c.name)))
 
     def list_studies(self) -> pd.DataFrame:
         """Return a row per study, sorted by name, with the columns `LISTED_COLUMNS`."""
         import pandas as pd
 
-        columns = [getattr(StudyRow, name) for name in LISTED_COLUMNS]
+        columns = [STUDIES.c[name] for name in LISTED_COLUMNS]
         with self.read_transaction() as connection:
-            rows = [tuple(row) for row in connection.execute(select(*columns).order_by(StudyRow.name))]
+            rows = [tuple(row) for row in connection.execute(select(*columns).order_by(STUDIES.c.name))]
         return pd.DataFrame(rows, columns=list(LISTED_COLUMNS))
 
     # -- connections ---------------------------------------------------------------------------------------------------
@@ -260,16 +260,16 @@ class RDBEventLog:
                 study_id = self._insert_study(connection)
             else:
                 if not self.storage.is_sqlite:
-                    connection.execute(select(StudyRow.id).where(StudyRow.id == study_id).with_for_update())
+                    connection.execute(select(STUDIES.c.id).where(STUDIES.c.id == study_id).with_for_update())
                 transaction.new_events = self._read_events(connection, number)
             yield transaction
             if transaction.appended:
-                connection.execute(insert(EventRow), [_event_values(study_id, each) for each in transaction.appended])
-                connection.execute(update(StudyRow).where(StudyRow.id == study_id).values(_study_values(transaction)))
+                connection.execute(insert(EVENTS), [_event_values(study_id, each) for each in transaction.appended])
+                connection.execute(update(STUDIES).where(STUDIES.c.id == study_id).values(_study_values(transaction)))
         self._study_id = study_id
 
     def _insert_study(self, connection: Connection) -> int:
-        if connection.scalar(select(StudyRow.id).where(StudyRow.name == self.name)) is not None:
+        if connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == self.name)) is not None:
             resume = for_interface(
                 f"continue it with tv.load(url, {self.name!r})", cli="continue with it", http="continue with it"
             )
@@ -277,14 +277,14 @@ class RDBEventLog:
             raise StudyExistsError(
                 f"the store {self.storage.label} already has a study {self.name!r}; {resume}, or {rename}"
             )
-        key: Any = connection.execute(insert(StudyRow).values(name=self.name)).inserted_primary_key
+        key: Any = connection.execute(insert(STUDIES).values(name=self.name)).inserted_primary_key
         return int(key[0])
 
     def _read_events(self, connection: Connection, after: int) -> list[Event]:
-        columns = (EventRow.number, EventRow.time, EventRow.who, EventRow.kind, EventRow.details)
-        newer = (EventRow.study_id == self._study_id, EventRow.number > after)
+        columns = (EVENTS.c.number, EVENTS.c.time, EVENTS.c.who, EVENTS.c.kind, EVENTS.c.details)
+        newer = (EVENTS.c.study_id == self._study_id, EVENTS.c.number > after)
         events = []
-        for row in connection.execute(select(*columns).where(*newer).order_by(EventRow.number)):
+        for row in connection.execute(select(*columns).where(*newer).order_by(EVENTS.c.number)):
             try:
                 details = deserialize(json.loads(row.details), deferred=True)
             except TruvarError:

@@ -246,7 +246,10 @@ class StoredTable:
         found = [column for column in self.columns if column["name"] == name]
         if len(found) != 1 or np.dtype(found[0]["type"]).kind not in "biuf":
             return None
-        return np.array(deserialize(found[0]["values"]), dtype=found[0]["type"]).astype(float)
+        values = found[0]["values"]
+        if any(isinstance(value, Mapping) for value in values):  # marks of infinite numbers
+            values = deserialize(values)
+        return np.array(values, dtype=found[0]["type"]).astype(float)
 
 
 def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from truvar.exceptions import StorageError
 from truvar.storage.migrations import version_2
-from truvar.storage.models import SCHEMA_VERSION, Base, SchemaRow
+from truvar.storage.models import METADATA, SCHEMA, SCHEMA_VERSION
 
 ADVISORY_LOCK = 0x7472757661720001  # key of the lock in PostgreSQL while tables are created or migrated
 UPGRADES: dict[int, Callable[[Connection], None]] = {2: version_2.upgrade}  # by the version that they lead to
@@ -30,9 +30,9 @@ def read_version(connection: Connection) -> int:
     Raises:
         StorageError: If the tables are newer than this version of truvar.
     """
-    if not inspect(connection).has_table(SchemaRow.__tablename__):
+    if not inspect(connection).has_table(SCHEMA.name):
         return 0
-    version = connection.scalar(select(SchemaRow.version))
+    version = connection.scalar(select(SCHEMA.c.version))
     if version is None or version > SCHEMA_VERSION:
         raise StorageError(
             f"the store was written by a newer version of truvar: its tables have version {version}, and this truvar "
@@ -51,9 +51,9 @@ def prepare_tables(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
     version = read_version(connection)
     if version == 0:
-        Base.metadata.create_all(connection)
-        connection.execute(insert(SchemaRow).values(version=SCHEMA_VERSION))
+        METADATA.create_all(connection)
+        connection.execute(insert(SCHEMA).values(version=SCHEMA_VERSION))
         return
     for target in range(version + 1, SCHEMA_VERSION + 1):
         UPGRADES[target](connection)
-        connection.execute(update(SchemaRow).values(version=target))
+        connection.execute(update(SCHEMA).values(version=target))
