@@ -1,6 +1,6 @@
 """Truncated variance reduction as a BoTorch acquisition function agrees with truvar's own engine."""
 
-import subprocess
+import importlib
 import sys
 
 import numpy as np
@@ -9,22 +9,27 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import truvar as tv
 from truvar.domain.candidates import Candidates
+from truvar.exceptions import InvalidArgumentError, MissingDependencyError
 
-KERNEL, NOISE, MEAN = ConstantKernel(2.25) * Matern([0.3, 0.6], nu=2.5), 0.04, 0.5
+KERNEL = ConstantKernel(2.25) * Matern([0.3, 0.6], nu=2.5)
+NOISE = 0.04  # variance
+MEAN = 0.5
 SIDE = np.linspace(0, 1, 9)
 
 
-def test_without_botorch_its_install_line_is_given():
-    code = "import sys; sys.modules['botorch'] = None; import truvar.integrations.botorch"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'TruncatedVarianceReduction needs botorch, which is missing: pip install "truvar[botorch]"' in run.stderr
+def test_a_missing_library_is_reported_with_the_line_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "botorch", None)
+    monkeypatch.delitem(sys.modules, "truvar.integrations.botorch", raising=False)
+    message = r'TruncatedVarianceReduction needs botorch, which is missing: pip install "truvar\[botorch\]"'
+    with pytest.raises(MissingDependencyError, match=message):
+        importlib.import_module("truvar.integrations.botorch")
 
 
 torch = pytest.importorskip("torch", reason="needs botorch, which is large: pip install 'truvar[botorch]'")
 pytest.importorskip("botorch", reason="needs botorch, which is large: pip install 'truvar[botorch]'")
 
 
-def told_study(goal, steps: int = 7) -> tv.Study:
+def measured_study(goal, steps: int = 7) -> tv.Study:
     domain = tv.Domain.grid(x=SIDE, y=SIDE)
     study = tv.Study(domain, goal, kernel=KERNEL, mean=MEAN, noise=NOISE)
     for _ in range(steps):
@@ -59,11 +64,11 @@ def botorch_model(study: tv.Study, standardized: bool = False):
     return model.eval()
 
 
-def acquisition(study: tv.Study, standardized: bool = False, **how):
+def acquisition(study: tv.Study, standardized: bool = False, **options):
     from truvar.integrations.botorch import TruncatedVarianceReduction
 
     points = torch.tensor(study.domain.points.copy(), dtype=torch.double)
-    return TruncatedVarianceReduction(botorch_model(study, standardized), points, study.goal, **how), points
+    return TruncatedVarianceReduction(botorch_model(study, standardized), points, study.goal, **options), points
 
 
 GOALS = [tv.Maximize(monotone=False), tv.Minimize(monotone=False), tv.LevelSet(1.0, monotone=False)]
@@ -71,8 +76,8 @@ GOALS = [tv.Maximize(monotone=False), tv.Minimize(monotone=False), tv.LevelSet(1
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: type(goal).__name__)
 @pytest.mark.parametrize("standardized", [False, True])
-def test_it_agrees_with_the_engine(goal, standardized):
-    study = told_study(goal)
+def test_the_gains_on_the_grid_are_those_of_the_engine(goal, standardized):
+    study = measured_study(goal)
     function, points = acquisition(study, standardized, beta=study.epoch.beta, eta=study.epoch.eta)
     np.testing.assert_array_equal(function.potential, study.result().potential)
     with torch.no_grad():
@@ -82,8 +87,8 @@ def test_it_agrees_with_the_engine(goal, standardized):
     np.testing.assert_allclose(gains, study.gains(), atol=1e-6 * scale)
 
 
-def test_between_the_points_it_agrees_too():
-    study = told_study(GOALS[0])
+def test_the_gains_between_grid_points_are_those_of_the_engine():
+    study = measured_study(GOALS[0])
     function, _ = acquisition(study, beta=study.epoch.beta, eta=study.epoch.eta)
     anywhere = np.random.default_rng(0).random((20, 2))
     table = Candidates(anywhere, np.full((20, 1), NOISE), np.ones((20, 1)), None)
@@ -92,18 +97,19 @@ def test_between_the_points_it_agrees_too():
     np.testing.assert_allclose(gains, study.policy.score(study.policy_context(), table)[:, 0], atol=1e-6 * gains.max())
 
 
-def test_the_epoch_is_the_studys_where_none_is_given():
-    study = told_study(GOALS[2])
+def test_eta_noise_and_scale_default_to_those_of_the_study():
+    study = measured_study(GOALS[2])
     function, _ = acquisition(study, beta=study.epoch.beta)
     assert function.eta == pytest.approx(study.epoch.eta)
     assert function.noise == pytest.approx(NOISE)
     assert function.scale == pytest.approx(1.5)
 
 
-def test_a_batch_is_worth_more_than_its_parts_and_less_than_their_sum():
-    function, points = acquisition(told_study(GOALS[2]), eta=0.1)
+def test_the_gain_of_a_batch_lies_between_the_largest_and_the_sum_of_its_parts():
+    function, points = acquisition(measured_study(GOALS[2]), eta=0.1)
     with torch.no_grad():
-        one, other = float(function(points[10][None, None])), float(function(points[55][None, None]))
+        one = float(function(points[10][None, None]))
+        other = float(function(points[55][None, None]))
         both = float(function(points[[10, 55]][None]))
     assert max(one, other) < both <= one + other + 1e-9
 
@@ -111,7 +117,7 @@ def test_a_batch_is_worth_more_than_its_parts_and_less_than_their_sum():
 def test_it_is_differentiable_and_can_be_optimized():
     from botorch.optim import optimize_acqf
 
-    function, points = acquisition(told_study(GOALS[2]))
+    function, points = acquisition(measured_study(GOALS[2]))
     x = torch.tensor([[[0.37, 0.52]]], dtype=torch.double)
     assert torch.autograd.gradcheck(function, (x.requires_grad_(),))
     bounds = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.double)
@@ -121,9 +127,9 @@ def test_it_is_differentiable_and_can_be_optimized():
         assert float(best) >= 0.95 * float(function(points[:, None, :]).max())
 
 
-def test_mistakes_are_refused():
+def test_points_of_the_wrong_shape_are_reported():
     from truvar.integrations.botorch import TruncatedVarianceReduction
 
-    model = botorch_model(told_study(GOALS[0]))
-    with pytest.raises(tv.TruvarError, match=r"points must be of shape \(n, d\), got \(3,\)"):
+    model = botorch_model(measured_study(GOALS[0]))
+    with pytest.raises(InvalidArgumentError, match=r"points must be of shape \(n, d\), got \(3,\)"):
         TruncatedVarianceReduction(model, torch.zeros(3))

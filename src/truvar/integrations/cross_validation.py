@@ -1,13 +1,13 @@
-"""Cross-validation as measurements: a configuration is a point, the number of folds its precision and its price.
+"""Cross-validation as measurements: a configuration is a point, the number of folds its precision and its cost.
 
 | cross-validation | here | shape |
 |---|---|---|
-| score of configuration i on fold j | `FoldSearch.scores`, NaN where not evaluated | (n, k) |
-| scores = f(i) + effect(j) + error | `estimate_fold_effects`: the effects and the error's variance s² | (k,), |
-| m more folds of configuration i | a noise level: variance s² / m, cost m or what m fits take | (n, k) |
+| score of configuration i on fold j | `FoldSearch.scores`, NaN if not evaluated | (n, k) |
+| score = f(i) + effect(j) + error | `estimate_fold_effects`: effects and error variance s² | (k,), scalar |
+| m more folds of configuration i | a noise level: variance s² / m, cost m or the time of m fits | (n, k) |
 
-Some folds are harder than others, for every configuration alike. Their effects are estimated within configurations and
-taken off, so that configurations are compared fairly whichever folds they were evaluated on.
+Some folds are harder than others, for every configuration. Their effects are estimated within configurations and
+subtracted, so that configurations can be compared even if they were evaluated on different folds.
 """
 
 from __future__ import annotations
@@ -30,110 +30,169 @@ from truvar.models.fit import Learned, Model, fit, unfitted
 from truvar.study.result import Result
 from truvar.study.study import Study
 
-PRIOR_SHARE, PRIOR_WEIGHT = 0.01, 2.0  # of the scores' variance: what the error's is taken to be, and how firmly
-RESERVE = 0.2  # of the budget, kept to evaluate on all folds what can still be best
-FIRST = 3  # configurations that are evaluated on all folds before there is a model
+PRIOR_ERROR_SHARE = 0.01  # prior guess of the error variance, as a share of the variance of the scores
+PRIOR_WEIGHT = 2.0  # weight of that guess, in degrees of freedom
+RESERVE = 0.2  # share of the budget that is kept to complete the configurations that can still be best
+N_INITIAL = 3  # configurations that are evaluated on all folds before a model is fitted
+REFIT_GROWTH = 1.1  # the model is fitted again when there are this many times as many configurations
+CLIP_FACTOR = 2.0  # scores are raised to at least the median minus this many times the distance of the best from it
 
-Pair = tuple[int, int]  # a configuration and a fold
+Pair = tuple[int, int]  # index of a configuration, index of a fold
 
 
 def estimate_fold_effects(scores: Array) -> tuple[Array, float]:
-    """By how much each fold is easier than the others, and the variance of what is left: least squares within the
-    configurations that were evaluated on two folds or more, drawn towards 0 by one observation's weight.
+    """Estimate the fold effects by least squares within configurations.
+
+    Only configurations with scores on two or more folds count. The effects are shrunk towards 0 by the weight of one
+    observation.
+
+    Args:
+        scores: Scores of configurations (rows) on folds (columns), NaN if not evaluated.
+
+    Returns:
+        The effect of each fold, and the variance of the error.
     """
-    folds, seen = scores.shape[1], ~np.isnan(scores)
-    several, any_ = seen.sum(axis=1) >= 2, seen.any(axis=1)
-    spread = float(np.var(np.nanmean(scores[any_], axis=1))) if any_.any() else 0.0
-    prior = PRIOR_SHARE * spread if spread > 0 else 1e-12
-    if not several.any():
-        return np.zeros(folds), prior
-    here = seen[several].astype(float)  # (r, k)
-    count = here.sum(axis=1, keepdims=True)
-    y = np.where(seen[several], scores[several], 0.0)
-    y = here * (y - y.sum(axis=1, keepdims=True) / count)
-    normal = np.diag(here.sum(axis=0)) - (here / count).T @ here
-    effects = np.linalg.solve(normal + np.eye(folds), y.sum(axis=0))
-    fitted = here * (effects - (here @ effects)[:, None] / count)
-    freedom = max(float((count - 1).sum()) - (folds - 1), 1.0)
-    error = float(((y - fitted) ** 2).sum())
-    return effects, (PRIOR_WEIGHT * prior + error) / (PRIOR_WEIGHT + freedom)
+    n_folds = scores.shape[1]
+    seen = ~np.isnan(scores)
+    has_one = seen.any(axis=1)
+    has_several = seen.sum(axis=1) >= 2
+    spread = float(np.var(np.nanmean(scores[has_one], axis=1))) if has_one.any() else 0.0
+    prior = PRIOR_ERROR_SHARE * spread if spread > 0 else 1e-12
+    if not has_several.any():
+        return np.zeros(n_folds), prior
+    weights = seen[has_several].astype(float)  # (r, k)
+    count = weights.sum(axis=1, keepdims=True)
+    y = np.where(seen[has_several], scores[has_several], 0.0)
+    y = weights * (y - y.sum(axis=1, keepdims=True) / count)
+    normal = np.diag(weights.sum(axis=0)) - (weights / count).T @ weights
+    effects = np.linalg.solve(normal + np.eye(n_folds), y.sum(axis=0))
+    fitted = weights * (effects - (weights @ effects)[:, None] / count)
+    freedom = max(float((count - 1).sum()) - (n_folds - 1), 1.0)
+    squared_error = float(((y - fitted) ** 2).sum())
+    return effects, (PRIOR_WEIGHT * prior + squared_error) / (PRIOR_WEIGHT + freedom)
 
 
 @dataclass(frozen=True)
 class FoldPolicy:
-    """A decision rule whose candidates are the folds that are left: level m - 1 of a configuration is m more folds."""
+    """A policy that chooses among the folds that are left: level m - 1 of a configuration is m more folds.
 
-    rule: Policy
-    price: Array  # (n, k): what m folds of each configuration cost; infinite where fewer are left
-    per_cost = False  # the score is per cost already
+    Attributes:
+        policy: The wrapped policy.
+        fold_costs: Cost of m folds of each configuration, shape (n, k); infinite where fewer than m are left.
+        per_cost: False, because the score is divided by the cost already.
+    """
+
+    policy: Policy
+    fold_costs: Array
+    per_cost = False
 
     @property
     def signed(self) -> bool:
-        return self.rule.signed
+        """Whether scores can be negative."""
+        return self.policy.signed
 
     @property
     def confidence(self) -> Confidence:
-        return self.rule.confidence
+        """Confidence parameters of the wrapped policy."""
+        return self.policy.confidence
 
     def check_supported(self, goal: Goal, n_levels: int) -> None:
         """Check that the wrapped policy supports the goal and a level per number of folds."""
-        self.rule.check_supported(goal, n_levels)
+        self.policy.check_supported(goal, n_levels)
 
     def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
         """Return the rows that the wrapped policy allows and that have folds left."""
-        rows = self.rule.candidate_rows(context, candidates)
-        return None if rows is None else rows[np.isfinite(self.price[rows]).any(axis=1)]
+        rows = self.policy.candidate_rows(context, candidates)
+        return None if rows is None else rows[np.isfinite(self.fold_costs[rows]).any(axis=1)]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        price = self.price if candidates.sites is None else self.price[candidates.sites]
-        possible = np.isfinite(price)
-        cost = np.where(possible, price, price[possible].max(initial=1.0) * 1e9)
-        gains = self.rule.score(context, replace(candidates, cost=cost))
-        worth = gains / cost if self.rule.per_cost else gains
-        return np.where(possible, worth, -np.inf if self.rule.signed else 0.0)
+        """Return the score of every number of folds of every candidate; the lowest possible if there are too few."""
+        fold_costs = self.fold_costs if candidates.sites is None else self.fold_costs[candidates.sites]
+        possible = np.isfinite(fold_costs)
+        cost = np.where(possible, fold_costs, fold_costs[possible].max(initial=1.0) * 1e9)
+        gains = self.policy.score(context, replace(candidates, cost=cost))
+        scores = gains / cost if self.policy.per_cost else gains
+        return np.where(possible, scores, -np.inf if self.policy.signed else 0.0)
 
 
 class FoldSearch:
-    """Which folds of which configurations to evaluate next. `ask` for pairs of them, `tell` their scores.
+    """A search that decides which folds of which configurations to evaluate next.
 
-    points   the coordinates of the configurations, one row each; none where there is but one configuration
-    budget   fits at most; the last fifth of them goes to contenders, so that these end up evaluated on all folds
-    rule     the decision rule
-    timed    a fit costs the seconds that it takes, not 1
+    Call `ask` for pairs of a configuration and a fold, and `tell` for their scores, until `ask` returns nothing. The
+    last fifth of the budget completes the configurations that can still be best, so that they are evaluated on all
+    folds.
+
+    Args:
+        points: Coordinates of the configurations, a row each; without columns if there is only one configuration.
+        folds: Number of folds.
+        budget: Largest number of fits.
+        policy: The policy.
+        timed: Whether a fit costs the seconds that it takes; otherwise it costs 1.
+        seed: Seed of the order of the folds and of the fit of the model.
+
+    Attributes:
+        scores: Scores so far, NaN if not evaluated or failed, shape (n, k).
+        seconds: Seconds that each fit took, shape (n, k).
+        tried: Whether a fold was evaluated, shape (n, k).
+        failed: Whether a configuration has a score that is not finite, shape (n,).
+        reserve: Number of fits that are kept to complete configurations.
+        reason: Reason for which the search ended.
+        beta: Confidence parameter of the last result.
     """
 
-    def __init__(self, points: pd.DataFrame, *, folds: int, budget: int, rule: Policy, timed: bool, seed: int) -> None:
+    def __init__(
+        self, points: pd.DataFrame, *, folds: int, budget: int, policy: Policy, timed: bool, seed: int
+    ) -> None:
         self.domain = Domain.table(points) if points.shape[1] else None
-        self.folds, self.budget, self.timed, self.seed = folds, budget, timed, seed
-        self.rule = rule
+        self.folds = folds
+        self.budget = budget
+        self.policy = policy
+        self.timed = timed
+        self.seed = seed
         self.scores: Array = np.full((len(points), folds), np.nan)
         self.seconds: Array = np.full((len(points), folds), np.nan)
         self.tried: Mask = np.zeros((len(points), folds), bool)
         self.failed: Mask = np.zeros(len(points), bool)
         self.reserve = max(folds, round(RESERVE * budget))
         self.reason = "the budget is spent"
-        self.beta = 0.0  # of the bounds of the last result
+        self.beta = 0.0
         self._rng = np.random.default_rng(seed)
         self._model: Model | None = None
-        self._learned_from = 0
+        self._n_fitted = 0  # configurations that the model was fitted to
 
     def tell(self, row: int, fold: int, score: float, seconds: float) -> None:
-        """The score of a configuration on a fold; one that is no finite number takes the configuration out."""
-        self.tried[row, fold], self.seconds[row, fold] = True, seconds
+        """Record the score of a configuration on a fold.
+
+        Args:
+            row: Index of the configuration.
+            fold: Index of the fold.
+            score: The score. One that is not finite excludes the configuration from the search.
+            seconds: Seconds that the fit took.
+        """
+        self.tried[row, fold] = True
+        self.seconds[row, fold] = seconds
         if np.isfinite(score) and not self.failed[row]:
             self.scores[row, fold] = score
         else:
-            self.failed[row], self.scores[row] = True, np.nan
+            self.failed[row] = True
+            self.scores[row] = np.nan
 
     def ask(self, workers: int) -> list[Pair]:
-        """The pairs to evaluate next, as many as there are workers if it can be; none: the search is over."""
+        """Return the pairs to evaluate next.
+
+        Args:
+            workers: Number of pairs that can be evaluated at the same time.
+
+        Returns:
+            At least as many pairs as workers if possible; none if the search is over.
+        """
         if self.domain is None:
             return [(0, fold) for fold in range(self.folds) if not self.tried[0, fold]]
         pairs = self._explore(self.domain, workers)
         return pairs or self._complete(workers)
 
     def result(self) -> Result | None:
-        """What is known of every configuration; None where there is but one."""
+        """Return the posterior of the mean scores of all configurations, or None if there is only one."""
         if self.domain is None:
             return None
         study = self._study(self.domain, np.full(self.scores.shape, np.inf))
@@ -142,31 +201,30 @@ class FoldSearch:
 
     @property
     def complete(self) -> Mask:
-        """Which configurations were evaluated on all folds."""
+        """Whether each configuration was evaluated on all folds."""
         return np.asarray(~np.isnan(self.scores).any(axis=1))
 
     @property
     def left(self) -> int:
-        """Fits that the budget still allows."""
+        """Number of fits that the budget still allows."""
         return self.budget - int(self.tried.sum())
 
-    # -- inside --------------------------------------------------------------------------------------------------------
-
     def _explore(self, domain: Domain, workers: int) -> list[Pair]:
-        """What the decision rule wants, up to the fits that are kept for the contenders."""
+        """Return the pairs that the policy chooses, without using the reserve."""
         pending = np.zeros_like(self.tried)
-        begun = int((~np.isnan(self.scores)).any(axis=1).sum())
-        allowance = self.left - (self.reserve if begun >= FIRST else 0)
-        price = self._prices()
-        study = self._study(domain, price)
+        n_started = int((~np.isnan(self.scores)).any(axis=1).sum())
+        allowance = self.left - (self.reserve if n_started >= N_INITIAL else 0)
+        fit_costs = self._fit_costs()
+        fold_costs = np.full(self.scores.shape, np.inf)  # the policy of the study reads it; updated before each ask
+        study = self._study(domain, fold_costs)
         pairs: list[Pair] = []
         while len(pairs) < workers:
-            open_ = np.where(self.failed, 0, (~self.tried & ~pending).sum(axis=1))
-            most = np.minimum(open_, allowance - len(pairs))
-            few = begun + len({row for row, _ in pairs}) < FIRST
+            n_left = np.where(self.failed, 0, (~self.tried & ~pending).sum(axis=1))
+            n_allowed = np.minimum(n_left, allowance - len(pairs))
+            is_initial = n_started + len({row for row, _ in pairs}) < N_INITIAL
             count = np.arange(1, self.folds + 1)
-            possible = (count <= most[:, None]) & ((count == self.folds) | ~few)
-            price[:] = np.where(possible, self._price[:, None] * count, np.inf)
+            possible = (count <= n_allowed[:, None]) & ((count == self.folds) | (not is_initial))
+            fold_costs[:] = np.where(possible, fit_costs[:, None] * count, np.inf)
             if not possible.any():
                 break
             try:
@@ -175,17 +233,21 @@ class FoldSearch:
                 if not pairs:
                     self.reason = end.reason
                 break
-            row, folds = int(suggestion.index or 0), int(suggestion.level or 0) + 1
+            row = int(suggestion.index or 0)
+            n_folds = int(suggestion.level or 0) + 1
+            # Folds that were used less often come first, so that all are used about equally often.
             use = self.tried.sum(axis=0) + pending.sum(axis=0) + 0.5 * self._rng.random(self.folds)
-            todo = np.flatnonzero(~self.tried[row] & ~pending[row])
-            chosen = todo[np.argsort(use[todo], kind="stable")][:folds]  # all folds are used equally often
+            unused = np.flatnonzero(~self.tried[row] & ~pending[row])
+            chosen = unused[np.argsort(use[unused], kind="stable")][:n_folds]
             pending[row, chosen] = True
             pairs += [(row, int(fold)) for fold in chosen]
         return pairs
 
     def _complete(self, workers: int) -> list[Pair]:
-        """The missing folds of those that can still be best, in the order of their posterior mean, as far as the budget
-        goes: only what was evaluated on all folds can be compared as a grid search would.
+        """Return the missing folds of configurations that can still be best, as far as the budget allows.
+
+        They are taken in the order of their posterior mean. Only configurations that were evaluated on all folds can be
+        compared as in a grid search.
         """
         result = self.result()
         if result is None:
@@ -199,29 +261,29 @@ class FoldSearch:
                 pairs += [(int(row), int(fold)) for fold in missing]
         return pairs
 
-    def _prices(self) -> Array:
-        """Sets what one fit of each configuration costs; a table to be filled in for the rule."""
+    def _fit_costs(self) -> Array:
+        """Return the cost of one fit of each configuration."""
+        if not self.timed or self.domain is None:
+            return np.ones(len(self.scores))
         seen = self.tried.any(axis=1)
-        self._price = np.ones(len(self.scores))
-        if self.timed and self.domain is not None:
-            taken = np.nanmean(self.seconds[seen], axis=1) if seen.any() else np.empty(0)
-            self._price = predict_costs(self.domain.points[seen], taken, self.domain.points, self.seed)
-        return np.full(self.scores.shape, np.inf)
+        seconds = np.nanmean(self.seconds[seen], axis=1) if seen.any() else np.empty(0)
+        return predict_costs(self.domain.points[seen], seconds, self.domain.points, self.seed)
 
-    def _study(self, domain: Domain, price: Array) -> Study:
-        """A study that was told the scores seen so far.
+    def _study(self, domain: Domain, fold_costs: Array) -> Study:
+        """Return a study with the scores so far as measurements.
 
-        Scores far below the median say that a configuration is bad, not how good the best is: they are drawn in, to
-        twice as far below the median as the best is above it.
+        A score far below the median says that a configuration is bad, but not how good the best is. Such scores are
+        therefore raised, see `CLIP_FACTOR`.
         """
         effects, variance = estimate_fold_effects(self.scores)
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
         values = np.nanmean(self.scores[rows] - effects, axis=1)
         count = (~np.isnan(self.scores[rows])).sum(axis=1)
         if len(rows):
-            middle, best = float(np.median(values)), float(values.max())
-            if best > middle:
-                values = np.maximum(values, middle - 2 * (best - middle))
+            median = float(np.median(values))
+            best = float(values.max())
+            if best > median:
+                values = np.maximum(values, median - CLIP_FACTOR * (best - median))
         model = self._fit(domain.points[rows], values, variance / count)
         levels = NoiseLevels([variance / m for m in range(1, self.folds + 1)], np.arange(1.0, self.folds + 1).tolist())
         study = Study(
@@ -230,7 +292,7 @@ class FoldSearch:
             kernel=model.kernel,
             mean=model.mean,
             noise=levels,
-            policy=FoldPolicy(self.rule, price),
+            policy=FoldPolicy(self.policy, fold_costs),
             seed=self.seed,
         )
         for row, value, folds in zip(rows, values, count, strict=True):
@@ -238,11 +300,12 @@ class FoldSearch:
         return study
 
     def _fit(self, points: Array, values: Array, noise: Array) -> Model:
-        """The model of the scores: learned anew when there is a tenth more to learn from."""
-        family, extent = Learned(), np.ones(points.shape[1])
-        if len(values) < FIRST:
+        """Return the model of the scores, fitted again if there are enough new configurations."""
+        family = Learned()
+        extent = np.ones(points.shape[1])
+        if len(values) < N_INITIAL:
             return unfitted(family, extent, values)
-        if self._model is None or len(values) >= 1.1 * self._learned_from:
+        if self._model is None or len(values) >= REFIT_GROWTH * self._n_fitted:
             self._model = fit(family, points, values, noise, extent, None, self.seed % 2**31 + len(values))
-            self._learned_from = len(values)
+            self._n_fitted = len(values)
         return self._model

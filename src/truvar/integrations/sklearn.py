@@ -1,4 +1,4 @@
-"""`TruVaRSearchCV`: `GridSearchCV` that does not evaluate every configuration, nor each on every fold."""
+"""`TruVaRSearchCV`: a search like `GridSearchCV` that evaluates only some configurations, and those on some folds."""
 
 from __future__ import annotations
 
@@ -28,27 +28,51 @@ from sklearn.utils.validation import _check_method_params
 
 from truvar._typing import Array
 from truvar.acquisition import policy_named
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 from truvar.integrations.cross_validation import FoldSearch
 from truvar.integrations.parameter_encoding import encode
 
-LEAST = 10  # configurations' worth of fits that a budget given as a share comes to at least
+MIN_CONFIGURATIONS = 10  # a budget given as a share allows at least this many configurations on all folds
+NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"  # as in scikit-learn
 
 
 class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carries no types
-    """A search over a grid of parameters with cross-validation, for a fraction of the fits that `GridSearchCV` takes.
+    """A grid search with cross-validation that needs a fraction of the fits of `GridSearchCV`.
 
-    One fold is a cheap and noisy measurement of a configuration, all of them are a dear and precise one: TruVaR mixes
-    them, and learns from the fold scores how noisy they are. It takes what `GridSearchCV` takes, and
+    One fold is a cheap and noisy measurement of a configuration, all folds are an expensive and precise one. TruVaR
+    chooses configurations and numbers of folds together, and learns from the fold scores how noisy they are.
 
-    budget        fits at most: a number (int), or a share of the grid's (float), at least ten configurations' worth
-    cost          "fits": every fit costs the same; "seconds": what it takes, learned on the way
-    policy        the decision rule, or its name; default `TruVaR()`
-    random_state  of the order of the folds and of the model's fit
+    Args:
+        estimator: Estimator to tune, as for `GridSearchCV`.
+        param_grid: Grid of parameters, or a list of grids, as for `GridSearchCV`.
+        scoring: Metric or metrics, as for `GridSearchCV`.
+        n_jobs: Number of fits at the same time, as for `GridSearchCV`.
+        refit: Whether to fit the best configuration to all data. With several metrics: the one to search by.
+        cv: Cross-validation, as for `GridSearchCV`. The folds are drawn once.
+        verbose: Above 0, the summary is printed.
+        pre_dispatch: As for `GridSearchCV`.
+        error_score: Score of a fit that fails, as for `GridSearchCV`.
+        return_train_score: Whether `cv_results_` has training scores.
+        budget: Largest number of fits (int), or a share of those of the whole grid (float), which is at least ten
+            configurations on all folds.
+        cost: "fits" if every fit costs the same, "seconds" if it costs its time, which is predicted from earlier fits.
+        policy: Policy or its name. Default: `TruVaR()`.
+        random_state: Seed of the order of the folds and of the fit of the model.
 
-    `cv_results_` has the configurations that were evaluated, NaN for folds that were not; `mean_test_score` is the mean
-    of those that were, and only configurations evaluated on all folds come first in `rank_test_score`. `summary_` says
-    which configurations of the whole grid can still be best: print it, or read `summary_.table`.
+    Attributes:
+        cv_results_: As for `GridSearchCV`, for the configurations that were evaluated, with NaN for folds that were
+            not, and with `n_folds`. Means are over the evaluated folds. Configurations that were evaluated on all folds
+            come first in `rank_test_score`.
+        summary_: `Summary` of which configurations of the whole grid can still be best.
+        best_params_: Parameters of the best configuration; also `best_score_`, `best_index_` and `best_estimator_`, as
+            for `GridSearchCV`.
+
+    Example:
+        ```python
+        grid = {"C": np.logspace(-2, 3, 11), "gamma": np.logspace(-4, 1, 11)}
+        search = TruVaRSearchCV(SVC(), grid, cv=5, budget=80, random_state=0).fit(X, y)
+        print(search.best_params_, search.summary_)
+        ```
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -98,7 +122,21 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> TruVaRSearchCV:
-        """Searches the grid, then fits the best configuration to all the data."""
+        """Search the grid, then fit the best configuration to all data.
+
+        Args:
+            X: Features.
+            y: Labels or values. None for unsupervised estimators.
+            **params: Passed to the estimator, the scorer and the splitter, as for `GridSearchCV`.
+
+        Returns:
+            This object.
+
+        Raises:
+            InvalidArgumentError: If the budget is too small, or several metrics are given and `refit` names none.
+            UnknownPolicyError: If there is no policy of that name.
+            UnsupportedNoiseLevelsError: If the policy cannot choose the number of folds and has no `level`.
+        """
         scorers, _ = self._get_scorers()
         X, y = indexable(X, y)
         routed = self._get_routed_params_for_fit(_check_method_params(X, params=params))
@@ -119,14 +157,14 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         search = FoldSearch(
             encode(configurations),
             folds=len(splits),
-            budget=self._fits(len(configurations), len(splits)),
-            rule=policy_named(self.policy or "truvar"),
+            budget=self._n_fits(len(configurations), len(splits)),
+            policy=policy_named(self.policy or "truvar"),
             timed=self.cost == "seconds",
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
         if self.verbose > 0:
-            whole = len(configurations) * len(splits)
-            print(f"Fitting at most {search.budget} of the {whole} folds of {len(configurations)} candidates")
+            n_all = len(configurations) * len(splits)
+            print(f"Fitting at most {search.budget} of the {n_all} folds of {len(configurations)} candidates")
         outcomes: dict[tuple[int, int], dict[str, Any]] = {}
         workers = joblib.effective_n_jobs(self.n_jobs)
         with Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch) as parallel:
@@ -157,15 +195,13 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
     def _run_search(self, evaluate_candidates: Any) -> None:
         raise NotImplementedError("TruVaRSearchCV schedules single folds in fit, not candidates")
 
-    # -- before --------------------------------------------------------------------------------------------------------
-
-    def _splits(self, X: Any, y: Any, given: dict[str, Any]) -> list[tuple[Any, Any]]:
-        """The folds, drawn once: a splitter that shuffles would give others each time."""
+    def _splits(self, X: Any, y: Any, split_params: dict[str, Any]) -> list[tuple[Any, Any]]:
+        """Return the folds. They are drawn once, because a splitter that shuffles gives others each time."""
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        expected = cv.get_n_splits(X, y, **given)
-        splits = list(cv.split(X, y, **given))
+        expected = cv.get_n_splits(X, y, **split_params)
+        splits = list(cv.split(X, y, **split_params))
         if not splits:
-            raise ValueError("No fits were performed. Was the CV iterator empty? Were there no candidates?")
+            raise ValueError(NO_FITS)
         if len(splits) != expected:
             raise ValueError(
                 "cv.split and cv.get_n_splits returned inconsistent results. "
@@ -174,37 +210,38 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         return splits
 
     def _configurations(self) -> list[dict[str, Any]]:
-        """The configurations of the grid, each once."""
+        """Return the configurations of the grid without duplicates."""
         configurations = list(ParameterGrid(self.param_grid))
         if not configurations:
-            raise ValueError("No fits were performed. Was the CV iterator empty? Were there no candidates?")
-        first = ~encode(configurations).duplicated() if len(configurations) > 1 else [True]
-        return [configuration for configuration, is_first in zip(configurations, first, strict=True) if is_first]
+            raise ValueError(NO_FITS)
+        if len(configurations) == 1:
+            return configurations
+        duplicated = encode(configurations).duplicated()
+        return [configuration for configuration, again in zip(configurations, duplicated, strict=True) if not again]
 
-    def _fits(self, configurations: int, folds: int) -> int:
-        whole = configurations * folds
+    def _n_fits(self, configurations: int, folds: int) -> int:
+        """Return the largest number of fits."""
+        n_all = configurations * folds
         if isinstance(self.budget, Integral):
-            if self.budget < min(folds, whole):
-                raise TruvarError(
+            if self.budget < min(folds, n_all):
+                raise InvalidArgumentError(
                     f"budget must allow one configuration on all {folds} folds, got {self.budget} fits; give "
-                    f"{folds} or more, or a share of the grid's {whole} such as 0.25"
+                    f"{folds} or more, or a share of the grid's {n_all} such as 0.25"
                 )
-            return min(int(self.budget), whole)
-        return min(max(round(self.budget * whole), LEAST * folds), whole)
+            return min(int(self.budget), n_all)
+        return min(max(round(self.budget * n_all), MIN_CONFIGURATIONS * folds), n_all)
 
     def _score_of(self, outcome: dict[str, Any]) -> float:
-        """What configurations are chosen by: the score, or of several the one that `refit` names."""
+        """Return the score to search by: the only one, or the one that `refit` names."""
         scores = outcome["test_scores"]
         if not isinstance(scores, dict):
             return float(scores)
         if not (isinstance(self.refit, str) and self.refit in scores):
-            raise TruvarError(
+            raise InvalidArgumentError(
                 f"with several metrics refit must name the one to search by, one of {', '.join(scores)}, got "
                 f"{self.refit!r}; give its name"
             )
         return float(scores[self.refit])
-
-    # -- after ---------------------------------------------------------------------------------------------------------
 
     def _conclude(
         self,
@@ -213,7 +250,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         outcomes: dict[tuple[int, int], dict[str, Any]],
         scorers: Any,
     ) -> None:
-        """`cv_results_`, the best configuration and the summary, from what was evaluated."""
+        """Set `cv_results_`, the best configuration and the summary."""
         _warn_or_raise_about_fit_failures(list(outcomes.values()), self.error_score)
         if callable(self.scoring):
             _insert_error_scores(list(outcomes.values()), self.error_score)
@@ -227,30 +264,31 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         self.best_params_ = results["params"][self.best_index_]
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.cv_results_ = results
-        self.summary_ = summary(search, configurations, rows[self.best_index_])
+        self.summary_ = summarize(search, configurations, rows[self.best_index_])
         if self.verbose > 0:
             print(self.summary_)
 
     def _results(
         self, candidates: list[dict[str, Any]], rows: list[int], outcomes: dict[tuple[int, int], dict[str, Any]]
     ) -> dict[str, Any]:
-        """GridSearchCV's table, with NaN for the folds that were not evaluated, and with means over those that were."""
-        folds, one = self.n_splits_, next(iter(outcomes.values()))
-        names = list(one["test_scores"]) if isinstance(one["test_scores"], dict) else None
-        nothing = np.nan if names is None else dict.fromkeys(names, np.nan)
-        blank = {**dict.fromkeys(("fit_time", "score_time"), np.nan), "test_scores": nothing}
+        """Return the table of `GridSearchCV`, with NaN for folds that were not evaluated and means over the others."""
+        folds = self.n_splits_
+        example = next(iter(outcomes.values()))
+        names = list(example["test_scores"]) if isinstance(example["test_scores"], dict) else None
+        no_scores = np.nan if names is None else dict.fromkeys(names, np.nan)
+        not_evaluated = {**example, "fit_time": np.nan, "score_time": np.nan, "test_scores": no_scores}
         if self.return_train_score:
-            blank["train_scores"] = nothing
+            not_evaluated["train_scores"] = no_scores
         pairs = [(row, fold) for row in rows for fold in range(folds)]
         seen = np.array([pair in outcomes for pair in pairs]).reshape(-1, folds)
-        out = [outcomes.get(pair, {**one, **blank}) for pair in pairs]
+        out = [outcomes.get(pair, not_evaluated) for pair in pairs]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of means over folds that were not evaluated, which are replaced here
+            warnings.simplefilter("ignore")  # scikit-learn warns of NaN in means, which are replaced below
             results: dict[str, Any] = self._format_results(candidates, folds, out)
         kinds = ("test", "train") if self.return_train_score else ("test",)
         scores = [f"{kind}_{name}" for kind in kinds for name in names or ["score"]]
         for key in ("fit_time", "score_time", *scores):
-            if key in one:
+            if key in example:
                 values = np.array([outcome[key] for outcome in out]).reshape(-1, folds)
             else:
                 values = np.column_stack([results[f"split{fold}_{key}"] for fold in range(folds)])
@@ -265,38 +303,51 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         results["n_folds"] = seen.sum(axis=1)
         return results
 
-    def _refit(self, base: Any, X: Any, y: Any, given: dict[str, Any]) -> None:
+    def _refit(self, base: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+        """Fit the best configuration to all data."""
         self.best_estimator_ = clone(base).set_params(**clone(self.best_params_, safe=False))
         start = time.time()
         if y is None:
-            self.best_estimator_.fit(X, **given)
+            self.best_estimator_.fit(X, **fit_params)
         else:
-            self.best_estimator_.fit(X, y, **given)
+            self.best_estimator_.fit(X, y, **fit_params)
         self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
 def _ranks(mean: Array, complete: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """1 for the best: by mean score, first those evaluated on all folds, last those without a score."""
-    worst = np.isnan(mean)
-    if worst.all():
+    """Return ranks by mean score, 1 for the best.
+
+    Configurations evaluated on all folds come first, configurations without a score last.
+    """
+    failed = np.isnan(mean)
+    if failed.all():
         return np.ones(len(mean), np.int32)
-    class_ = np.where(worst, 2, np.where(complete, 0, 1))
-    order = np.where(worst, 0.0, mean)
-    keys = np.array(list(zip(class_, -order, strict=True)), dtype=[("class", int), ("score", float)])
+    group = np.where(failed, 2, np.where(complete, 0, 1))
+    order = np.where(failed, 0.0, mean)
+    keys = np.array(list(zip(group, -order, strict=True)), dtype=[("group", int), ("score", float)])
     _, inverse = np.unique(keys, return_inverse=True)
     return np.asarray(rankdata(inverse, method="min"), dtype=np.int32)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Which configurations can still be best, as far as the model of the scores knows. `print` it.
+    """Summary of a search: which configurations can still be best, according to the model of the scores.
 
-    table    every configuration of the grid: its parameters; the mean score on all folds that the model expects of it,
-             with a lower and an upper bound; how many folds were evaluated; whether it can still be the best one
-    best     the parameters that were chosen, and `score` their mean score
-    epsilon  by how much any other configuration can be better than the best, if the bounds hold
+    `str(summary)` is a text of a few lines.
+
+    Attributes:
+        table: A row per configuration of the grid: its parameters, the expected mean score over all folds (`mean`) with
+            bounds (`lower`, `upper`), the number of evaluated `folds`, and whether it can still be best (`possible`).
+        best: Parameters of the best configuration.
+        score: Its mean score.
+        epsilon: By how much another configuration can be better at most, if the bounds hold.
+        fits: Number of fits.
+        whole: Number of fits of the whole grid.
+        folds: Number of folds.
+        beta: Confidence parameter of the bounds.
+        reason: Reason for which the search ended.
     """
 
     table: pd.DataFrame
@@ -304,66 +355,74 @@ class Summary:
     score: float
     epsilon: float
     fits: int
-    whole: int  # the fits of the whole grid
+    whole: int
     folds: int
     beta: float
     reason: str
 
     @property
     def possible(self) -> pd.DataFrame:
-        """The configurations that can still be best, the most promising first."""
+        """Rows of the configurations that can still be best, by decreasing expected score."""
         return self.table[self.table["possible"]].sort_values("mean", ascending=False)
 
     def __str__(self) -> str:
-        possible, count = int(self.table["possible"].sum()), len(self.table)
+        possible = int(self.table["possible"].sum())
+        count = len(self.table)
         share = f"{self.fits} of {self.whole} fits ({self.fits / self.whole:.0%}); {self.reason}."
-        chosen = ", ".join(f"{name}={_short(value)}" for name, value in self.best.items()) or "the estimator as it is"
+        best = ", ".join(f"{name}={_format_value(value)}" for name, value in self.best.items())
+        best = best or "the estimator without changes"
         lines = [
-            f"Best of what was evaluated on all {self.folds} folds: {chosen}, with a mean score of {self.score:.4g}."
+            f"Best configuration evaluated on all {self.folds} folds: {best}, with a mean score of {self.score:.4g}."
         ]
         if count > 1:
             lines += [
                 f"{possible} of {count} configurations can still be best; none is more than {self.epsilon:.2g} better.",
-                f"This holds if the bounds do (beta = {self.beta:.3g}); they come from a model learned from these very "
-                "scores: a heuristic, no proof.",
+                f"This holds if the bounds hold (beta = {self.beta:.3g}). They come from a model that was learned from "
+                "the same scores, so this is a heuristic and no proof.",
             ]
         return "\n".join([*lines, share])
 
 
-def _short(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def summary(search: FoldSearch, configurations: list[dict[str, Any]], best: int) -> Summary:
-    """What a search found out, its best configuration being number `best`."""
+def summarize(search: FoldSearch, configurations: list[dict[str, Any]], best: int) -> Summary:
+    """Return the summary of a search.
+
+    Args:
+        search: The search, finished.
+        configurations: All configurations of the grid.
+        best: Index of the best one.
+    """
     result = search.result()
     table = pd.DataFrame(configurations)
-    tried = search.tried.sum(axis=1)
-    score = float(np.nanmean(search.scores[best])) if not search.failed[best] else float("nan")
+    n_tried = search.tried.sum(axis=1)
+    score = float("nan") if search.failed[best] else float(np.nanmean(search.scores[best]))
+    columns: dict[str, Any]
     if result is None:
-        known = {"mean": score, "lower": score, "upper": score, "folds": tried, "possible": True}
-        epsilon, beta = 0.0, 0.0
+        columns = {"mean": score, "lower": score, "upper": score, "folds": n_tried, "possible": True}
+        epsilon = 0.0
     else:
         possible = result.potential & ~search.failed
-        known = {
+        columns = {
             "mean": result.mean,
             "lower": result.lower,
             "upper": result.upper,
-            "folds": tried,
+            "folds": n_tried,
             "possible": possible,
         }
         epsilon = max(0.0, float(result.upper[possible].max(initial=-np.inf) - result.lower[best]))
-        beta = search.beta
-    for name, values in known.items():
+    for name, values in columns.items():
         table[f"{name}_" if name in table.columns else name] = values
     return Summary(
-        table,
-        configurations[best],
-        score,
-        epsilon,
-        int(tried.sum()),
-        tried.size * search.folds,
-        search.folds,
-        beta,
-        search.reason,
+        table=table,
+        best=configurations[best],
+        score=score,
+        epsilon=epsilon,
+        fits=int(n_tried.sum()),
+        whole=n_tried.size * search.folds,
+        folds=search.folds,
+        beta=search.beta,
+        reason=search.reason,
     )
