@@ -55,10 +55,10 @@ def test_ei_and_pi_are_the_mean_and_the_chance_of_improvement_over_samples(goal,
     draws = 200_000
     sample = sign * mean + sd * np.random.default_rng(5).standard_normal((draws, N))
     improvement = np.maximum(sample - best, 0)
-    for rule, mc in ((tv.EI(), improvement), (tv.PI(margin=0.0), (sample > best).astype(float))):
+    for policy, mc in ((tv.EI(), improvement), (tv.PI(margin=0.0), (sample > best).astype(float))):
         error = mc.std(axis=0) / sqrt(draws)
         rare = 5e-5  # of an event that no draw may show
-        assert (np.abs(study(rule, goal).gains() - mc.mean(axis=0)) <= 5 * error + rare).all()
+        assert (np.abs(study(policy, goal).gains() - mc.mean(axis=0)) <= 5 * error + rare).all()
 
 
 def test_a_margin_of_prior_standard_deviations_raises_the_bar():
@@ -280,8 +280,8 @@ def test_random_takes_every_point_as_often_as_any_other():
 @pytest.mark.parametrize("name", ["ei", "pi", "ucb", "straddle", "variance"])
 def test_a_pending_measurement_counts_as_told_with_the_posterior_mean(name):
     goal = tv.LevelSet(0.4) if name == "straddle" else tv.Maximize()
-    rule = tv.UCB(explore=4.0) if name == "ucb" else name
-    waiting, lied = study(rule, goal), study(rule, goal)
+    policy = tv.UCB(explore=4.0) if name == "ucb" else name
+    waiting, lied = study(policy, goal), study(policy, goal)
     for _ in range(3):
         suggestion = waiting.ask()
         lied.tell(suggestion.point, lied.result().mean[suggestion.index])

@@ -1,4 +1,4 @@
-"""The rule `plus` against plain transcriptions: conditioning by `inv`, integrals by quadrature, tours by loops."""
+"""The policy `plus` against plain transcriptions: conditioning by `inv`, integrals by quadrature, tours by loops."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -274,7 +274,7 @@ def test_options_out_of_range_are_refused(option):
         tv.Plus(**{option: 0})
 
 
-# -- laws --------------------------------------------------------------------------------------------------------------
+# -- properties ----------------------------------------------------------------------------------------------------------
 
 
 def plus(problem: Problem, **options) -> tv.Study:

@@ -233,7 +233,10 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
             exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, told)
             assert start.n_targets == 4
             assert exact <= start.cover_cost(start.eta / sqrt(beta)) + 1e-9
-            assert epoch >= exact * max(0.0, log(start.n_targets * beta / (slack * start.eta) ** 2)) + start.max_cost - 1e-9
+            assert (
+                epoch
+                >= exact * max(0.0, log(start.n_targets * beta / (slack * start.eta) ** 2)) + start.max_cost - 1e-9
+            )
             checked += 1
         suggestion = study.ask()
         study.tell(suggestion, 0.0)  # at the threshold: M stays D

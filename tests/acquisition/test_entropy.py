@@ -111,13 +111,13 @@ def problem(request):
 
 
 @pytest.mark.parametrize(
-    ("rule", "reference"),
+    ("policy", "reference"),
     [(tv.ES, fall_of_entropy), (tv.PES, fall_of_predictive_entropy), (tv.MRS, fall_of_regret)],
     ids=["ES", "PES", "MRS"],
 )
-def test_candidates_rank_as_by_brute_force_over_20000_joint_draws(problem, rule, reference):
+def test_candidates_rank_as_by_brute_force_over_20000_joint_draws(problem, policy, reference):
     wanted = reference(problem)
-    gains = problem.study(rule()).gains()
+    gains = problem.study(policy()).gains()
     correlation = spearmanr(gains, wanted).statistic
     assert correlation > 0.95
     assert wanted[gains.argmax()] > 0.95 * wanted.max()
@@ -136,9 +136,9 @@ def test_es_and_pes_see_the_same_information_from_both_sides(problem):
 
 def test_candidates_that_are_no_representers_rank_alike(problem):
     """20 of the 30 points stand for all; what they leave open is drawn, or cut off below the maximum."""
-    for rule in (tv.ES, tv.PES, tv.MRS):
-        full = problem.study(rule(draws=4096)).gains()
-        some = problem.study(rule(representers=20, draws=4096)).gains()
+    for policy in (tv.ES, tv.PES, tv.MRS):
+        full = problem.study(policy(draws=4096)).gains()
+        some = problem.study(policy(representers=20, draws=4096)).gains()
         assert spearmanr(full, some).statistic > 0.8
 
 
@@ -154,9 +154,9 @@ def test_the_rules_share_one_draw_of_maximisers():
 
     entropy_policies._draw = counted
     try:
-        for rule in (tv.ES(), tv.PES(), tv.MRS(), tv.MES()):
-            first = rule.score(context, table)
-            assert (rule.score(context, table) == first).all()  # a function of the candidate, within one choice
+        for policy in (tv.ES(), tv.PES(), tv.MRS(), tv.MES()):
+            first = policy.score(context, table)
+            assert (policy.score(context, table) == first).all()  # a function of the candidate, within one choice
     finally:
         entropy_policies._draw = original
     assert len(made) == 1
@@ -254,7 +254,7 @@ def test_sur_is_the_expected_fall_of_doubt(threshold):
     weights = np.exp(-0.5 * nodes**2)
     weights /= weights.sum()
 
-    def doubt(means, variance):
+    def ambiguity(means, variance):
         p = ndtr((means - h) / np.sqrt(variance))
         return (p * (1 - p)).sum(axis=-1)
 
@@ -262,8 +262,8 @@ def test_sur_is_the_expected_fall_of_doubt(threshold):
     for i in range(len(x)):
         d = covariance[i, i] + noise
         left = np.diag(covariance) - covariance[:, i] ** 2 / d
-        after = doubt(mean + np.outer(nodes, covariance[:, i] / sqrt(d)), left)
-        wanted[i] = doubt(mean, np.diag(covariance)) - weights @ after
+        after = ambiguity(mean + np.outer(nodes, covariance[:, i] / sqrt(d)), left)
+        wanted[i] = ambiguity(mean, np.diag(covariance)) - weights @ after
     assert study.gains() == pytest.approx(wanted, rel=1e-3, abs=1e-5)
 
 
@@ -276,28 +276,28 @@ def test_sur_over_a_sample_of_the_domain_estimates_the_sum_over_all():
 # -- noise levels and tasks --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [tv.ES, tv.PES, tv.MRS, tv.SUR], ids=lambda rule: rule.__name__)
-def test_a_more_precise_measurement_tells_more(rule):
+@pytest.mark.parametrize("policy", [tv.ES, tv.PES, tv.MRS, tv.SUR], ids=lambda policy: policy.__name__)
+def test_a_more_precise_measurement_tells_more(policy):
     levels = tv.NoiseLevels(variance=[1e-4, 0.1, 2.0], cost=[30, 3, 1])
-    goal = tv.LevelSet(0.2) if rule is tv.SUR else tv.Maximize()
-    study = tv.Study(tv.Domain.grid(x=X[:, 0]), goal, kernel=KERNEL, mean=0.0, noise=levels, policy=rule())
+    goal = tv.LevelSet(0.2) if policy is tv.SUR else tv.Maximize()
+    study = tv.Study(tv.Domain.grid(x=X[:, 0]), goal, kernel=KERNEL, mean=0.0, noise=levels, policy=policy())
     for index in (3, 12, 22):
         study.tell({"x": X[index, 0]}, f({"x": X[index, 0]}), level=0)
     fine, coarse, coarsest = study.gains().reshape(N, 3).T
     assert fine.max() > coarse.max() > coarsest.max()
     assert study.ask().level == 0
     per_cost = tv.Study(
-        tv.Domain.grid(x=X[:, 0]), goal, kernel=KERNEL, mean=0.0, noise=levels, policy=rule(per_cost=True)
+        tv.Domain.grid(x=X[:, 0]), goal, kernel=KERNEL, mean=0.0, noise=levels, policy=policy(per_cost=True)
     )
     assert per_cost.ask().level > 0
 
 
-@pytest.mark.parametrize("rule", [tv.ES, tv.PES, tv.MRS], ids=lambda rule: rule.__name__)
-def test_a_task_tells_as_much_as_a_measurement_with_the_noise_that_its_correlation_leaves(rule):
+@pytest.mark.parametrize("policy", [tv.ES, tv.PES, tv.MRS], ids=lambda policy: policy.__name__)
+def test_a_task_tells_as_much_as_a_measurement_with_the_noise_that_its_correlation_leaves(policy):
     """A quantity r f + sqrt(1 - r^2) g, g unknown and like f, measured at x: like f with more noise at x itself."""
     tasks = tv.Tasks(covariance=[[1.0, 0.8], [0.8, 1.0]], names=["f", "proxy"])
     study = tv.Study(
-        tv.Domain.grid(x=X[:, 0]), tv.Maximize(), kernel=KERNEL, mean=0.0, noise=1e-4, tasks=tasks, policy=rule()
+        tv.Domain.grid(x=X[:, 0]), tv.Maximize(), kernel=KERNEL, mean=0.0, noise=1e-4, tasks=tasks, policy=policy()
     )
     own, proxy = study.gains().reshape(2, N)
     assert (proxy < own + 1e-9).mean() > 0.95

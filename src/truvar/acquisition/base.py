@@ -119,7 +119,7 @@ class PolicyContext:
 
 
 class Policy(Protocol):
-    """Decision rule: scores every candidate; the candidate with the highest score is measured next."""
+    """Protocol of a policy: it scores every candidate; the candidate with the highest score is measured next."""
 
     @property
     def per_cost(self) -> bool:
