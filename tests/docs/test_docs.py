@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from docs.pages import DOCS, FROM_ELSEWHERE, ROOT, blocks, check, pages, pictures, quiet_terminal, run, same_output
-from tests.repository.test_layers import ENGINE, LAYERS
 
 import truvar
 from truvar.acquisition import policy_classes
@@ -79,17 +79,25 @@ def test_the_reference_has_every_public_name() -> None:
     assert sorted(set(truvar.__all__) - {*there, "__version__"}) == []
 
 
-def test_the_pages_name_every_rule_and_every_command() -> None:
-    policies, commands = text("docs/policies.md"), text("docs/reference/command-line.md")
-    assert [rule for rule in policy_classes() if f"(`{rule}`)" not in policies] == []
+def test_the_pages_name_every_policy_and_every_command() -> None:
+    policies = text("docs/policies.md")
+    commands = text("docs/reference/command-line.md")
+    assert [name for name in policy_classes() if f"(`{name}`)" not in policies] == []
     assert [command.name for command in COMMANDS if f"`{command.name}`" not in commands] == []
 
 
-def test_the_architecture_has_every_room_in_the_order_that_is_enforced() -> None:
-    rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|", text("docs/architecture.md"), flags=re.MULTILINE)
-    assert rows == [*(room for room in LAYERS if room != "__main__"), ENGINE]
-    kinds = re.findall(r"^\| `(\w+(?:\.py|/))` \|", text("docs/architecture.md"), flags=re.MULTILINE)
-    assert [kind for kind in kinds if not (ROOT / "src" / "truvar" / kind).exists()] == []
+def test_the_architecture_has_every_package_in_the_order_that_is_enforced() -> None:
+    project = tomllib.loads(text("pyproject.toml"))
+    declared = [re.findall(r"\w+", layer) for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]]
+    page = text("docs/architecture.md")
+    rows = re.findall(r"^\| ((?:`\w+/?`(?:, )?)+) \|", page[: page.index("## One measurement")], flags=re.MULTILINE)
+    described = [re.findall(r"\w+", row) for row in rows]
+    names = {path.stem for path in (ROOT / "src" / "truvar").iterdir() if path.is_dir() or path.suffix == ".py"}
+    names -= {"__init__", "__main__", "__pycache__"}
+    assert {name for row in described for name in row} == names
+    height = {name: -number for number, layer in enumerate(declared) for name in layer}
+    lowest = [min(height[name] for name in row) for row in described]
+    assert lowest == sorted(lowest)
 
 
 def test_the_files_that_the_pages_name_exist() -> None:

@@ -68,3 +68,9 @@ def test_looking_a_deprecated_name_up_does_not_warn() -> None:
 def test_every_deprecated_name_of_a_study_is_tested() -> None:
     aliases = {name for name, value in vars(tv.Study).items() if isinstance(value, deprecated_alias)}
     assert aliases == {*CALLS, "resumed"}
+
+
+def test_the_old_name_of_top_k_warns_and_is_the_same_class() -> None:
+    with pytest.warns(DeprecationWarning, match=r"truvar\.Top is deprecated .* use truvar\.TopK"):
+        assert tv.Top is tv.TopK
+    assert "Top" not in tv.__all__
