@@ -7,7 +7,7 @@
 | `PointNotInDomainError` | a point is not one of the domain's |
 | `InvalidModelError` | kernel, mean, noise or tasks do not make a model |
 | `UnknownPolicyError` | there is no policy of that name |
-| `UnsupportedGoalError` | a policy does not serve the study's goal |
+| `UnsupportedGoalError` | a policy or a measure of quality does not serve the study's goal |
 | `UnsupportedNoiseLevelsError` | a policy cannot use the study's noise levels |
 | `InvalidProblemError` | a problem file has a mistake |
 | `InvalidMeasurementError` | a measured value, or the file it is in, cannot be used |
@@ -62,7 +62,7 @@ class UnknownPolicyError(TruvarError):
 
 
 class UnsupportedGoalError(TruvarError):
-    """A policy does not serve the study's goal."""
+    """A policy or a measure of quality does not serve the study's goal."""
 
 
 class UnsupportedNoiseLevelsError(TruvarError):

@@ -1,6 +1,14 @@
-"""Algorithms 1 and 2 of the paper: choose, update, and the epochs between.
+"""Algorithms 1 and 2 of the paper: choosing a measurement, updating the sets, and the epochs.
 
-`begin` is line 1 of Algorithm 1, `choose` line 3, `update` line 4 (all of Algorithm 2) with lines 5-6."""
+| paper | here |
+|---|---|
+| Algorithm 1, line 1 | `begin` |
+| Algorithm 1, line 3 | `choose`, `choose_ahead` |
+| Algorithm 1, line 4 (all of Algorithm 2), lines 5-6 | `update` |
+| M_t, H_t, L_t | `State.regions` |
+| l_t, u_t | `State.lower`, `State.upper` |
+| i, eta_(i), beta_(i), t_(i) | `State.epoch` |
+"""
 
 from __future__ import annotations
 
@@ -17,22 +25,31 @@ from truvar.domain.goals import Goal, Regions
 from truvar.engines.ties import TIE_TOLERANCE
 from truvar.models.posterior import Posterior
 
-StartOfEpoch = Callable[[float, Mask], EpochStart]  # what is known now, given eta and the targets
+StartOfEpoch = Callable[[float, Mask], EpochStart]
+"""Function of eta and the targets that returns what is known when an epoch starts."""
 
 
 @dataclass(frozen=True)
 class State:
-    """Where Algorithm 1 stands after t observations."""
+    """The state of Algorithm 1 after t observations.
 
-    regions: Regions  # M_t, H_t, L_t
-    targets: Mask  # the rows of M, and what else the goal must know
-    lower: Array  # l_t
-    upper: Array  # u_t
-    epoch: Epoch  # i, eta_(i), beta_(i), t_(i)
+    Attributes:
+        regions: M_t, H_t and L_t.
+        targets: The points whose variance is to be reduced: M, and what else the goal must know.
+        lower: l_t. Read-only, as results share it.
+        upper: u_t. Read-only, as results share it.
+        epoch: i, eta_(i), beta_(i) and t_(i).
+    """
+
+    regions: Regions
+    targets: Mask
+    lower: Array
+    upper: Array
+    epoch: Epoch
 
     def __post_init__(self) -> None:
-        for bound in (self.lower, self.upper):
-            bound.setflags(write=False)  # results share them
+        self.lower.setflags(write=False)
+        self.upper.setflags(write=False)
 
 
 @dataclass(frozen=True)
@@ -45,11 +62,18 @@ class Choice:
 
 
 def begin(posterior: Posterior, policy: Policy, n: int, start: StartOfEpoch) -> State:
-    """Algorithm 1, line 1: i = 1, M = D."""
+    """Algorithm 1, line 1: return the first state, with i = 1 and M = D.
+
+    Args:
+        posterior: The prior, before the first observation.
+        policy: The policy, whose `confidence` sets beta and eta.
+        n: Number of points of the domain.
+        start: Returns what is known now.
+    """
     regions = Regions.unknown(n)
     epoch = policy.confidence.first(lambda eta: start(eta, regions.potential))
     lower, upper = bounds(posterior.mean[:n], posterior.variance[:n], epoch.beta)
-    return _next_epochs(posterior, policy, State(regions, regions.potential, lower, upper, epoch), start)
+    return _advance_epochs(posterior, policy, State(regions, regions.potential, lower, upper, epoch), start)
 
 
 def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Choice | None:
@@ -61,10 +85,13 @@ def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Ch
     """
     rows = policy.candidate_rows(context, candidates)
     choice = _highest(context, policy, candidates, rows)
-    return choice if choice is not None or rows is None else _highest(context, policy, candidates, None)
+    if choice is None and rows is not None:
+        choice = _highest(context, policy, candidates, None)
+    return choice
 
 
 def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, rows: Index | None) -> Choice | None:
+    """Return the first candidate among `rows` whose score is the highest up to rounding; None if none gains."""
     table = candidates if rows is None else candidates.take(rows)
     gains = policy.score(replace(context, only_best=True), table)
     scores = (gains / table.cost if policy.per_cost else gains).ravel()
@@ -76,8 +103,13 @@ def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, row
 
 
 def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates) -> tuple[PolicyContext, Choice | None]:
-    """Line 3 where the pending measurements leave nothing to gain in this epoch: the next one's eta is looked at, so
-    that a batch is filled and no worker idles. Also the scene with that eta."""
+    """Line 3 where pending measurements leave nothing to gain in this epoch: choose with the eta of a later one.
+
+    This fills a batch, so that no worker is idle.
+
+    Returns:
+        The context with that eta, and the choice; None if there is no gain in any later epoch.
+    """
     choice = None
     while choice is None and context.epoch.tau > RESOLUTION:
         context = replace(context, epoch=replace(context.epoch, eta=policy.confidence.r * context.epoch.eta))
@@ -86,18 +118,31 @@ def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates)
 
 
 def update(posterior: Posterior, goal: Goal, policy: Policy, state: State, start: StartOfEpoch, nested: bool) -> State:
-    """Algorithm 2 after an observation, then lines 5-6 of Algorithm 1. `nested`: the bounds never widen."""
+    """Algorithm 2 after an observation, then lines 5-6 of Algorithm 1.
+
+    Args:
+        posterior: The posterior with the observation.
+        goal: Classifies the points by their bounds.
+        policy: The policy, whose `confidence` sets beta and eta.
+        state: The state before the observation.
+        start: Returns what is known now.
+        nested: Whether the bounds are intersected with the earlier ones, so that they never widen.
+    """
     n = len(state.lower)
     lower, upper = bounds(posterior.mean[:n], posterior.variance[:n], state.epoch.beta)  # eq. (4)
     if nested:
         lower, upper = intersection((state.lower, state.upper), (lower, upper))
     regions = goal.update(state.regions, lower, upper)  # eqs. (5)-(7)
     state = State(regions, goal.targets(regions, lower, upper), lower, upper, state.epoch)
-    return _next_epochs(posterior, policy, state, start)
+    return _advance_epochs(posterior, policy, state, start)
 
 
-def _next_epochs(posterior: Posterior, policy: Policy, state: State, start: StartOfEpoch) -> State:
-    """Algorithm 1, lines 5-6. Also before the first choice: where the prior itself is within eta (beta < 1, on a domain
-    of a few points), the first epoch would have nothing to choose by."""
-    widest = posterior.variance[: len(state.targets)][state.targets].max(initial=0.0) / posterior.scale**2
+def _advance_epochs(posterior: Posterior, policy: Policy, state: State, start: StartOfEpoch) -> State:
+    """Algorithm 1, lines 5-6: start the next epoch while the variance on the targets is within the present one's.
+
+    It runs before the first choice too: where the prior itself is within eta (beta < 1, on a domain of a few points),
+    the first epoch would leave nothing to choose.
+    """
+    variance = posterior.variance[: len(state.targets)][state.targets]
+    widest = variance.max(initial=0.0) / posterior.scale**2
     return replace(state, epoch=policy.confidence.advance(state.epoch, widest, lambda eta: start(eta, state.targets)))

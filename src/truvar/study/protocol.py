@@ -18,6 +18,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import MeasurementRecord
+from truvar.study.records import MeasurementRecord
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
 
@@ -178,6 +179,10 @@ class StudyLike(Protocol):
 
     def measurement_records(self) -> list[MeasurementRecord]:
         """Return the measurements in order, as records."""
+        ...
+
+    def measurement_records(self) -> list[MeasurementRecord]:
+        """Return the measurements in order, without pandas."""
         ...
 
     @property

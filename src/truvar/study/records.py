@@ -36,13 +36,13 @@ class MeasurementRecord:
     value: float
 
 
-def measurement_records(study_state: StudyState) -> list[MeasurementRecord]:
+def measurement_records(state: StudyState) -> list[MeasurementRecord]:
     """Return the measurements of a study in the order in which they were told."""
-    domain = study_state.config.domain
-    tasks = study_state.config.prior.tasks
+    domain = state.config.domain
+    tasks = state.config.prior.tasks
     spent = 0.0
     records = []
-    for action, value in study_state.learner.observations:
+    for action, value in state.learner.observations:
         spent += action.cost
         records.append(
             MeasurementRecord(

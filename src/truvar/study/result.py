@@ -1,4 +1,4 @@
-"""What a study answers: a suggestion, the best point, and the result with its masks, bounds and certificate."""
+"""`Result`: what a study knows, with its regions, bounds, best point and certificate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.goals import Goal, LevelSet
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.certificate import Certificate
 from truvar.validation import check_truth
 
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Best:
-    """The point to report: the one with the best posterior mean."""
+    """The point to report: the one with the best posterior mean.
+
+    Attributes:
+        index: Row of the point in the domain; None inside a box.
+        point: Coordinates by column name.
+        mean: Posterior mean there.
+        sd: Posterior standard deviation there.
+    """
 
     index: int | None
     point: dict[str, float]
@@ -34,74 +41,127 @@ class Best:
 
 @dataclass(frozen=True)
 class Result:
-    """Where the study stands: what is proven, what is believed, and what it cost. Arrays run over the domain."""
+    """The knowledge of a study at one moment. Arrays and masks have one entry per point of the domain.
+
+    Attributes:
+        domain: The domain.
+        goal: The goal.
+        potential: Undecided points, the paper's M: not yet classified, or possibly the optimum.
+        above: Points classified as above the threshold, the paper's H.
+        below: Points classified as below the threshold, the paper's L; for an optimum those ruled out.
+        mean: Posterior mean.
+        sd: Posterior standard deviation.
+        lower: Lower confidence bounds.
+        upper: Upper confidence bounds.
+        best: The point to report.
+        epsilon: Largest error of the answer, if the bounds hold.
+        certificate: What is proven and under which assumptions; `str(certificate)` is a sentence.
+        spent: Total cost of the measurements.
+        steps: Number of measurements.
+        reason: Why the study stopped or is finished, such as "step limit (60) reached"; None if it did not.
+        measured: Rows of the points where the target was measured, in order.
+    """
 
     domain: Domain
     goal: Goal
-    potential: Mask  # M: still open
-    above: Mask  # H
-    below: Mask  # L
-    mean: Array  # of the posterior
-    sd: Array  # its standard deviation
-    lower: Array  # confidence bounds
+    potential: Mask
+    above: Mask
+    below: Mask
+    mean: Array
+    sd: Array
+    lower: Array
     upper: Array
-    best: Best  # the point to report: index, point, mean, sd
-    epsilon: float  # how far from exact the answer can be, if the bounds hold
-    certificate: Certificate  # what is proven, in words; str() of it is the statement
-    spent: float  # the cost of what was told
-    steps: int  # the number of values told
-    reason: str | None  # why it stopped or is finished, if it did
-    measured: tuple[int, ...]  # indices of the points where the target was measured, in order
+    best: Best
+    epsilon: float
+    certificate: Certificate
+    spent: float
+    steps: int
+    reason: str | None
+    measured: tuple[int, ...]
 
     @property
     def threshold(self) -> float | None:
-        """h of a level set; with an implicit threshold, its fraction of the largest posterior mean."""
+        """The threshold h of a level set; for `fraction_of_max` that share of the largest posterior mean."""
         if not isinstance(self.goal, LevelSet):
             return None
         return self.goal.thresholds(self.mean, self.mean)[0]
 
     @property
     def classification(self) -> Mask | None:
-        """The paper's report for a level set: posterior mean >= h. H and L were decided by the bounds of the step at
-        which each point was classified and, with monotone M, stay, even where mean or bounds of now say otherwise."""
+        """Points whose posterior mean is >= h, which the paper reports for a level set; None for an optimum.
+
+        `above` and `below` may differ from it: a point was classified by the bounds of its own step and, unless the
+        goal has `monotone=False`, stays so whatever mean and bounds say later.
+        """
         return None if self.threshold is None else self.mean >= self.threshold
 
     def f1(self, truth: ArrayLike) -> float:
-        """The F1 score of the classification against the true values on the domain."""
+        """Return the F1 score of the classification.
+
+        Args:
+            truth: True values on the domain.
+
+        Raises:
+            UnsupportedGoalError: If the goal is an optimum.
+            InvalidArgumentError: If there is not one finite value per point.
+        """
         if not isinstance(self.goal, LevelSet) or self.classification is None:
-            raise TruvarError(f"F1 needs a level set, but the goal was {self.goal}; for an optimum use regret(truth)")
+            raise UnsupportedGoalError(
+                f"F1 needs a level set, got the goal {self.goal}; for an optimum use regret(truth)"
+            )
         values = check_truth(truth, len(self.mean))
         true = values >= self.goal.thresholds(values, values)[0]
-        hits = int((true & self.classification).sum())
-        found, wanted = int(self.classification.sum()), int(true.sum())
-        return 1.0 if found + wanted == 0 else 2 * hits / (found + wanted)
+        n_hits = int((true & self.classification).sum())
+        n_both = int(self.classification.sum()) + int(true.sum())
+        return 1.0 if n_both == 0 else 2 * n_hits / n_both
 
     def regret(self, truth: ArrayLike | Callable[[Mapping[str, float]], float], optimum: float | None = None) -> float:
-        """How far the value of the best point is from the true optimum: `truth` on the domain, or for a box a function
-        together with its optimum."""
+        """Return the distance of the best point's true value from the true optimum.
+
+        Args:
+            truth: True values on the domain; or a function of a point, as a box needs it.
+            optimum: The true optimum of a function.
+
+        Raises:
+            UnsupportedGoalError: If the goal is a level set.
+            InvalidArgumentError: If there is not one finite value per point, or the optimum of a function is missing.
+        """
         if self.goal.level_set:
-            raise TruvarError(f"regret needs an optimum, but the goal was {self.goal}; for a level set use f1(truth)")
+            raise UnsupportedGoalError(
+                f"regret needs an optimum, got the goal {self.goal}; for a level set use f1(truth)"
+            )
         sign = self.goal.sign
         if callable(truth):
             if optimum is None:
-                raise TruvarError("regret of a function needs its true optimum, but none came; give optimum=...")
+                raise InvalidArgumentError("regret of a function needs its true optimum, got none; give optimum=...")
             return sign * (optimum - float(truth(self.best.point)))
         if self.best.index is None:
-            raise TruvarError("the best point is none of the domain's points; give regret a function and its optimum")
+            raise InvalidArgumentError(
+                "regret in a box needs a function, got values on the domain; give the function and optimum=..."
+            )
         values = check_truth(truth, len(self.mean))
         return float((sign * values).max() - sign * values[self.best.index])
 
     def simple_regret(self, truth: ArrayLike) -> float:
-        """How far the best point measured so far is from the true optimum, by the true values on the domain."""
+        """Return the distance of the best true value among the measured points from the true optimum.
+
+        Args:
+            truth: True values on the domain.
+
+        Raises:
+            InvalidArgumentError: If there is not one finite value per point, or no point of the domain was measured.
+        """
         if not self.measured:
-            raise TruvarError("simple regret needs a measurement at a point of the domain, but there is none yet")
+            raise InvalidArgumentError(
+                "simple regret needs a measurement at a point of the domain, got none; run first"
+            )
         values = self.goal.sign * check_truth(truth, len(self.mean))
         return float(values.max() - values[list(self.measured)].max())
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per point: coordinates, mean, sd, lower, upper, and class: above, below or undecided.
+        """Return one row per point: coordinates, mean, sd, lower, upper, and class: above, below or undecided.
 
-        A name that a coordinate has already gets an underscore behind it.
+        Where a coordinate has one of these names, the latter gets an underscore: `mean_`.
         """
         frame = self.domain.to_frame()
         kind = np.select([self.above, self.below], ["above", "below"], "undecided")
@@ -111,12 +171,22 @@ class Result:
         return frame
 
     def to_geopandas(self) -> Any:
-        """`to_frame` as a GeoDataFrame, of a domain that was made of one: its points, in its coordinate system."""
+        """Return `to_frame` as a GeoDataFrame, with the points and the coordinate system of the domain's own.
+
+        Raises:
+            InvalidDomainError: If the domain was not made from a GeoDataFrame.
+            MissingDependencyError: If GeoPandas is not installed.
+        """
         return to_geopandas(self.to_frame(), self.domain.frame)
 
     def to_xarray(self) -> Any:
-        """`to_frame` as an xarray Dataset: over the axes of a grid, otherwise over the dimension "point". `class` is
-        -1, 0 or 1 for below, undecided and above, as its flags say (CF conventions)."""
+        """Return `to_frame` as an xarray Dataset: over the axes of a grid, otherwise over the dimension "point".
+
+        `class` is -1, 0 or 1 for below, undecided and above, with flags by the CF conventions.
+
+        Raises:
+            MissingDependencyError: If xarray is not installed.
+        """
         frame = self.to_frame()
         if self.domain.frame is not None:
             frame.attrs = dict(self.domain.frame.attrs)
@@ -134,7 +204,7 @@ class Result:
         return dataset
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary, for JSON (the arrays are in `to_frame`), which knows no infinity: None there."""
+        """Return a summary of JSON values, without the arrays; an infinite epsilon is None."""
         return {
             "steps": self.steps,
             "spent": self.spent,

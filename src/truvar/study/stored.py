@@ -39,10 +39,11 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
     store = open_storage(url)
     if name is None:
         names = store.study_names()
-        if len(names) != 1:
-            found = ", ".join(map(repr, names)) or "none"
-            example = names[0] if names else "NAME"
-            remedy = for_interface(f"name={example!r}", cli=f"--name {shlex.quote(example)}")
+        if not names:
+            raise StudyNotFoundError(f"the store {store.label} has no study yet; create one first")
+        if len(names) > 1:
+            found = ", ".join(map(repr, names))
+            remedy = for_interface(f"name={names[0]!r}", cli=f"--name {shlex.quote(names[0])}")
             raise StudyNotFoundError(
                 f"without a name the store {store.label} must have exactly one study, got {found}; give {remedy}"
             )

@@ -33,7 +33,7 @@ from truvar.exceptions import (
     TruvarError,
     UnknownSuggestionError,
 )
-from truvar.messages import for_interface, format_point
+from truvar.messages import for_interface, format_point, unknown_name
 from truvar.models.fit import Learned, Model
 from truvar.models.kernels import to_sklearn
 from truvar.models.surrogate import Prior
@@ -819,7 +819,7 @@ def _check_limits(limits: Mapping[str, float] | None) -> dict[str, float]:
     checked = dict(limits or {})
     for name, limit in checked.items():
         if name not in LIMITS:
-            raise InvalidArgumentError(f"unknown limit {name!r}; expected one of {', '.join(LIMITS)}")
+            raise InvalidArgumentError(unknown_name("limit", name, LIMITS))
         check_nonnegative(limit, name)
     return checked
 

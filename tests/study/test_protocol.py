@@ -1,0 +1,146 @@
+"""A study here and a study on a server have the members of `StudyLike` and answer alike."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.helpers.server import GRID
+
+import truvar as tv
+from truvar.exceptions import ConflictingMeasurementError, UnknownSuggestionError
+from truvar.problem import problem_from_dict
+from truvar.service import Server
+from truvar.service.client import RemoteStudy
+from truvar.study.protocol import StudyLike
+
+NUMBERS = itertools.count()
+
+
+def measure(point: dict[str, float]) -> float:
+    return float(np.sin(3 * point["x"]) * np.cos(2 * point["y"]))
+
+
+def local_study(_: Any) -> StudyLike:
+    import tomllib
+
+    return problem_from_dict(tomllib.loads(GRID)).study(name="local", who="Ada")
+
+
+def remote_study(request: pytest.FixtureRequest) -> StudyLike:
+    api, _ = request.getfixturevalue("served")
+    return Server(api.url, who="Ada").create(GRID, f"protocol {next(NUMBERS)}")
+
+
+def script(study: StudyLike) -> dict[str, Any]:
+    """Use every member of the protocol; return all answers."""
+    answers: dict[str, Any] = {
+        "problem": (study.goal, study.policy, study.seed, study.limits, study.tasks, study.levels, study.travels),
+        "points": study.domain.points.tolist(),
+        "who": study.who,
+        "name is text": isinstance(study.name, str),
+    }
+    first = study.ask()
+    answers["before the first value"] = (study.predict_measurement(first), study.lookahead(first), study.finished)
+    assert study.tell(first, measure(first.point)) == first.id
+    assert study.tell(first, measure(first.point)) == first.id  # repeated: nothing changes
+    batch = study.ask(3, lease=3600)
+    study.tell(batch[2].id, 0.125, cost=2.0)
+    study.withdraw(batch[0])
+    id_ = study.tell({"x": 0.0, "y": 1.0}, 0.75, noise=0.02, key="boat-2026-05")
+    study.correct(id_, 0.5)
+    study.note("a remark")
+    study.refresh()
+    with pytest.raises(UnknownSuggestionError, match="99"):
+        study.tell(99, 1.0)
+    with pytest.raises(ConflictingMeasurementError, match="already has the value"):
+        study.tell(first, 5.0)
+    with pytest.raises(tv.TruvarError, match="noise must be >= 0"):
+        study.tell(first, 1.0, noise=-1.0)
+    answers["pending"] = study.pending
+    calls: list[int] = []
+    result = study.run(measure, steps=7, progress=lambda running: calls.append(running.steps))
+    answers["progress"] = calls
+    with ThreadPoolExecutor(1) as pool:
+        result = study.run(measure, steps=9, executor=pool, resume=True)
+    answers["reason"] = result.reason
+    for name in ("mean", "sd", "lower", "upper", "potential", "above", "below"):
+        answers[name] = getattr(result, name).tolist()
+    answers["result"] = study.result().to_dict()
+    assert answers["result"] == result.to_dict()
+    answers["numbers"] = (study.version, study.steps, study.spent, study.epsilon)
+    answers["predictions"] = [array.tolist() for array in study.predict([[0.33, 0.2], [0.5, 0.9]])]
+    answers["measurements"] = (
+        study.measurements.astype(object).where(study.measurements.notna(), None).to_dict("records")
+    )
+    answers["records"] = [asdict(record) for record in study.measurement_records()]
+    answers["history"] = study.history.to_dict("records")
+    events = study.events
+    answers["events"] = list(zip(events["number"], events["who"], events["kind"], strict=True))
+    answers["exported events"] = len(json.loads(study.to_json())["events"])
+    answers["axes of the figure"] = len(study.plot().axes)
+    return answers
+
+
+@pytest.mark.parametrize("make", [local_study, remote_study])
+def test_a_script_gives_the_same_answers_with_a_study_here_and_on_a_server(
+    make: Callable[[Any], StudyLike], request: pytest.FixtureRequest
+) -> None:
+    pytest.importorskip("matplotlib")
+    if make is remote_study:
+        pytest.importorskip("fastapi", reason="needs truvar[service]")
+    answers = script(make(request))
+    expected = script(local_study(request))
+    assert answers.keys() == expected.keys()
+    for name, answer in answers.items():
+        assert answer == expected[name], name
+
+
+def members() -> set[str]:
+    return {name for name in vars(StudyLike) if not name.startswith("_")}
+
+
+def test_the_script_uses_every_member_of_the_protocol() -> None:
+    tree = ast.parse(inspect.getsource(script))
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "study"
+    }
+    assert used == members()
+
+
+@pytest.mark.parametrize("study_class", [tv.Study, RemoteStudy])
+def test_the_parameters_of_every_method_are_those_of_the_protocol(study_class: type) -> None:
+    for name in members():
+        declared = vars(StudyLike)[name]
+        if not inspect.isfunction(declared):
+            continue
+        wanted = {each: parameter.default for each, parameter in inspect.signature(declared).parameters.items()}
+        actual = {
+            each: parameter.default
+            for each, parameter in inspect.signature(getattr(study_class, name)).parameters.items()
+        }
+        assert actual == wanted, name
+
+
+def test_a_lookahead_has_the_same_fields_here_and_on_a_server(request: pytest.FixtureRequest) -> None:
+    pytest.importorskip("fastapi", reason="needs truvar[service]")
+    here = local_study(request)
+    there = remote_study(request)
+    for study in (here, there):
+        study.tell({"x": 0.0, "y": 0.0}, 0.3)
+    suggestion = here.ask()
+    assert there.ask() == suggestion
+    ahead = here.lookahead(suggestion)
+    assert ahead is not None
+    assert there.lookahead(suggestion) == ahead
+    assert set(asdict(ahead)) == {"open", "settled", "removed"}
