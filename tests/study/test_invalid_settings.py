@@ -271,8 +271,8 @@ def test_a_schedule_out_of_range_is_named_with_its_value(schedule: Any, options:
 
 def test_the_theorem_needs_slack_and_a_target() -> None:
     theorem = tv.TheoremBeta(0.1)
-    refused(lambda: a_study(policy=tv.TruVaR(beta=theorem)), "slack > 0", "slack was 0", "slack=0.1")
-    refused(lambda: a_study(policy=tv.TruVaR(beta=theorem, slack=0.1, eta=0.0)), "eta > 0", "eta 0")
+    refused(lambda: a_study(policy=tv.TruVaR(beta=theorem)), "slack > 0", "slack = 0 and", "slack=0.1")
+    refused(lambda: a_study(policy=tv.TruVaR(beta=theorem, slack=0.1, eta=0.0)), "eta > 0", "eta = 0;")
 
 
 def test_the_information_gain_needs_noise() -> None:
@@ -280,7 +280,7 @@ def test_the_information_gain_needs_noise() -> None:
 
 
 def test_a_schedule_of_the_users_own_must_return_a_positive_number() -> None:
-    refused(lambda: a_study(policy=tv.TruVaR(beta=lambda start: -2.0)), "returns at t = 1", "-2.0", "positive")
+    refused(lambda: a_study(policy=tv.TruVaR(beta=lambda start: -2.0)), "at t = 1 must be > 0", "-2.0", "positive")
 
 
 def test_an_unknown_policy_is_named() -> None:

@@ -18,7 +18,6 @@ from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import MeasurementRecord
-from truvar.study.records import MeasurementRecord
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
 
@@ -179,10 +178,6 @@ class StudyLike(Protocol):
 
     def measurement_records(self) -> list[MeasurementRecord]:
         """Return the measurements in order, as records."""
-        ...
-
-    def measurement_records(self) -> list[MeasurementRecord]:
-        """Return the measurements in order, without pandas."""
         ...
 
     @property
