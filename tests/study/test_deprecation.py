@@ -53,7 +53,7 @@ def test_the_old_name_of_a_class_method_warns_and_opens_the_same_study() -> None
 
 def test_the_warning_points_at_the_caller() -> None:
     study = a_study()
-    with pytest.warns(DeprecationWarning) as caught:
+    with pytest.warns(DeprecationWarning, match="outlook") as caught:
         study.outlook(1)
     assert caught[0].filename == __file__
 
