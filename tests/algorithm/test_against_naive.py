@@ -1,4 +1,4 @@
-"""The package takes the steps that the paper, written down naively, takes: every number agrees to 1e-8."""
+"""The package takes the same steps as a naive transcription of the paper: every number agrees to 1e-8."""
 
 from __future__ import annotations
 
@@ -50,9 +50,11 @@ def goal_of(spec: dict[str, Any]) -> Any:
 def policy_of(spec: dict[str, Any]) -> tv.TruVaR:
     kind, constant = spec.get("beta_schedule", ("log", 1.0))
     among = spec.get("among")
+    if isinstance(among, tuple):
+        among = tv.TopK(among[1], by=among[2])
     return tv.TruVaR(
         beta=tv.LogBeta(constant) if kind == "log" else tv.ConstantBeta(constant),
-        among=tv.TopK(among[1], by=among[2]) if isinstance(among, tuple) else among,
+        among=among,
         **{name: spec[name] for name in ("eta", "r", "slack", "anticipate") if name in spec},
     )
 
@@ -68,8 +70,8 @@ def cost_of(domain: tv.Domain, spec: dict[str, Any]) -> Any:
     return tv.Cost(base=spec.get("cost", 0.0), **rates)
 
 
-def twins(domain: tv.Domain, **spec: Any) -> tuple[tv.Study, NaiveTruVaR]:
-    """A study and its naive twin, both made from the twin's own words."""
+def study_and_reference(domain: tv.Domain, **spec: Any) -> tuple[tv.Study, NaiveTruVaR]:
+    """Return a study and its naive reference, both made from the arguments of the reference."""
     for name in ("noise", "cost"):
         if isinstance(spec.get(name), np.ndarray):
             spec[name] = spec[name][: len(domain)]
@@ -164,7 +166,7 @@ def assert_best_choice(naive: NaiveTruVaR, gains: np.ndarray, row: int) -> None:
 
 
 def assert_same_ask(naive: NaiveTruVaR, suggestion: tv.Suggestion, gains: np.ndarray | None = None) -> Action:
-    """The suggestion is a best choice of the twin, which then takes it too."""
+    """Check that the suggestion is a best choice of the reference, which then takes it too."""
     if gains is None:
         gains = naive.gains_ahead()
     row = row_of(naive, suggestion)
@@ -182,7 +184,7 @@ def assert_same_gains(study: tv.Study, naive: NaiveTruVaR) -> np.ndarray:
 
 
 def assert_same_steps(study: tv.Study, naive: NaiveTruVaR, steps: int, seed: int = 0) -> None:
-    """Ask, tell, ask, tell; the twin follows the study's choice, so that a tie does not part them."""
+    """Ask, tell, ask, tell; the reference follows the study's choice, so that a tie does not separate them."""
     measure = measured(naive, seed)
     assert_same_state(study, naive)
     for _ in range(steps):
@@ -195,7 +197,7 @@ def assert_same_steps(study: tv.Study, naive: NaiveTruVaR, steps: int, seed: int
         assert_same_state(study, naive)
 
 
-# name: (domain, the twin's words, the epoch that the run must reach so that the case shows something)
+# name: (domain, arguments of the reference, the epoch that the run must reach so that the case shows something)
 CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
     "maximum": (GRID, {"goal": "max", "kernel": SMOOTH, "beta_schedule": LOG_BO}, 2),
     "minimum": (SCATTER, {"goal": "min", "kernel": ROUGH, "beta_schedule": LOG_BO}, 2),
@@ -471,7 +473,7 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_every_step_is_the_naive_step(name: str) -> None:
     domain, spec, epoch = CASES[name]
-    study, naive = twins(domain, **spec)
+    study, naive = study_and_reference(domain, **spec)
     assert_same_steps(study, naive, steps=12, seed=3)
     assert naive.i >= epoch
     assert len(naive.sets.M) < len(domain)
@@ -479,7 +481,7 @@ def test_every_step_is_the_naive_step(name: str) -> None:
 
 @pytest.mark.parametrize("goal", ["max", "level"])
 def test_a_batch_is_greedy_steps_on_pending_variance(goal: str) -> None:
-    study, naive = twins(GRID, goal=goal, threshold=0.3, kernel=SMOOTH, beta_schedule=("log", 1.0))
+    study, naive = study_and_reference(GRID, goal=goal, threshold=0.3, kernel=SMOOTH, beta_schedule=("log", 1.0))
     measure = measured(naive, seed=4)
     for _ in range(3):
         batch = study.ask(4)
@@ -496,7 +498,7 @@ def test_a_batch_is_greedy_steps_on_pending_variance(goal: str) -> None:
 
 
 def test_a_batch_lowers_the_target_for_itself_when_pending_points_leave_nothing_to_gain() -> None:
-    study, naive = twins(GRID, goal="max", kernel=RBF(0.6), beta_schedule=("constant", 2.0), noise=1e-3)
+    study, naive = study_and_reference(GRID, goal="max", kernel=RBF(0.6), beta_schedule=("constant", 2.0), noise=1e-3)
     measure = measured(naive, seed=5)
     for _ in range(3):
         batch = study.ask(4)
@@ -516,7 +518,7 @@ def test_pending_points_told_out_of_order_or_withdrawn(travel: bool) -> None:
     spec: dict[str, Any] = {"goal": "level", "threshold": 0.1, "kernel": LINE_KERNEL, "noise": UNEVEN}
     if travel:
         spec |= {"cost": 1.0, "travel": [2.0]}
-    study, naive = twins(SHORT, **spec)
+    study, naive = study_and_reference(SHORT, **spec)
     measure = measured(naive, seed=6)
     rng = np.random.default_rng(6)
     open_: list[tuple[tv.Suggestion, Action]] = []
@@ -542,7 +544,9 @@ def test_pending_points_told_out_of_order_or_withdrawn(travel: bool) -> None:
 
 
 def test_unsolicited_measurements_on_and_between_the_points() -> None:
-    study, naive = twins(GRID, goal="max", kernel=ROUGH, noise=1e-2, cost=1.0, travel=[1.0, 3.0], beta_schedule=LOG_BO)
+    study, naive = study_and_reference(
+        GRID, goal="max", kernel=ROUGH, noise=1e-2, cost=1.0, travel=[1.0, 3.0], beta_schedule=LOG_BO
+    )
     rng = np.random.default_rng(7)
     measure = measured(naive, seed=7)
     for step in range(12):
@@ -598,7 +602,7 @@ def mixture(rng: np.random.Generator) -> tuple[tv.Domain, dict[str, Any]]:
 def test_options_in_any_combination_and_pending_measurements_agree(seed: int) -> None:
     rng = np.random.default_rng(seed)
     domain, spec = mixture(rng)
-    study, naive = twins(domain, **spec)
+    study, naive = study_and_reference(domain, **spec)
     measure = measured(naive, seed)
     workers = 1 if isinstance(naive.among, tuple) else 3
     pending: list[tuple[tv.Suggestion, Action]] = []
@@ -618,8 +622,8 @@ def test_options_in_any_combination_and_pending_measurements_agree(seed: int) ->
     assert len(naive.y) > 0
 
 
-def test_the_naive_twin_alone_takes_the_path_that_the_study_takes() -> None:
-    study, naive = twins(SCATTER, goal="level", threshold=0.3, kernel=ROUGH)
+def test_the_naive_reference_alone_takes_the_path_that_the_study_takes() -> None:
+    study, naive = study_and_reference(SCATTER, goal="level", threshold=0.3, kernel=ROUGH)
     f = np.sin(6 * SCATTER.points[:, 0]) + SCATTER.points[:, 1]
     at = {tuple(x): float(value) for x, value in zip(SCATTER.points.tolist(), f, strict=True)}
     trace = naive.run(lambda action: at[action.x], steps=12)

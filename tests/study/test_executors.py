@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import RBF
 from tests.helpers.dask_cluster import cluster_of
 
 import truvar as tv
+from truvar.exceptions import ExecutorError, MeasurementFailedError
 from truvar.integrations import dask
 
 AXIS = np.linspace(0, 1, 12)
@@ -60,7 +61,7 @@ def dies_once(point: dict[str, float]) -> float:
 
 
 def dying_once(flag: str) -> Callable[[dict[str, float]], float]:
-    """The same, as loky is sent it whole."""
+    """Return `dies_once` as a closure, which loky is sent whole."""
 
     def measure(point: dict[str, float]) -> float:
         import os
@@ -118,7 +119,7 @@ def test_a_broken_executor_of_another_kind_ends_the_run_with_a_message() -> None
             raise BrokenExecutor("out of order")
 
     study = a_study()
-    with Broken(2) as pool, pytest.raises(tv.TruvarError, match=r"broke \(out of order\).*run again with a new one"):
+    with Broken(2) as pool, pytest.raises(ExecutorError, match=r"broke \(out of order\).*run again with a new one"):
         study.run(hill, steps=2, executor=pool)
     assert study.pending == []
 
@@ -127,7 +128,7 @@ def test_an_executor_that_is_shut_down_is_refused() -> None:
     pool = ThreadPoolExecutor(2)
     pool.shutdown()
     study = a_study()
-    with pytest.raises(tv.TruvarError, match="takes no more work"):
+    with pytest.raises(ExecutorError, match="takes no more work"):
         study.run(hill, steps=2, executor=pool)
     assert study.pending == []
 
@@ -137,7 +138,9 @@ class Bare:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(8)
-        self.most, self._now, self._lock = 0, 0, threading.Lock()
+        self.most = 0
+        self._now = 0
+        self._lock = threading.Lock()
 
     def submit(self, f: Callable[..., Any], *arguments: Any) -> Any:
         with self._lock:
@@ -146,7 +149,9 @@ class Bare:
         future = self._pool.submit(f, *arguments)
 
         class Promise:
-            result, done, cancel = future.result, future.done, future.cancel
+            result = future.result
+            done = future.done
+            cancel = future.cancel
 
             def add_done_callback(promise, call: Callable[[Any], None]) -> None:
                 future.add_done_callback(lambda _: (self._leave(), call(promise)))
@@ -184,7 +189,10 @@ class Flaky:
     """Fails at every call whose number is among some, or at some points."""
 
     def __init__(self, calls: tuple[int, ...] = (), x: float | None = None) -> None:
-        self.calls, self.x, self.made, self._lock = calls, x, 0, threading.Lock()
+        self.calls = calls
+        self.x = x
+        self.made = 0
+        self._lock = threading.Lock()
 
     def __call__(self, point: dict[str, float]) -> float:
         with self._lock:
@@ -196,7 +204,8 @@ class Flaky:
 
 
 def test_a_measurement_that_fails_is_made_again() -> None:
-    study, flaky = a_study(), Flaky(calls=(2, 5))
+    study = a_study()
+    flaky = Flaky(calls=(2, 5))
     with ThreadPoolExecutor(1) as pool:
         study.run(flaky, steps=6, executor=pool)
     alone = a_study()
@@ -207,7 +216,8 @@ def test_a_measurement_that_fails_is_made_again() -> None:
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_what_fails_for_good_is_not_asked_for_again_and_leaves_nothing_pending(workers: int | None) -> None:
-    study, flaky = a_study(start={"x": 0.0, "y": 0.0}), Flaky(x=0.0)
+    study = a_study(start={"x": 0.0, "y": 0.0})
+    flaky = Flaky(x=0.0)
     pool = None if workers is None else ThreadPoolExecutor(workers)
     with pytest.warns(RuntimeWarning, match="the probe broke"):
         result = study.run(flaky, steps=8, executor=pool, retries=0)
@@ -219,7 +229,8 @@ def test_what_fails_for_good_is_not_asked_for_again_and_leaves_nothing_pending(w
 
 
 def test_a_value_that_is_no_number_counts_as_a_failure() -> None:
-    study, values = a_study(), iter([float("nan"), 1.0, 2.0])
+    study = a_study()
+    values = iter([float("nan"), 1.0, 2.0])
     with ThreadPoolExecutor(1) as pool:
         assert study.run(lambda point: next(values), steps=2, executor=pool).steps == 2
 
@@ -228,7 +239,7 @@ def test_a_run_in_which_everything_fails_gives_up() -> None:
     study = a_study()
     flaky = Flaky(calls=tuple(range(5, 100)))
     with ThreadPoolExecutor(2) as pool, pytest.warns(RuntimeWarning, match="continues without it"):  # noqa: SIM117
-        with pytest.raises(tv.TruvarError, match=r"3 measurements in a row failed.*the probe broke.*run again"):
+        with pytest.raises(MeasurementFailedError, match=r"3 measurements in a row failed.*the probe broke.*run again"):
             study.run(flaky, steps=50, executor=pool)
     assert study.steps == 4
     assert study.pending == []

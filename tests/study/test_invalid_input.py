@@ -11,6 +11,13 @@ from sklearn.gaussian_process.kernels import RBF
 from tests.helpers.invalid_input import DATA, GRID, HERE, INF, NAN, TABLE, a_study, assert_same, levels, refused, tasks
 
 import truvar as tv
+from truvar.exceptions import (
+    ConflictingMeasurementError,
+    InvalidArgumentError,
+    InvalidMeasurementError,
+    StudyStartedError,
+    UnknownSuggestionError,
+)
 
 # -- telling and asking: the study is as it was ----------------------------------------------------------------------
 
@@ -91,9 +98,43 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
 @pytest.mark.parametrize("name", TELLS)
 def test_a_refused_call_leaves_the_study_as_it_was(name: str) -> None:
     mistake, parts = TELLS[name]
-    study, untouched = under_way(), under_way()
+    study = under_way()
+    untouched = under_way()
     refused(lambda: mistake(study), *parts)
     assert_same(study, untouched)
+
+
+EXCEPTIONS: dict[str, type[tv.TruvarError]] = {
+    "NaN": InvalidMeasurementError,
+    "text": InvalidMeasurementError,
+    "negative noise": InvalidMeasurementError,
+    "text cost": InvalidMeasurementError,
+    "level without levels": InvalidMeasurementError,
+    "level of a suggestion": InvalidMeasurementError,
+    "corrected to NaN": InvalidMeasurementError,
+    "unknown id": UnknownSuggestionError,
+    "no suggestion": UnknownSuggestionError,
+    "another study's": UnknownSuggestionError,
+    "withdrawn point": UnknownSuggestionError,
+    "withdrawn unknown id": UnknownSuggestionError,
+    "corrected before told": UnknownSuggestionError,
+    "told before": ConflictingMeasurementError,
+    "fit when begun": StudyStartedError,
+    "lease of nothing": InvalidArgumentError,
+    "ask for none": InvalidArgumentError,
+    "run nothing": InvalidArgumentError,
+    "negative budget": InvalidArgumentError,
+    "executor that is none": InvalidArgumentError,
+}
+
+
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_a_refused_call_raises_the_class_that_says_what_went_wrong(name: str) -> None:
+    mistake, _ = TELLS[name]
+    study = under_way()
+    with pytest.raises(EXCEPTIONS[name]) as caught:
+        mistake(study)
+    assert type(caught.value) is EXCEPTIONS[name]
 
 
 LEVELS = {"none": None, **{repr(level): level for level in (2, -1, 0.5, 1.0, "0", True, [0])}}
@@ -101,20 +142,23 @@ LEVELS = {"none": None, **{repr(level): level for level in (2, -1, 0.5, 1.0, "0"
 
 @pytest.mark.parametrize(("given", "level"), LEVELS.items(), ids=LEVELS)
 def test_a_point_is_told_with_the_index_of_its_noise_level(given: str, level: Any) -> None:
-    study, untouched = levels(), levels()
+    study = levels()
+    untouched = levels()
     refused(lambda: study.tell(HERE, 1.0, level=level), "0 to 1", f"got {given};")
     assert_same(study, untouched)
 
 
 @pytest.mark.parametrize("task", ["g", 1, ""])
 def test_a_point_is_told_with_the_name_of_its_task(task: Any) -> None:
-    study, untouched = tasks(), tasks()
+    study = tasks()
+    untouched = tasks()
     refused(lambda: study.tell(HERE, 1.0, task=task), "f, proxy", repr(task))
     assert_same(study, untouched)
 
 
 def test_a_value_that_contradicts_an_exact_one_is_refused() -> None:
-    study, untouched = under_way(noise=0.0), under_way(noise=0.0)
+    study = under_way(noise=0.0)
+    untouched = under_way(noise=0.0)
     refused(lambda: study.tell({"x": 0.25, "y": 0.0}, 5.0), "known to be 0.1", "got 5", "noise=...")
     assert_same(study, untouched)
 
@@ -159,7 +203,8 @@ def test_a_schedule_that_goes_wrong_in_the_middle_of_a_tell_leaves_the_study_as_
         study.ask(2)
         return study
 
-    study, untouched = begun(), begun()
+    study = begun()
+    untouched = begun()
     points = [GRID.point(i) for i in range(len(GRID))]
     while untouched.epoch == study.epoch:  # the tell that ends the epoch is the one that fails
         spoilt["on"] = False
@@ -186,7 +231,8 @@ def test_an_error_of_the_users_own_in_a_schedule_comes_through_and_leaves_the_st
         study.ask()
         return study
 
-    study, untouched = begun(), begun()
+    study = begun()
+    untouched = begun()
     spoilt["on"] = True
     with pytest.raises(KeyError):
         study.tell(1, 0.5)
@@ -219,7 +265,8 @@ def test_a_data_set_that_cannot_be_learned_from_is_refused(name: str) -> None:
 
 
 def test_a_result_is_judged_by_its_own_measure_and_by_as_many_values_as_points() -> None:
-    level_set, optimum = a_study().result(), a_study(goal=tv.Maximize()).result()
+    level_set = a_study().result()
+    optimum = a_study(goal=tv.Maximize()).result()
     refused(lambda: level_set.regret(np.zeros(20)), "LevelSet", "f1(truth)")
     refused(lambda: optimum.f1(np.zeros(20)), "Maximize", "regret(truth)")
     refused(lambda: level_set.f1([1, 2]), "(20,)", "(2,)")

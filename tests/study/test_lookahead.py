@@ -1,4 +1,4 @@
-"""What a measurement would settle is said before it is made, and comes true."""
+"""The expected effect of a measurement is predicted before it is made, and comes true."""
 
 from copy import deepcopy
 
@@ -26,7 +26,8 @@ def begin(study: tv.Study, steps: int = 6) -> tv.Suggestion:
 def test_the_share_of_variance_it_removes_is_what_telling_it_removes_whatever_the_value(goal) -> None:
     study = a_study(goal)
     suggestion = begin(study)
-    ahead, before = study.lookahead(suggestion), study.result()
+    ahead = study.lookahead(suggestion)
+    before = study.result()
     for y in (-1.0, 2.0):
         told = deepcopy(study)
         told.tell(suggestion, y)
@@ -42,7 +43,8 @@ def test_the_number_it_is_expected_to_settle_is_the_mean_over_the_values_it_coul
     the lookahead itself add less than one point."""
     study = a_study(goal)
     suggestion = begin(study)
-    ahead, rng = study.lookahead(suggestion), np.random.default_rng(1)
+    ahead = study.lookahead(suggestion)
+    rng = np.random.default_rng(1)
     settled = []
     for _ in range(400):
         told = deepcopy(study)
@@ -76,7 +78,8 @@ def test_in_a_box_between_its_points_it_holds_too() -> None:
         tv.Domain.box(x=(0, 6), y=(0, 1), representers=60), tv.Maximize(), kernel=RBF([1, 1]), mean=0.0, noise=0.01
     )
     suggestion = begin(study, 4)
-    ahead, before = study.lookahead(suggestion), study.result()
+    ahead = study.lookahead(suggestion)
+    before = study.result()
     study.tell(suggestion, 0.4)
     left = (study.result().sd[before.potential] ** 2).sum() / (before.sd[before.potential] ** 2).sum()
     assert ahead.removed == pytest.approx(1 - left)

@@ -1,4 +1,4 @@
-"""Laws that hold for every study, on small problems that Hypothesis makes up."""
+"""Properties that hold for every study, on small problems that Hypothesis generates."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def problems(draw: st.DrawFn, **fixed: Any) -> Problem:
 
 
 def told(n: int = 8) -> st.SearchStrategy[list[tuple[float, float]]]:
-    """Where (a share of the domain) and what."""
+    """Draw measurements: the position as a share of the domain, and the value."""
     return st.lists(st.tuples(st.floats(0, 0.999), values), min_size=1, max_size=n)
 
 
@@ -122,7 +122,8 @@ def steps(suggestions: list[tv.Suggestion]) -> list[tuple[int | None, int | None
 @EXAMPLES
 @given(problem=problems(), told=told())
 def test_m_h_and_l_partition_the_domain(problem: Problem, told: list[tuple[float, float]]) -> None:
-    study, domain = problem.study(), problem.domain
+    study = problem.study()
+    domain = problem.domain
     for measurement in told:
         tell_all(study, domain, [measurement])
         result = study.result()
@@ -133,7 +134,8 @@ def test_m_h_and_l_partition_the_domain(problem: Problem, told: list[tuple[float
 @EXAMPLES
 @given(problem=problems(monotone=True), told=told())
 def test_m_never_grows_when_monotone(problem: Problem, told: list[tuple[float, float]]) -> None:
-    study, domain = problem.study(), problem.domain
+    study = problem.study()
+    domain = problem.domain
     before = study.result()
     assert before.potential.all()
     for measurement in told:
@@ -148,7 +150,8 @@ def test_m_never_grows_when_monotone(problem: Problem, told: list[tuple[float, f
 @EXAMPLES
 @given(problem=problems(), told=told(12))
 def test_variance_never_grows(problem: Problem, told: list[tuple[float, float]]) -> None:
-    study, domain = problem.study(), problem.domain
+    study = problem.study()
+    domain = problem.domain
     before = study.result().sd
     np.testing.assert_allclose(before**2, problem.scale, rtol=1e-12)
     for measurement in told:
@@ -183,7 +186,8 @@ def test_a_new_study_has_something_to_gain(problem: Problem, policy: dict[str, A
 def test_no_gain_is_negative(
     problem: Problem, told: list[tuple[float, float]], policy: dict[str, Any], pend: bool
 ) -> None:
-    study, domain = replace(problem, policy=policy).study(), problem.domain
+    study = replace(problem, policy=policy).study()
+    domain = problem.domain
     for measurement in told:
         if pend:
             ask(study, 1)  # pending from here on
@@ -202,9 +206,9 @@ def test_scaling_all_costs_changes_no_choice(problem: Problem, ys: list[float], 
         return unit * np.random.default_rng(problem.seed + 2).uniform(0.5, 4.0, size=problem.n)
 
     cheap = path(replace(problem, cost=cost(1.0)).study(), ys)
-    dear = path(replace(problem, cost=cost(factor)).study(), ys)
-    assert steps(cheap) == steps(dear)
-    np.testing.assert_allclose([factor * s.cost for s in cheap], [s.cost for s in dear], rtol=1e-12)
+    expensive = path(replace(problem, cost=cost(factor)).study(), ys)
+    assert steps(cheap) == steps(expensive)
+    np.testing.assert_allclose([factor * s.cost for s in cheap], [s.cost for s in expensive], rtol=1e-12)
 
 
 @EXAMPLES
@@ -213,7 +217,8 @@ def test_the_order_of_tells_does_not_change_the_posterior(
     problem: Problem, told: list[tuple[float, float]], data: st.DataObject
 ) -> None:
     shuffled = data.draw(st.permutations(told))
-    one, other = problem.study(), problem.study()
+    one = problem.study()
+    other = problem.study()
     tell_all(one, problem.domain, told)
     tell_all(other, problem.domain, shuffled)
     np.testing.assert_allclose(one.result().mean, other.result().mean, rtol=0, atol=1e-7)
@@ -239,8 +244,10 @@ def test_an_affine_change_of_all_values_changes_no_choice(
         mean=None if problem.mean is None else factor * problem.mean + shift,
         noise=factor**2 * problem.noise,
     )
-    one, two = problem.study(), other.study()
-    here, there = path(one, ys), path(two, [factor * y + shift for y in ys])
+    one = problem.study()
+    two = other.study()
+    here = path(one, ys)
+    there = path(two, [factor * y + shift for y in ys])
     assert steps(here) == steps(there)
     np.testing.assert_allclose([s.gain for s in here], [s.gain for s in there], rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(one.result().potential, two.result().potential)
@@ -254,9 +261,11 @@ def test_an_affine_change_of_all_values_changes_no_choice(
 @given(problem=problems(goal="max"), ys=answers())
 def test_minimising_is_maximising_upside_down(problem: Problem, ys: list[float]) -> None:
     mirrored = replace(problem, goal="min", mean=None if problem.mean is None else -problem.mean)
-    one, two = problem.study(), mirrored.study()
+    one = problem.study()
+    two = mirrored.study()
     assert steps(path(one, ys)) == steps(path(two, [-y for y in ys]))
-    up, down = one.result(), two.result()
+    up = one.result()
+    down = two.result()
     np.testing.assert_array_equal(up.potential, down.potential)
     np.testing.assert_array_equal(up.below, down.above)
     np.testing.assert_allclose(up.upper, -down.lower, rtol=0, atol=1e-9)
@@ -266,7 +275,8 @@ def test_minimising_is_maximising_upside_down(problem: Problem, ys: list[float])
 @EXAMPLES
 @given(problem=problems(), ys=answers())
 def test_a_batch_of_one_is_a_single_ask(problem: Problem, ys: list[float]) -> None:
-    one, other = problem.study(), problem.study()
+    one = problem.study()
+    other = problem.study()
     assert steps(path(one, ys)) == steps(path(other, ys, batch=True))
     np.testing.assert_array_equal(one.result().mean, other.result().mean)
     np.testing.assert_array_equal(one.result().potential, other.result().potential)
@@ -276,7 +286,8 @@ def test_a_batch_of_one_is_a_single_ask(problem: Problem, ys: list[float]) -> No
 @EXAMPLES
 @given(problem=problems(), ys=st.lists(values, min_size=4, max_size=4))
 def test_a_batch_is_as_many_single_asks(problem: Problem, ys: list[float]) -> None:
-    one, other = problem.study(), problem.study()
+    one = problem.study()
+    other = problem.study()
     batch = one.ask(4)
     singles = [other.ask() for _ in batch]
     assert steps(batch) == steps(singles)
@@ -290,14 +301,16 @@ def test_a_batch_is_as_many_single_asks(problem: Problem, ys: list[float]) -> No
 @EXAMPLES
 @given(problem=problems(), ys=st.lists(values, min_size=1, max_size=4))
 def test_pending_measurements_told_as_asked_leave_what_telling_alone_leaves(problem: Problem, ys: list[float]) -> None:
-    asked, alone = problem.study(), problem.study()
+    asked = problem.study()
+    alone = problem.study()
     batch = asked.ask(len(ys))
     assume(len(batch) == len(ys))
     for suggestion, y in zip(batch, ys, strict=True):
         asked.tell(suggestion, y)
         alone.tell(suggestion.point, y)
     assert asked.pending == []
-    one, other = asked.result(), alone.result()
+    one = asked.result()
+    other = alone.result()
     np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-9)
     np.testing.assert_allclose(one.sd, other.sd, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(one.potential, other.potential)
@@ -310,7 +323,8 @@ def test_pending_measurements_told_as_asked_leave_what_telling_alone_leaves(prob
 def test_what_is_asked_and_withdrawn_was_never_asked(
     problem: Problem, told: list[tuple[float, float]], count: int
 ) -> None:
-    asked, never = problem.study(), problem.study()
+    asked = problem.study()
+    never = problem.study()
     tell_all(asked, problem.domain, told)
     tell_all(never, problem.domain, told)
     before = asked.gains()
@@ -328,7 +342,8 @@ def test_pending_points_change_neither_mean_nor_bounds_nor_sets(
 ) -> None:
     study = problem.study()
     tell_all(study, problem.domain, told)
-    before, epoch = study.result(), study.epoch
+    before = study.result()
+    epoch = study.epoch
     ask(study, 3)
     after = study.result()
     for name in ("mean", "sd", "lower", "upper", "potential", "above", "below"):

@@ -1,4 +1,4 @@
-"""A study is the fold of its events: one that is read from them goes on as if it had never been left."""
+"""A study that is rebuilt from its events continues as if it had never been closed."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -41,8 +41,9 @@ SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind == 
 
 
 @pytest.mark.parametrize("kind", [*(kind for kind in KINDS if kind != "box in three dimensions"), *SLOW])
-def test_a_study_read_again_before_every_step_goes_as_one_that_was_never_left(kind: str) -> None:
-    whole, broken = KINDS[kind].study(), KINDS[kind].study()
+def test_a_study_reopened_before_every_step_goes_as_one_that_was_never_closed(kind: str) -> None:
+    whole = KINDS[kind].study()
+    broken = KINDS[kind].study()
     level = 0 if kind == "optimum with noise levels" else None
 
     def each(do) -> None:
@@ -93,12 +94,14 @@ OPERATIONS = st.lists(
 @given(OPERATIONS, st.sampled_from(["level set with travel", "optimum with noise levels", "tasks", "look-ahead"]))
 @settings(max_examples=25)
 def test_whatever_is_done_the_events_lead_to_where_the_study_stands(operations, kind) -> None:
-    study, other = KINDS[kind].study(), KINDS[kind].study()
+    study = KINDS[kind].study()
+    other = KINDS[kind].study()
     level = 1 if kind == "optimum with noise levels" else None
     for what, choice, y, read_again in operations:
         if read_again:
             other = reread(other)
-        told, pending = study.measurements["id"].tolist(), [suggestion.id for suggestion in study.pending]
+        told = study.measurements["id"].tolist()
+        pending = [suggestion.id for suggestion in study.pending]
         if what == "ask":
             both_ask(study, other, choice % 3 or None)
         elif what == "point":
@@ -119,7 +122,8 @@ def test_whatever_is_done_the_events_lead_to_where_the_study_stands(operations, 
 
 
 def test_a_corrected_value_counts_as_if_it_had_been_told_so() -> None:
-    right, wrong = KINDS["level set with travel"].study(), KINDS["level set with travel"].study()
+    right = KINDS["level set with travel"].study()
+    wrong = KINDS["level set with travel"].study()
     for k in range(5):
         suggestion = right.ask()
         right.tell(suggestion, answer(suggestion), noise=0.02 if k == 2 else None)
@@ -130,8 +134,9 @@ def test_a_corrected_value_counts_as_if_it_had_been_told_so() -> None:
         assert np.array_equal(getattr(right.result(), name), getattr(wrong.result(), name))
 
 
-def test_a_measurement_taken_back_was_never_made() -> None:
-    study, without = KINDS["level set with travel"].study(), KINDS["level set with travel"].study()
+def test_a_withdrawn_measurement_was_never_made() -> None:
+    study = KINDS["level set with travel"].study()
+    without = KINDS["level set with travel"].study()
     points = [GRID.point(k) for k in (3, 20, 41)]
     for k, point in enumerate(points):
         study.tell(point, truth(point), cost=1.0)
@@ -234,8 +239,8 @@ def test_a_value_in_time_ends_the_lease(clock) -> None:
 
 def test_the_end_of_a_study_is_part_of_its_events() -> None:
     policy = tv.TruVaR(beta=tv.ConstantBeta(4.0))
-    dear = {"kernel": RBF(0.01), "mean": 0.0, "noise": 1e30, "cost": 1e300}  # no gain per cost that is not zero
-    study = tv.Study(tv.Domain.grid(x=[0.0, 1.0, 2.0]), tv.LevelSet(1.0), **dear, policy=policy)
+    expensive = {"kernel": RBF(0.01), "mean": 0.0, "noise": 1e30, "cost": 1e300}  # no gain per cost that is not zero
+    study = tv.Study(tv.Domain.grid(x=[0.0, 1.0, 2.0]), tv.LevelSet(1.0), **expensive, policy=policy)
     study.tell({"x": 1.0}, 5.0, noise=1e-4)
     for _ in range(2):
         with pytest.raises(tv.Finished, match="no measurement would gain anything more"):

@@ -1,4 +1,4 @@
-"""What a study reports: masks, bounds, scores, tables."""
+"""Results of a study: masks, bounds, scores, tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
     study = a_study(tv.Domain.grid(x=[0.0, 1.0, 2.0, 3.0]), kernel=RBF(0.1))
     for x, y in ((0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (3.0, 0.0)):
         study.tell({"x": x}, y)  # says above, above, above, below
-    precision, recall = 1 / 3, 1 / 2
+    precision = 1 / 3
+    recall = 1 / 2
     assert study.result().f1([1, 0, 0, 1]) == pytest.approx(2 * precision * recall / (precision + recall))
     assert study.result().f1([0, 0, 0, 0]) == 0.0
 

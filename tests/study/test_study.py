@@ -69,7 +69,7 @@ def test_two_points_known_to_share_the_maximum_both_stay_in_m() -> None:
 
 
 def all_gains_zero() -> tv.Study:
-    """M is not empty, but measurements are so noisy and dear that the gain per cost is zero to the arithmetic."""
+    """M is not empty, but measurements are so noisy and expensive that the gain per cost is zero to the arithmetic."""
     policy = tv.TruVaR(beta=tv.ConstantBeta(4.0))
     study = a_study(tv.Domain.grid(x=[0.0, 1.0, 2.0]), kernel=RBF(0.01), policy=policy, noise=1e30, cost=1e300)
     study.tell({"x": 1.0}, 5.0, noise=1e-4)
@@ -143,7 +143,7 @@ def test_a_run_never_spends_more_than_its_budget() -> None:
     result = study.run(hill, budget=4.5)
     assert 0 < result.spent <= 4.5
     assert "more than the" in str(result.reason)
-    assert study.pending == []  # what was too dear is withdrawn
+    assert study.pending == []  # what was too expensive is withdrawn
 
 
 def test_a_budget_that_is_spent_to_the_last_is_said_to_be_spent() -> None:
@@ -271,7 +271,8 @@ def test_values_not_asked_for_leave_the_pending_suggestions_pending() -> None:
 
 
 def test_a_pending_suggestion_can_be_told_by_its_id() -> None:
-    by_id, by_itself = a_study(), a_study()
+    by_id = a_study()
+    by_itself = a_study()
     by_id.tell(by_id.ask().id, 0.4)
     by_itself.tell(by_itself.ask(), 0.4)
     np.testing.assert_array_equal(by_id.result().mean, by_itself.result().mean)
@@ -294,13 +295,15 @@ def test_a_batch_spreads_over_different_points() -> None:
 
 
 def test_asking_again_before_telling_takes_what_is_pending_into_account() -> None:
-    study, batch = a_study(SQUARE), a_study(SQUARE).ask(3)
+    study = a_study(SQUARE)
+    batch = a_study(SQUARE).ask(3)
     assert [study.ask() for _ in range(3)] == batch
     assert study.pending == batch
 
 
 def test_pending_suggestions_may_be_told_in_any_order() -> None:
-    forth, back = a_study(SQUARE), a_study(SQUARE)
+    forth = a_study(SQUARE)
+    back = a_study(SQUARE)
     batch = forth.ask(3)
     assert back.ask(3) == batch
     for suggestion in batch:
@@ -356,7 +359,8 @@ def test_a_run_on_an_executor_keeps_to_steps_and_budget() -> None:
 
 
 def test_a_run_on_one_worker_is_a_run_without_an_executor() -> None:
-    alone, pooled = a_study(), a_study()
+    alone = a_study()
+    pooled = a_study()
     alone.run(hill, steps=6)
     with ThreadPoolExecutor(1) as pool:
         pooled.run(hill, steps=6, executor=pool)

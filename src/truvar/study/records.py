@@ -44,10 +44,11 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
     records = []
     for action, value in state.learner.observations:
         spent += action.cost
+        index = None if action.site is None else action.site % len(domain)
         records.append(
             MeasurementRecord(
                 id=action.id,
-                index=None if action.site is None else action.site % len(domain),
+                index=index,
                 point=domain.named(action.point[: len(domain.columns)]),
                 level=action.level,
                 task=None if tasks is None else tasks.names[action.task],
