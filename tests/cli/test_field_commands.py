@@ -402,7 +402,10 @@ def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: st
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ("[noise]\nlevels = [{variance = 0.01, cost = 5}, {variance = 0.04, cost = 1}]", "± 0.1 at cost 5, ± 0.2 at cost 1"),
+        (
+            "[noise]\nlevels = [{variance = 0.01, cost = 5}, {variance = 0.04, cost = 1}]",
+            "± 0.1 at cost 5, ± 0.2 at cost 1",
+        ),
         ("[model]\nkernel = 'matern32'\nrefit_every = 4", "matern32, learned from the values as they come, again"),
         ("[policy]\nname = 'gchk/cost'", "GCHK (per_cost=True); engine dense"),
         ("[goal]\nfraction_of_max = 0.8", "where is the value above 80 % of its maximum?"),
