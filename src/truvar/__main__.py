@@ -1,4 +1,4 @@
-"""`python -m truvar` is the command `truvar`."""
+"""Run the command line as `python -m truvar`."""
 
 import sys
 

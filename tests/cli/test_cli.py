@@ -19,7 +19,7 @@ from tests.helpers.terminal import in_terminal
 
 from truvar import __version__, load_problem
 from truvar.backtest import Simulator
-from truvar.cli import INTERRUPTED, main
+from truvar.cli import COMMANDS, INTERRUPTED, main, parse_arguments
 
 LAKE = Path(__file__).parents[2] / "examples" / "lake.toml"
 
@@ -66,7 +66,7 @@ def command(*arguments: str | Path) -> list[str]:
 def test_run_writes_a_report_and_prints_its_path(hill, capsys):
     assert main(["run", str(hill()), "--truth", "height"]) == 0
     told = capsys.readouterr()
-    assert "hill: 12 measurements, cost 12; step limit (12) reached" in told.out
+    assert "hill: 12 measurements; stopped: step limit (12) reached; cost 12\n" in told.out
     assert re.search(r"F1 against height: [01]\.\d{3}", told.out)
     assert f"report: {Path('hill-report', 'map.png')}" in told.out
     for name in ("map.png", "measurements.csv", "points.csv", "summary.json"):
@@ -99,7 +99,7 @@ def test_options_go_before_the_limits_of_the_file(hill, capsys):
     assert main(["run", str(hill()), "--truth", "height", "--steps", "3", "--quiet"]) == 0
     assert "step limit (3) reached" in capsys.readouterr().out
     assert main(["run", str(hill()), "--truth", "height", "--budget", "5.5", "--quiet"]) == 0
-    assert "hill: 5 measurements, cost 5; " in capsys.readouterr().out
+    assert "hill: 5 measurements; stopped: " in capsys.readouterr().out
     assert main(["run", str(hill()), "--truth", "height", "--epsilon", "100", "--quiet"]) == 0
     assert "hill: 1 measurement" in capsys.readouterr().out
 
@@ -153,7 +153,7 @@ def test_noise_levels_answer_with_their_own_noise(hill):
         (HILL.replace("level_set", "levelset"), ["hill.toml", "--truth", "height"], "did you mean 'level_set'"),
         (HILL.replace("hill.csv", "hills.csv"), ["hill.toml", "--truth", "height"], "hills.csv"),
         (HILL, ["hill.toml", "--truth", "hight"], "unknown column 'hight'; did you mean 'height'?"),
-        (HILL, ["hill.toml", "--truth", "x_m"], "is a coordinate"),
+        (HILL, ["hill.toml", "--truth", "x_m"], "must not be a coordinate"),
         (HILL, ["hill.toml", "--truth", "gap"], "row 20"),
         (HILL, ["hill.toml", "--truth", "word"], "'word' must contain numbers"),
         (HILL, ["hill.toml", "--truth", "height", "--policy", "coin"], "'coin'"),
@@ -181,7 +181,6 @@ def test_a_grid_has_no_column_that_could_answer(hill, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["dance"],
         ["run"],
         ["run", "hill.toml"],
@@ -211,6 +210,69 @@ def test_missing_matplotlib_is_told_before_the_run(hill):
     assert done.returncode == 1
     assert 'pip install "truvar[plot]"' in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+# -- help ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_command_the_help_is_shown(capsys):
+    shown = []
+    for arguments in ([], ["help"]):
+        assert main(arguments) == 0
+        shown.append(capsys.readouterr().out)
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    assert shown == [capsys.readouterr().out] * 2
+    assert all(command.name in shown[0] for command in COMMANDS)
+
+
+def test_help_explains_one_command(capsys):
+    for command in COMMANDS:
+        assert main(["help", command.name]) == 0
+        shown = capsys.readouterr().out
+        with pytest.raises(SystemExit):
+            main([command.name, "--help"])
+        assert shown == capsys.readouterr().out
+
+
+def test_help_suggests_the_name_of_an_unknown_command(capsys):
+    assert main(["help", "stauts"]) == 1
+    assert capsys.readouterr().err == "truvar: unknown command 'stauts'; did you mean 'status'?\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"], ["help", "ask"], ["dance"], ["ask", "-n", "0"]])
+def test_help_and_usage_errors_load_no_numerical_library(arguments):
+    code = f"""if True:
+        import contextlib, sys
+        from truvar.cli import main
+        with contextlib.suppress(SystemExit):
+            main({arguments!r})
+        heavy = ("numpy", "scipy", "sklearn", "pandas", "numba", "sqlalchemy", "pydantic", "jinja2", "tqdm", "shtab")
+        assert not [name for name in heavy if name in sys.modules]
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_completion_loads_no_numerical_library():
+    code = "import sys, truvar.cli; truvar.cli.main(['completion', 'bash']); assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        (["tell", "3", "-1e-3"], "words", ["3", "-1e-3"]),
+        (["tell", "3", "-.5", "--cost", "-2E5"], "cost", -2e5),
+        (["tell", "-5", "x=-1e3", "-7"], "words", ["-5", "x=-1e3", "-7"]),
+        (["note", "--", "-3", "degrees", "--json"], "words", ["-3", "degrees", "--json"]),
+        (["note", "-3 degrees"], "words", ["-3 degrees"]),
+        (["new", "a.toml", "--seed", "-1"], "seed", -1),
+        (["new", "a.toml", "--name", "-1e3"], "name", "-1e3"),
+    ],
+)
+def test_a_negative_number_is_a_value_and_not_an_option(words, name, value):
+    assert getattr(parse_arguments(words), name) == value
 
 
 # -- as a process ------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from truvar.cli import COMMANDS, main, parser
-from truvar.cli.completion import script
+from truvar.cli import COMMANDS, main
+from truvar.cli.completion import SHELLS, completion_script
 from truvar.study.stored import load, studies
 
 SINE = """
@@ -95,7 +95,7 @@ def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
     assert "where is the value above 0.5?" in said
     assert "25 points of a grid: x_m from 0 to 6" in said
     assert "2 each, plus 1 per unit of x_m travelled" in said
-    assert "begun as 'sine' in sine.db; next: truvar ask sine.db" in said
+    assert "created study 'sine' in sine.db; next: truvar ask sine.db" in said
     assert Path("sine.db").exists()
     card = truvar("ask")
     assert card.startswith("suggestion 1\n")
@@ -181,7 +181,8 @@ def test_a_study_that_went_through_a_file_goes_on_as_it_would_have(begun: Truvar
     begun("tell", "3", "0.2")
     begun("note", "half time")
     assert begun("export", "-o", "there.json") == "the study with its 7 events: there.json\n"
-    assert begun("import", "there.json", "back.db", "--name", "again") == "'again' with its 7 events is in back.db\n"
+    said = begun("import", "there.json", "back.db", "--name", "again")
+    assert said == "study 'again' with 7 events stored in back.db\n"
     before, after = load("sqlite:///sine.db", "sine"), load("sqlite:///back.db", "again")
     assert as_json(before.to_json())["events"] == as_json(after.to_json())["events"]
     assert before.measurements.equals(after.measurements)
@@ -233,22 +234,22 @@ def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) 
         (["tell", "x_m=3", "x_m=4", "0.5"], "expected a value before 'x_m=4'"),
         (["tell", "x_m=33", "0.5"], "33"),
         (["tell", "x_m=3"], "the value of the last point is missing"),
-        (["tell", "1", "0.5", "--csv", "no.csv"], "both were given"),
+        (["tell", "1", "0.5", "--csv", "no.csv"], "got both; leave out one of them"),
         (["tell", "1", "0.5", "--level", "1"], "has its own level and task"),
         (["tell", "--csv", "no.csv"], "no.csv cannot be read (No such file or directory)"),
-        (["correct", "1"], "correct takes ID VALUE, but 1 came"),
+        (["correct", "1"], "correct expects ID VALUE, got 1"),
         (["correct", "1", "0.3"], "1 is not one"),
-        (["withdraw"], "but none came"),
-        (["withdraw", "first"], "'first' came"),
+        (["withdraw"], "expects at least one id, got none"),
+        (["withdraw", "first"], "expects ids, got 'first'"),
         (["withdraw", "1", "9"], "9 is not pending (pending"),
         (["note"], "a note needs a text"),
         (["ask", "--name", "lake"], "there is no study 'lake' in the store"),
         (["ask", "no.db"], "there is no store"),
-        (["ask", "sine"], "a store such as lake.db or a URL was expected, but sine came"),
-        (["ask", "sine.toml"], "sine.toml is a problem file; begin with truvar new"),
-        (["status", "sine.db", "--store", "sine.db"], "given twice"),
+        (["ask", "sine"], "expected a store such as lake.db or a URL, got sine"),
+        (["ask", "sine.toml"], "sine.toml is a problem file; create a study with truvar new"),
+        (["status", "sine.db", "--store", "sine.db"], "the store is given twice"),
         (["new", "sine.toml"], "already has a study 'sine'"),
-        (["new", "sine.db"], "is a store; give a .toml file"),
+        (["new", "sine.db"], "got the store sine.db; give a .toml file"),
         (["import", "sine.toml"], "line 1: unknown column"),
         (["run", "--truth", "x"], "needs a problem file"),
         (["run", "sine.db", "--command", "echo {depth}"], "unknown name {depth} in the command; expected one of {x_m}"),
@@ -359,7 +360,7 @@ def test_the_study_is_found_by_word_option_environment_or_being_the_only_one(
 
 
 def test_without_any_store_the_way_to_begin_is_shown(refused: Truvar) -> None:
-    assert "begin with truvar new PROBLEM.toml" in refused("status")
+    assert "create a study with truvar new PROBLEM.toml" in refused("status")
 
 
 def test_who_did_what_is_in_the_journal(begun: Truvar) -> None:
@@ -371,9 +372,9 @@ def test_who_did_what_is_in_the_journal(begun: Truvar) -> None:
 
 
 def test_a_password_in_a_url_is_not_shown() -> None:
-    from truvar.cli._store import shown
+    from truvar.cli._store import store_label
 
-    assert shown("postgresql://anna:secret@host/lake") == "postgresql://host/lake"
+    assert store_label("postgresql://anna:secret@host/lake") == "postgresql://host/lake"
 
 
 # -- new ---------------------------------------------------------------------------------------------------------------
@@ -429,9 +430,9 @@ def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> N
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     source = tmp_path / "complete"
-    source.write_text(script(parser(), shell))
+    source.write_text(completion_script(shell))
     ask = {
-        "bash": f"source {source}; COMP_WORDS=(truvar ask --le); COMP_CWORD=2; _truvar; echo ${{COMPREPLY[@]}}",
+        "bash": f"source {source}; COMP_WORDS=(truvar ask --le); COMP_CWORD=2; _shtab_truvar; echo ${{COMPREPLY[@]}}",
         "zsh": f"zsh -n {source} && grep -o -- --lease {source} | head -1",
         "fish": f"source {source}; complete -C 'truvar ask --le'",
     }[shell]
@@ -440,8 +441,18 @@ def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> N
     assert done.stderr == ""
 
 
-def test_completion_knows_every_command_and_option(truvar: Truvar) -> None:
-    for shell in ("bash", "zsh", "fish"):
-        said = truvar("completion", shell)
-        for word in (*(command.name for command in COMMANDS), "lease", "retries", "epsilon"):
-            assert word in said
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+def test_bash_completes_file_names(folder: Path) -> None:
+    Path("complete").write_text(completion_script("bash"))
+    for words in ("truvar new sin", "truvar ask --store sin", "truvar tell --csv sin"):
+        count = len(words.split()) - 1
+        ask = f"source complete; COMP_WORDS=({words}); COMP_CWORD={count}; _shtab_truvar; echo ${{COMPREPLY[@]}}"
+        done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["sine.toml"], words
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_knows_every_command_and_option(truvar: Truvar, shell: str) -> None:
+    script = truvar("completion", shell)
+    for word in (*(command.name for command in COMMANDS), "lease", "retries", "epsilon"):
+        assert word in script

@@ -125,7 +125,7 @@ def test_a_whole_campaign_in_a_terminal(folder: Path) -> None:
     )
     plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", sent)
     for part in (
-        "where is the value above 0.5?", "begun as 'sine'", "suggestion 1", "suggestion 2", "told 1, 3: above",
+        "where is the value above 0.5?", "created study 'sine'", "suggestion 1", "suggestion 2", "told 1, 3: above",
         "corrected 1: ", "withdrawn 2: ", "measurement 8/8", "█ above 0.5 (H): ", "report: sine.html", "all done",
     ):  # fmt: skip
         assert part in plain

@@ -1,7 +1,14 @@
-"""The command `truvar`: parse, call, print.
+"""The command line: parse the arguments, call the library, print the answer.
 
-A file here is a command or a few of one subject; `COMMANDS` lists them. Libraries are imported inside the functions
-that run. Exit codes: 0 done; 1 the user's mistake, told in one line on stderr; 2 usage; 130 stopped by Ctrl-C.
+A module of this package holds one command or a few related ones; `COMMANDS` lists them all. Commands import the library
+inside the functions that run, so that help and usage errors appear at once.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | the user's mistake: one line on stderr |
+| 2 | wrong usage |
+| 130 | stopped by Ctrl-C |
 """
 
 from __future__ import annotations
@@ -13,12 +20,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from truvar import __version__
 from truvar.cli._common import INTERRUPTED, Command
 from truvar.cli.ask import ASK
 from truvar.cli.backtest import BACKTEST
 from truvar.cli.bounds import BOUNDS
 from truvar.cli.completion import COMPLETION
 from truvar.cli.export_import import EXPORT, IMPORT
+from truvar.cli.help import HELP
 from truvar.cli.new import NEW
 from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
@@ -29,69 +38,110 @@ from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
 from truvar.exceptions import TruvarError
 from truvar.messages import interface
 
-NEGATIVE = re.compile(r"-\.?\d")
+DESCRIPTION = "Choose what to measure next to find a maximum or a level set, when every measurement has a cost."
+NEGATIVE_NUMBER = re.compile(r"-\.?\d")
 
 COMMANDS: tuple[Command, ...] = (
-    *(NEW, ASK, TELL, STATUS, CORRECT, WITHDRAW, NOTE, REPORT, EXPORT, IMPORT),
-    *(RUN, BACKTEST, REPRODUCE, BOUNDS, SERVE, SCHEMA, COMPLETION),
+    NEW,
+    ASK,
+    TELL,
+    STATUS,
+    CORRECT,
+    WITHDRAW,
+    NOTE,
+    REPORT,
+    EXPORT,
+    IMPORT,
+    RUN,
+    BACKTEST,
+    REPRODUCE,
+    BOUNDS,
+    SERVE,
+    SCHEMA,
+    COMPLETION,
+    HELP,
 )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit code."""
-    arguments = parser().parse_args(argv)
+    """Run a command.
+
+    Args:
+        argv: Arguments without the program's name; None: those of the process.
+
+    Returns:
+        The exit code.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = parse_arguments(words or ["help"])
     try:
         with interface("cli"):
             code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
     except TruvarError as error:
-        return _complain(str(error))
-    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        return _report_mistake(str(error))
+    except BrokenPipeError:  # the reader of the output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _complain(str(error))
+        return _report_mistake(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse arguments; `-1e-3` is a number and not an option.
+
+    argparse takes every word that begins with "-" for an option, except numbers without an exponent. A word that
+    begins with a space is a value, so negative numbers get one in front, which is removed again afterwards.
+    """
+    end = argv.index("--") if "--" in argv else len(argv)  # all words behind "--" are values
+    protected = [f" {word}" if NEGATIVE_NUMBER.match(word) else word for word in argv[:end]]
+    arguments = parser().parse_args([*protected, *argv[end:]])
+    for name, value in vars(arguments).items():
+        setattr(arguments, name, _unprotected(value))
+    return arguments
+
+
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
-    top = argparse.ArgumentParser(
-        prog="truvar",
-        description="What to measure next to find a maximum or a level set, when every measurement costs something.",
-    )
-    top.add_argument("--version", action=_Version, help="show the version and exit")
+    """Return the parser of all commands."""
+    top = argparse.ArgumentParser(prog="truvar", description=DESCRIPTION)
+    top.add_argument("--version", action="version", version=f"truvar {__version__}", help="show the version and exit")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
-        lines = command.example.splitlines()
-        sub = commands.add_parser(
-            command.name,
-            help=command.help,
-            description=f"{command.help[0].upper()}{command.help[1:]}.",
-            epilog="\n  ".join([f"example{'s' * (len(lines) > 1)}:", *lines]),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        sub._negative_number_matcher = NEGATIVE  # so that -1e-3 is a value and no option
+        sub = commands.add_parser(command.name, help=command.help, **_parser_options(command))
         command.arguments(sub)
         sub.set_defaults(run=command.run)
     return top
 
 
-class _Version(argparse.Action):
-    """Prints the version, which is looked up only then."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, **kwargs: Any) -> None:
-        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, **kwargs)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from truvar import __version__
-
-        print(f"truvar {__version__}")
-        parser.exit()
+def command_help(command: Command) -> str:
+    """Return the help text of one command."""
+    alone = argparse.ArgumentParser(prog=f"truvar {command.name}", **_parser_options(command))
+    command.arguments(alone)
+    return alone.format_help()
 
 
-def _complain(message: str) -> int:
+def _parser_options(command: Command) -> dict[str, Any]:
+    examples = command.example.splitlines()
+    heading = "example:" if len(examples) == 1 else "examples:"
+    return {
+        "description": f"{command.help[0].upper()}{command.help[1:]}.",
+        "epilog": "\n  ".join([heading, *examples]),
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+
+
+def _unprotected(value: Any) -> Any:
+    """Remove the space that `parse_arguments` put in front of a negative number."""
+    if isinstance(value, list):
+        return [_unprotected(item) for item in value]
+    if isinstance(value, str) and value.startswith(" ") and NEGATIVE_NUMBER.match(value[1:]):
+        return value[1:]
+    return value
+
+
+def _report_mistake(message: str) -> int:
     print(f"truvar: {' '.join(message.split())}", file=sys.stderr)
     return 1

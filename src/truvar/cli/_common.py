@@ -1,4 +1,4 @@
-"""What the commands share: their form, checks of arguments, and Ctrl-C."""
+"""Parts that the commands share: their description, argument types, and the handling of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,48 +9,103 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-INTERRUPTED = 128 + signal.SIGINT
+if TYPE_CHECKING:
+    from truvar.study.study import Study
+
+INTERRUPTED = 128 + signal.SIGINT  # exit code of a process that Ctrl-C stopped
+LIMITS = ("budget", "steps", "epsilon")  # options that end a run; a problem file and a study have them too
+SECONDS_PER_UNIT = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True)
 class Command:
-    """One subcommand: its arguments, and a function from the parsed ones to the exit code."""
+    """A subcommand.
+
+    Attributes:
+        name: The word that selects it.
+        help: What it does, as an imperative without a capital and a period.
+        example: Command lines, one per line.
+        arguments: Adds its arguments to a parser.
+        run: Runs it with the parsed arguments and returns the exit code.
+    """
 
     name: str
     help: str
-    example: str  # one to a line
+    example: str
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
 
 
-def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
-    """Reads a positive number."""
+def add_path(group: Any, *flags: str, **options: Any) -> None:
+    """Add an argument that is the path of a file, which the shell completes.
 
-    def read(text: str) -> float:
+    Args:
+        group: Parser or group of arguments.
+        flags: Name or flags, as for `add_argument`.
+        options: Further arguments of `add_argument`.
+    """
+    action = group.add_argument(*flags, **options)
+    shtab = sys.modules.get("shtab")  # only `truvar completion` imports it
+    if shtab is not None:
+        action.complete = shtab.FILE
+
+
+def add_json(sub: argparse.ArgumentParser, what: str) -> None:
+    """Add the option --json, which prints `what` as JSON."""
+    sub.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+
+
+def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    """Return an argument type that accepts positive numbers."""
+
+    def parse(text: str) -> float:
         value = kind(text)
         if not 0 < value < float("inf"):
-            raise argparse.ArgumentTypeError(f"must be positive, got {text}")
+            raise argparse.ArgumentTypeError(f"must be positive, got {text.strip()}")
         return value
 
-    read.__name__ = "number" if kind is float else "whole number"  # argparse: "invalid number value: 'x'"
-    return read
+    parse.__name__ = "number" if kind is float else "whole number"  # argparse: "invalid number value: 'x'"
+    return parse
 
 
 def seconds(text: str) -> float:
-    """Reads a time: 90, 90s, 15min, 2h, 1d."""
+    """Parse a duration such as 90, 90s, 15min, 2h or 1d."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", text)
-    units = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
-    if not found or found[2] not in units:
-        raise argparse.ArgumentTypeError(f"must be a time such as 90s, 15min, 2h or 1d, got {text!r}")
-    return positive(float)(found[1]) * units[found[2]]
+    if not found or found[2] not in SECONDS_PER_UNIT:
+        raise argparse.ArgumentTypeError(f"must be a duration such as 90s, 15min, 2h or 1d, got {text.strip()!r}")
+    return positive(float)(found[1]) * SECONDS_PER_UNIT[found[2]]
+
+
+def read_text(path: str) -> str:
+    """Return the contents of a text file, or of standard input if the path is "-".
+
+    Raises:
+        InvalidArgumentError: If the file cannot be read or is not UTF-8.
+    """
+    from truvar.exceptions import InvalidArgumentError
+
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"{path} must be text in UTF-8 ({error.reason}); save it as UTF-8") from None
+    except OSError as error:
+        raise InvalidArgumentError(f"{path} cannot be read ({error.strerror}); check the path") from None
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[Any]:
-    """A client of the Dask cluster at the address, closed in the end; None where there is no address."""
+    """Connect to a Dask cluster for the duration of the block.
+
+    Args:
+        address: Address of the scheduler; None: no cluster.
+
+    Yields:
+        The client, or None without an address.
+    """
     if address is None:
         yield None
         return
@@ -60,20 +115,53 @@ def cluster(address: str | None) -> Iterator[Any]:
         yield client
 
 
+# -- Ctrl-C ------------------------------------------------------------------------------------------------------------
+
+
+class Interrupted(Exception):
+    """Ctrl-C was pressed; raised between two measurements."""
+
+
 @contextmanager
-def interruptible(said: str = "") -> Iterator[Callable[[], bool]]:
-    """Within it Ctrl-C is noted, to be acted on between two measurements; a second one ends at once."""
+def interruptible(notice: str = "") -> Iterator[Callable[[], bool]]:
+    """Note the first Ctrl-C within the block instead of raising; a second one raises `KeyboardInterrupt`.
+
+    Args:
+        notice: Printed to stderr at the first Ctrl-C.
+
+    Yields:
+        A function that returns whether Ctrl-C was pressed.
+    """
     noted: list[int] = []
 
     def note(number: int, _: FrameType | None) -> None:
         if noted:
             raise KeyboardInterrupt
         noted.append(number)
-        if said:
-            print(f"\n{said}", file=sys.stderr)
+        if notice:
+            print(f"\n{notice}", file=sys.stderr)
 
     before = signal.signal(signal.SIGINT, note)
     try:
         yield lambda: bool(noted)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def after_each_measurement(show: Callable[[Study], object] | None, interrupted: Callable[[], bool]) -> Any:
+    """Return the function that `Study.run` calls after every measurement.
+
+    It updates the display and raises `Interrupted` once Ctrl-C was pressed.
+
+    Args:
+        show: The progress display; None: no display.
+        interrupted: The function that `interruptible` yields.
+    """
+
+    def after_each(study: Study) -> None:
+        if show is not None:
+            show(study)
+        if interrupted():
+            raise Interrupted
+
+    return after_each

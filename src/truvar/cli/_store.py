@@ -1,4 +1,4 @@
-"""How a command finds its study: the first word, `--store`, $TRUVAR_STORE, or the only store in the folder."""
+"""Which study a command works on: given by the first word, --store, $TRUVAR_STORE, or the only store in the folder."""
 
 from __future__ import annotations
 
@@ -8,94 +8,126 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from truvar.exceptions import TruvarError
+from truvar.cli._common import add_path
+from truvar.exceptions import InvalidArgumentError, StoreNotFoundError
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
 
-ENDINGS = (".db", ".sqlite", ".sqlite3")
+STORE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
 def study_arguments(
     sub: argparse.ArgumentParser,
     words: str | None = None,
-    help: str = "its store, such as lake.db (see below)",
+    help: str = "store of the study, such as lake.db (see below)",
     metavar: str = "STUDY",
 ) -> None:
-    """The arguments of every command on a study; `words`: it has some of its own."""
+    """Add the arguments that select a study.
+
+    Args:
+        sub: Parser of the command.
+        words: Placeholder of the command's own words; None: it has none, and takes the store alone.
+        help: Help of the words.
+        metavar: Placeholder of the store where the command has no words of its own.
+    """
     if words is None:
-        sub.add_argument("words", nargs="?", metavar=metavar, help=help)
+        add_path(sub, "words", nargs="?", metavar=metavar, help=help)
     else:
-        sub.add_argument("words", nargs="*", metavar=words, help=f"{help}; the first may be the study's store")
-    place = sub.add_argument_group(
+        add_path(sub, "words", nargs="*", metavar=words, help=f"{help}; the first word may be the store")
+    group = sub.add_argument_group(
         "which study",
         "A store is a file such as lake.db or a URL such as postgresql://host/lake.\n"
-        "Where none is given it is $TRUVAR_STORE, or the only store in this folder.",
+        "Default: $TRUVAR_STORE, or the only store in this folder.",
     )
-    place.add_argument("--store", metavar="STORE", help="the store, instead of the first word")
-    place.add_argument("--name", metavar="NAME", help="the study's name, where a store has several")
-    place.add_argument("--who", metavar="WHO", help="who works on it, for the journal (default: you on this machine)")
+    add_path(group, "--store", metavar="STORE", help="the store, instead of the first word")
+    group.add_argument("--name", metavar="NAME", help="name of the study, if the store has several")
+    group.add_argument("--who", metavar="WHO", help="author of the events in the log (default: user@machine)")
 
 
-def looks_like_store(word: str) -> bool:
-    """A URL, or a file that is called like one."""
-    return "://" in word or word.lower().endswith(ENDINGS)
+def is_store(word: str) -> bool:
+    """Return whether a word is a URL or has the suffix of a store file."""
+    return "://" in word or word.lower().endswith(STORE_SUFFIXES)
 
 
-def words_of(arguments: argparse.Namespace) -> list[str]:
-    """The words behind the command, without the store."""
-    words = [arguments.words] if isinstance(arguments.words, str) else list(arguments.words or [])
-    return words[1:] if words and looks_like_store(words[0]) else words
+def own_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the words of a command without the store."""
+    words = _all_words(arguments)
+    return words[1:] if words and is_store(words[0]) else words
 
 
-def store_of(arguments: argparse.Namespace) -> str:
-    """The URL of the store that is meant."""
-    if isinstance(arguments.words, str) and not looks_like_store(arguments.words):
-        what = "is a problem file; begin with truvar new, or give the store" if ".toml" in arguments.words else "came"
-        raise TruvarError(f"a store such as lake.db or a URL was expected, but {arguments.words} {what}")
-    words = [arguments.words] if isinstance(arguments.words, str) else list(arguments.words or [])
-    first = words[0] if words and looks_like_store(words[0]) else None
-    if first and arguments.store:
-        raise TruvarError(f"the store was given twice, {first} and --store {arguments.store}; leave out one")
-    given = first or arguments.store or os.environ.get("TRUVAR_STORE")
-    return store_url(given) if given else store_url(_only_store_here())
+def selected_store(arguments: argparse.Namespace) -> str:
+    """Return the URL of the store that the arguments select.
+
+    Raises:
+        InvalidArgumentError: If a word is not a store, or the store is given twice.
+        StoreNotFoundError: If no store is given and the folder has not exactly one.
+    """
+    only_word = arguments.words if isinstance(arguments.words, str) else None
+    if only_word is not None and not is_store(only_word):
+        if only_word.endswith(".toml"):
+            raise InvalidArgumentError(
+                f"{only_word} is a problem file; create a study with truvar new, or give a store such as lake.db"
+            )
+        raise InvalidArgumentError(f"expected a store such as lake.db or a URL, got {only_word}; give one")
+    first = _first_store(arguments)
+    if first is not None and arguments.store:
+        raise InvalidArgumentError(f"the store is given twice, {first} and --store {arguments.store}; leave out one")
+    given = first or arguments.store or os.environ.get("TRUVAR_STORE") or _only_store_in_folder()
+    return store_url(given)
 
 
-def typed(arguments: argparse.Namespace) -> str:
-    """What says which study, if it had to be typed: " lake.db --name lake"."""
-    words = [arguments.words] if isinstance(arguments.words, str) else list(arguments.words or [])
-    store = arguments.store or (words[0] if words and looks_like_store(words[0]) else None)
-    parts = [shlex.quote(store)] if store else []
-    parts += [f"--name {shlex.quote(arguments.name)}"] if arguments.name else []
+def study_options(arguments: argparse.Namespace) -> str:
+    """Return the words that select the study in another command, such as " lake.db --name lake"."""
+    store = arguments.store or _first_store(arguments)
+    parts = []
+    if store:
+        parts.append(shlex.quote(store))
+    if arguments.name:
+        parts.append(f"--name {shlex.quote(arguments.name)}")
     return "".join(f" {part}" for part in parts)
 
 
 def store_url(text: str) -> str:
-    """The URL of a store that was given by it or by the path of its file."""
+    """Return the URL of a store given by its URL or by the path of its file."""
     return text if "://" in text else f"sqlite:///{text}"
 
 
-def open_study(arguments: argparse.Namespace) -> Study:
-    """The study that is meant."""
-    from truvar.study.stored import load
-
-    return load(store_of(arguments), arguments.name, arguments.who)
-
-
-def shown(url: str) -> str:
-    """A store as people write it, without its password."""
+def store_label(url: str) -> str:
+    """Return a store as users write it, without its password."""
     if url.startswith("sqlite:///"):
         return url.removeprefix("sqlite:///")
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
-def _only_store_here() -> str:
-    found = sorted(path.name for path in Path().iterdir() if path.suffix in ENDINGS)
+def open_study(arguments: argparse.Namespace) -> Study:
+    """Open the study that the arguments select; the database is opened once."""
+    from truvar.study.stored import load
+
+    return load(selected_store(arguments), arguments.name, arguments.who)
+
+
+def _all_words(arguments: argparse.Namespace) -> list[str]:
+    if isinstance(arguments.words, str):
+        return [arguments.words]
+    return list(arguments.words or [])
+
+
+def _first_store(arguments: argparse.Namespace) -> str | None:
+    """Return the first word if it is a store."""
+    words = _all_words(arguments)
+    return words[0] if words and is_store(words[0]) else None
+
+
+def _only_store_in_folder() -> str:
+    found = sorted(path.name for path in Path().iterdir() if path.suffix in STORE_SUFFIXES)
     if len(found) == 1:
         return found[0]
     if found:
-        raise TruvarError(f"this folder has {len(found)} stores, {', '.join(found)}; say which: --store {found[0]}")
-    raise TruvarError(
-        "there is no store in this folder, and none was given; begin with truvar new PROBLEM.toml, or give --store"
+        raise StoreNotFoundError(
+            f"this folder has {len(found)} stores, {', '.join(found)}; select one: --store {found[0]}"
+        )
+    raise StoreNotFoundError(
+        "there is no store in this folder; create a study with truvar new PROBLEM.toml, or give --store"
     )

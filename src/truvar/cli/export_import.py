@@ -1,4 +1,4 @@
-"""`truvar export` and `truvar import`: studies as files."""
+"""`truvar export` and `truvar import`: studies and measurements as files."""
 
 from __future__ import annotations
 
@@ -7,73 +7,78 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from truvar.cli._common import Command
-from truvar.cli._store import open_study, shown, store_url, study_arguments
-from truvar.cli.tell import read_text
-from truvar.exceptions import TruvarError
+from truvar.cli._common import Command, add_json, add_path, read_text
+from truvar.cli._store import open_study, store_label, store_url, study_arguments
+from truvar.exceptions import OutputError
 
 
 def _export_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
-    sub.add_argument("-o", "--out", metavar="FILE", type=Path, help="a .json or .csv file (default: standard output)")
+    add_path(sub, "-o", "--out", metavar="FILE", type=Path, help="a .json or .csv file (default: standard output)")
     kind = sub.add_mutually_exclusive_group()
-    kind.add_argument("--csv", action="store_true", help="the measurements as CSV (default)")
-    kind.add_argument("--json", action="store_true", help="the whole study as JSON, for truvar import")
+    kind.add_argument("--csv", action="store_true", help="write the measurements as CSV (default)")
+    kind.add_argument("--json", action="store_true", help="write the whole study as JSON, for truvar import")
 
 
 def _export(arguments: argparse.Namespace) -> int:
     """Write a study or its measurements."""
     study = open_study(arguments)
-    whole = arguments.json or (arguments.out is not None and arguments.out.suffix == ".json" and not arguments.csv)
-    text = study.to_json() + "\n" if whole else study.measurements.to_csv(index=False)
+    json_file = arguments.out is not None and arguments.out.suffix == ".json"
+    if arguments.json or (json_file and not arguments.csv):
+        text = study.to_json() + "\n"
+        content = f"the study with its {study.version} events"
+    else:
+        text = study.measurements.to_csv(index=False)
+        content = "1 measurement" if study.steps == 1 else f"{study.steps} measurements"
     if arguments.out is None:
         sys.stdout.write(text)
         return 0
     try:
         arguments.out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise TruvarError(f"{arguments.out} cannot be written ({error.strerror}); give another path") from None
-    what = (
-        f"the study with its {len(study.events)} events"
-        if whole
-        else f"{study.steps} measurement{'s' * (study.steps != 1)}"
-    )
-    print(f"{what}: {arguments.out}")
+        raise OutputError(f"{arguments.out} cannot be written ({error.strerror}); give another path") from None
+    print(f"{content}: {arguments.out}")
     return 0
 
 
 def _import_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("file", metavar="FILE", help="what truvar export wrote as .json, or measurements as .csv")
+    add_path(sub, "file", metavar="FILE", help="a study that truvar export wrote as .json, or measurements as .csv")
     study_arguments(sub)
-    sub.add_argument("--json", action="store_true", help="print what was done as JSON")
+    add_json(sub, "what was imported")
 
 
 def _import(arguments: argparse.Namespace) -> int:
     """Read a whole study into a store, or measurements into a study."""
     from truvar.report.tables import to_json
-    from truvar.study.measurements_io import parse_csv, tell_all
-    from truvar.study.study import Study
 
     text = read_text(arguments.file)
-    if text.lstrip("\ufeff \n").startswith("{"):
-        given = arguments.words or arguments.store
-        url = store_url(given or str(Path(arguments.file).with_suffix(".db")))
-        study = Study.from_json(text, store=url, name=arguments.name, who=arguments.who)
-        said: dict[str, Any] = {
-            "store": url,
-            "name": study.name,
-            "events": len(study.events),
-            "measurements": study.steps,
-        }
-        line = f"{study.name!r} with its {len(study.events)} events is in {shown(url)}"
-    else:
-        study = open_study(arguments)
-        before = study.steps
-        ids = tell_all(study, parse_csv(text, study))
-        said = {"told": ids, "new": study.steps - before, "measurements": study.steps}
-        line = f"{len(ids)} measurements read, {study.steps - before} of them new"
-    print(to_json(said) if arguments.json else line)
+    is_study = text.lstrip("\ufeff \n").startswith("{")
+    data, line = _import_study(arguments, text) if is_study else _import_measurements(arguments, text)
+    print(to_json(data) if arguments.json else line)
     return 0
+
+
+def _import_study(arguments: argparse.Namespace, text: str) -> tuple[dict[str, Any], str]:
+    """Store a study and return what was done, as data and as a line of text."""
+    from truvar.study.study import Study
+
+    given = arguments.words or arguments.store
+    url = store_url(given or str(Path(arguments.file).with_suffix(".db")))
+    study = Study.from_json(text, store=url, name=arguments.name, who=arguments.who)
+    data = {"store": url, "name": study.name, "events": study.version, "measurements": study.steps}
+    return data, f"study {study.name!r} with {study.version} events stored in {store_label(url)}"
+
+
+def _import_measurements(arguments: argparse.Namespace, text: str) -> tuple[dict[str, Any], str]:
+    """Tell the measurements of a CSV file and return what was done, as data and as a line of text."""
+    from truvar.study.measurements_io import parse_csv, tell_all
+
+    study = open_study(arguments)
+    before = study.steps
+    ids = tell_all(study, parse_csv(text, study))
+    new = study.steps - before
+    data = {"told": ids, "new": new, "measurements": study.steps}
+    return data, f"{len(ids)} measurements read, {new} of them new"
 
 
 EXPORT = Command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from truvar.cli._common import Command, cluster, positive
+from truvar.cli._common import Command, add_json, add_path, cluster, positive
 from truvar.paper import FIGURES, FIGURES_WITH_DATA
 
 
@@ -14,11 +14,11 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--replicates", type=positive(int), metavar="N", help="runs per policy (default: as in the paper)")
     sub.add_argument("--quick", action="store_true", help="a few runs only: about a minute per figure")
     data = f"your own table in place of the built-in one, for {', '.join(FIGURES_WITH_DATA)}"
-    sub.add_argument("--data", type=Path, metavar="FILE", help=data)
+    add_path(sub, "--data", type=Path, metavar="FILE", help=data)
     sub.add_argument("--jobs", type=positive(int), metavar="N", help="number of processes (default: one per processor)")
     sub.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, to use its workers instead")
-    sub.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR", help="folder of the results")
-    sub.add_argument("--json", action="store_true", help="print the results as JSON")
+    add_path(sub, "--out", type=Path, default=Path("reproduction"), metavar="DIR", help="folder of the results")
+    add_json(sub, "the results")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
 
 

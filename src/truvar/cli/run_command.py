@@ -1,8 +1,8 @@
-"""`truvar run --command`: a program measures what a stored study asks for.
+"""`truvar run --command`: run a stored study with a program that measures.
 
-A run that was killed leaves what it was measuring pending. The next run on the same machine finds out that it is dead,
-and measures that first, so that it goes on as if nothing had happened. Elsewhere that cannot be found out: there its
-suggestions are free again when their lease has ended.
+A run that was killed leaves its suggestions pending. The next run on the same machine finds out that the process has
+ended, and measures them first, so that the study continues as if it had not been interrupted. A run on another machine
+cannot find that out; there the suggestions become free when their lease ends.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli._common import INTERRUPTED, interruptible
+from truvar.cli._common import INTERRUPTED, LIMITS, Interrupted, after_each_measurement, interruptible
 from truvar.cli._store import open_study, store_url
-from truvar.exceptions import TruvarError
+from truvar.exceptions import InvalidArgumentError
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
+DEFAULT_LEASE = 86_400.0  # seconds that a suggestion is reserved without a time-out
+LEASE_MARGIN = 60.0  # seconds added to the longest possible duration of a measurement
 
-MINUTE, DAY = 60.0, 86_400.0  # seconds
 
-
-def measure(arguments: argparse.Namespace) -> int:
-    """Let a program measure."""
+def run_command(arguments: argparse.Namespace) -> int:
+    """Run a study with the program of `--command`, print its status and return the exit code."""
     from truvar.integrations.measurement_command import MeasurementCommand
     from truvar.report import Progress
     from truvar.report.status import status_data, status_text
@@ -41,90 +41,90 @@ def measure(arguments: argparse.Namespace) -> int:
 
     for name in ("seed", "policy", "report"):
         if getattr(arguments, name) is not None:
-            raise TruvarError(f"--{name} belongs to --truth, but --command came with it; leave out one of the two")
+            raise InvalidArgumentError(f"--{name} belongs to --truth, got it with --command; leave out one of the two")
     if arguments.retries < 0:
-        raise TruvarError(f"--retries must be at least 0, got {arguments.retries}; give 0 for none")
+        raise InvalidArgumentError(f"--retries must be >= 0, got {arguments.retries}; give 0 for none")
     arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"
-    study = _opened(arguments)
-    levels = study.candidates().n_levels > 1
-    choice = "task" if study.tasks is not None else "level" if levels else None
+    study = _open_or_create(arguments)
+    choice = None
+    if study.tasks is not None:
+        choice = "task"
+    elif study.candidates().n_levels > 1:
+        choice = "level"
     program = MeasurementCommand(
         arguments.command, study.domain.columns, choice=choice, timeout=arguments.timeout, shell=arguments.shell
     )
-    limits: dict[str, Any] = {
-        name: getattr(arguments, name) or study.limits.get(name) for name in ("budget", "steps", "epsilon")
-    }
-    before, orphans = study.steps, _orphans(study)
-    shown = nullcontext() if arguments.quiet else Progress(study, budget=limits["budget"], steps=limits["steps"])
+    limits: dict[str, Any] = {name: getattr(arguments, name) or study.limits.get(name) for name in LIMITS}
+    steps_before = study.steps
+    orphans = _orphaned_suggestions(study)
+    display: Any = nullcontext()
+    if not arguments.quiet:
+        display = Progress(study, budget=limits["budget"], steps=limits["steps"])
     pool = ThreadPoolExecutor(arguments.jobs) if arguments.jobs > 1 else None
-    said = "stopping after the next measurement (Ctrl-C again: at once)"
+    notice = "stopping after the next measurement (Ctrl-C again: at once)"
     try:
-        with shown as show, interruptible(said) as interrupted, _warnings_in_one_line(), suppress(_Stop):
+        with display as show, interruptible(notice) as interrupted, _one_line_warnings(), suppress(Interrupted):
             study.run(
-                program, **limits, executor=pool, retries=arguments.retries, resume=orphans, lease=_lease(arguments),
-                progress=_after_each(show, interrupted),
-            )  # fmt: skip
+                program,
+                **limits,
+                executor=pool,
+                retries=arguments.retries,
+                resume=orphans,
+                lease=_lease(arguments),
+                progress=after_each_measurement(show, interrupted),
+            )
     finally:
         program.stop()
         if pool is not None:
             pool.shutdown()
     if arguments.json:
-        print(to_json({**status_data(study), "measured": study.steps - before, "taken_over": [s.id for s in orphans]}))
+        taken_over = [suggestion.id for suggestion in orphans]
+        print(to_json({**status_data(study), "measured": study.steps - steps_before, "taken_over": taken_over}))
     else:
         print(status_text(study, TerminalStyle.for_stream(sys.stdout)))
     return INTERRUPTED if interrupted() else 0
 
 
 def _lease(arguments: argparse.Namespace) -> float:
-    """For how long a suggestion is ours: as long as its measurement can take."""
-    if arguments.lease is not None or arguments.timeout is None:
-        return float(arguments.lease or DAY)
-    return float((arguments.retries + 1) * arguments.timeout + MINUTE)
+    """Return for how many seconds a suggestion is reserved: as long as its measurement can take."""
+    if arguments.lease is not None:
+        return float(arguments.lease)
+    if arguments.timeout is None:
+        return DEFAULT_LEASE
+    return float((arguments.retries + 1) * arguments.timeout + LEASE_MARGIN)
 
 
-class _Stop(Exception):
-    """Ctrl-C, between two measurements."""
-
-
-def _after_each(show: Any, interrupted: Callable[[], bool]) -> Callable[[Study], None]:
-    def after_each(study: Study) -> None:
-        if show is not None:
-            show(study)
-        if interrupted():
-            raise _Stop
-
-    return after_each
-
-
-def _opened(arguments: argparse.Namespace) -> Study:
-    """The study of a store; with a problem file, that of the store beside it, which is begun if need be."""
+def _open_or_create(arguments: argparse.Namespace) -> Study:
+    """Open the study of a store. For a problem file, its store lies beside the file and is created if necessary."""
     if not (arguments.words or "").endswith(".toml"):
         return open_study(arguments)
     from truvar.problem import load_problem
 
     path = Path(arguments.words)
-    problem = load_problem(path)
-    store = arguments.store or str(path.with_suffix(".db"))
-    name = arguments.name or problem.name
-    arguments.words, arguments.store, arguments.name = None, store, name
-    if "://" not in store and not Path(store).exists():
-        return problem.study(store=store_url(store), name=name, who=arguments.who)
+    problem = load_problem(path, check=False)  # the study is the check
+    arguments.words = None
+    arguments.store = arguments.store or str(path.with_suffix(".db"))
+    arguments.name = arguments.name or problem.name
+    if "://" not in arguments.store and not Path(arguments.store).exists():
+        return problem.study(store=store_url(arguments.store), name=arguments.name, who=arguments.who)
     return open_study(arguments)
 
 
-def _orphans(study: Study) -> list[Suggestion]:
-    """Pending suggestions of runs on this machine that are dead."""
-    asked = study.events
-    asked = asked[asked["kind"] == "asked"]
-    by = {details["id"]: who for who, details in zip(asked["who"], asked["details"], strict=True)}
-    mine = re.sub(r"\d+$", "", study.who)
-    found = []
+def _orphaned_suggestions(study: Study) -> list[Suggestion]:
+    """Return the pending suggestions of runs on this machine whose process has ended."""
+    if not study.pending:
+        return []
+    events = study.events
+    asked = events[events["kind"] == "asked"]
+    authors = {details["id"]: who for who, details in zip(asked["who"], asked["details"], strict=True)}
+    own_prefix = re.sub(r"\d+$", "", study.who)
+    orphans = []
     for suggestion in study.pending:
-        whose = by.get(suggestion.id, "")
-        number = whose.removeprefix(mine)
-        if whose.startswith(mine) and number.isdecimal() and not _alive(int(number)):
-            found.append(suggestion)
-    return found
+        author = authors.get(suggestion.id, "")
+        number = author.removeprefix(own_prefix)
+        if author.startswith(own_prefix) and number.isdecimal() and not _alive(int(number)):
+            orphans.append(suggestion)
+    return orphans
 
 
 def _alive(process: int) -> bool:
@@ -141,7 +141,8 @@ def _alive(process: int) -> bool:
 
 
 @contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
+def _one_line_warnings() -> Iterator[None]:
+    """Print warnings to stderr as one line each."""
     from truvar.report.terminal import is_terminal
 
     with warnings.catch_warnings():

@@ -7,8 +7,8 @@ import argparse
 from truvar.cli._common import Command
 
 
-def _schema_arguments(sub: argparse.ArgumentParser) -> None:
-    pass
+def _schema_arguments(_: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has no arguments."""
 
 
 def _schema(_: argparse.Namespace) -> int:

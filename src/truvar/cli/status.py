@@ -1,4 +1,4 @@
-"""`truvar status` and `truvar report`: where a study stands, here and on paper."""
+"""`truvar status` and `truvar report`: the state of a study in the terminal and as an HTML file."""
 
 from __future__ import annotations
 
@@ -6,34 +6,37 @@ import argparse
 import sys
 from pathlib import Path
 
-from truvar.cli._common import Command
+from truvar.cli._common import Command, add_json, add_path
 from truvar.cli._store import open_study, study_arguments
 
 
 def _status_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
-    sub.add_argument("--json", action="store_true", help="print it as JSON")
+    add_json(sub, "the status")
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    """Say where a study stands."""
+    """Print the status of a study."""
     from truvar.report.status import status_data, status_text
     from truvar.report.tables import to_json
     from truvar.report.terminal import TerminalStyle
 
     study = open_study(arguments)
-    print(to_json(status_data(study)) if arguments.json else status_text(study, TerminalStyle.for_stream(sys.stdout)))
+    if arguments.json:
+        print(to_json(status_data(study)))
+    else:
+        print(status_text(study, TerminalStyle.for_stream(sys.stdout)))
     return 0
 
 
 def _report_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
-    sub.add_argument("-o", "--out", metavar="FILE", type=Path, help="the HTML file (default: NAME.html)")
-    sub.add_argument("--json", action="store_true", help="print its path as JSON")
+    add_path(sub, "-o", "--out", metavar="FILE", type=Path, help="the HTML file (default: NAME.html)")
+    add_json(sub, "the path of the report")
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    """Write a report as one HTML file."""
+    """Write a report and print its path."""
     from truvar.report.html_report import write_html_report
     from truvar.report.tables import to_json
 
@@ -44,20 +47,21 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _file_name(name: str) -> str:
-    """A name that any file system takes."""
-    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".") or "study"
+    """Return a name with the characters replaced that some file systems do not allow."""
+    allowed = [letter if letter.isalnum() or letter in "-_." else "-" for letter in name]
+    return "".join(allowed).strip(".") or "study"
 
 
 STATUS = Command(
     "status",
-    "say where a study stands: certificate, cost, what is pending, a small map",
+    "show the state of a study: certificate, cost, pending suggestions, and a map",
     "truvar status\ntruvar status lake.db --json",
     _status_arguments,
     _status,
 )
 REPORT = Command(
     "report",
-    "write a report as one HTML file that needs nothing else",
+    "write a report as one self-contained HTML file",
     "truvar report\ntruvar report lake.db -o lake-monday.html",
     _report_arguments,
     _report,

@@ -1,157 +1,176 @@
-"""`truvar tell`, `correct`, `withdraw` and `note`: what the crew brings back."""
+"""`truvar tell`, `correct`, `withdraw` and `note`: enter measurements and change the event log of a study."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli._common import Command
-from truvar.cli._store import open_study, study_arguments, words_of
-from truvar.exceptions import TruvarError
+from truvar.cli._common import Command, add_json, add_path, read_text
+from truvar.cli._store import open_study, own_words, study_arguments
+from truvar.exceptions import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from truvar.study.result import Result
     from truvar.study.study import Study
 
 
 def _tell_arguments(sub: argparse.ArgumentParser) -> None:
-    study_arguments(sub, "ID VALUE", "an id and its value, or coordinates and a value, one after the other")
-    sub.add_argument("--csv", metavar="FILE", help="tell the lines of a CSV file, all or none; - is standard input")
-    _options(sub)
-    sub.add_argument("--level", type=int, help="which noise level was used, where a point is told")
-    sub.add_argument("--task", help="what was measured, where a point is told")
-    sub.add_argument("--json", action="store_true", help="print where the study stands then as JSON")
+    study_arguments(sub, "ID VALUE", "id and value, or coordinates and value, repeated for further measurements")
+    add_path(sub, "--csv", metavar="FILE", help="read measurements from a CSV file, all or none; - is standard input")
+    _add_conditions(sub)
+    sub.add_argument("--level", type=int, help="noise level that was used, if a point is given")
+    sub.add_argument("--task", help="task that was measured, if a point is given")
+    add_json(sub, "the result")
 
 
-def _options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--noise", type=float, metavar="VARIANCE", help="the variance it really had")
-    sub.add_argument("--cost", type=float, help="what it really cost")
+def _add_conditions(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--noise", type=float, metavar="VARIANCE", help="actual noise variance of the measurement")
+    sub.add_argument("--cost", type=float, help="actual cost of the measurement")
 
 
 def _tell(arguments: argparse.Namespace) -> int:
-    """Tell measured values."""
-    from truvar.report.tell_summary import tell_summary, unexpected_values
+    """Tell measured values and print how the classes changed."""
+    from truvar.report.tell_summary import unexpected_values
     from truvar.study.measurements_io import parse_csv, parse_words, tell_all
 
-    words = words_of(arguments)
+    words = own_words(arguments)
     options = {name: getattr(arguments, name) for name in ("noise", "cost", "level", "task")}
     if arguments.csv is None:
         study = open_study(arguments)
-        told = parse_words(words, study.domain, **options)
+        measurements = parse_words(words, study.domain, **options)
     elif words or any(value is not None for value in options.values()):
-        raise TruvarError("values come from a CSV file or from the command line, but both were given; leave out one")
+        raise InvalidArgumentError(
+            "expected values from a CSV file or from the command line, got both; leave out one of them"
+        )
     else:
         text = read_text(arguments.csv)
         study = open_study(arguments)
-        told = parse_csv(text, study)
-    before, doubts = study.result(), unexpected_values(study, told)
-    ids = tell_all(study, told)
-    _say(arguments, study, tell_summary(ids, before, study), {"told": ids, "doubts": doubts})
-    for doubt in doubts if not arguments.json else []:
-        print(f"truvar: {doubt}", file=sys.stderr)
+        measurements = parse_csv(text, study)
+    warnings = unexpected_values(study, measurements)
+    before = _result_before(arguments, study)
+    ids = tell_all(study, measurements)
+    _print_change(study, before, "told", ids, {"told": ids, "doubts": warnings})
+    if not arguments.json:
+        for warning in warnings:
+            print(f"truvar: {warning}", file=sys.stderr)
     return 0
 
 
 def _correct_arguments(sub: argparse.ArgumentParser) -> None:
-    study_arguments(sub, "ID VALUE", "the id of the measurement, and its right value")
-    _options(sub)
-    sub.add_argument("--json", action="store_true", help="print where the study stands then as JSON")
+    study_arguments(sub, "ID VALUE", "id of the measurement, and its correct value")
+    _add_conditions(sub)
+    add_json(sub, "the result")
 
 
 def _correct(arguments: argparse.Namespace) -> int:
-    """Replace a value that was told wrong."""
-    from truvar.report.tell_summary import tell_summary
+    """Correct a measured value and print how the classes changed."""
     from truvar.study.measurements_io import parse_words
 
-    study = open_study(arguments)
-    before = study.result()
-    words = words_of(arguments)
+    words = own_words(arguments)
     if len(words) != 2 or "=" in words[0]:
-        raise TruvarError(f"correct takes ID VALUE, but {' '.join(words) or 'nothing'} came; see truvar status for ids")
-    (told,) = parse_words(words, study.domain)
-    study.correct(told.what, told.value, noise=arguments.noise, cost=arguments.cost)  # type: ignore[arg-type]
-    _say(arguments, study, tell_summary([told.what], before, study, "corrected"), {"corrected": told.what})
+        given = " ".join(words) or "nothing"
+        raise InvalidArgumentError(f"correct expects ID VALUE, got {given}; truvar status lists the ids")
+    study = open_study(arguments)
+    before = _result_before(arguments, study)
+    (measurement,) = parse_words(words, study.domain)
+    id_: Any = measurement.what
+    study.correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost)
+    _print_change(study, before, "corrected", [id_], {"corrected": id_})
     return 0
 
 
 def _withdraw_arguments(sub: argparse.ArgumentParser) -> None:
-    study_arguments(sub, "ID", "suggestions that will not be measured, or measurements that were a mistake")
-    sub.add_argument("--json", action="store_true", help="print where the study stands then as JSON")
+    study_arguments(sub, "ID", "ids of suggestions that will not be measured, or of measurements made by mistake")
+    add_json(sub, "the result")
 
 
 def _withdraw(arguments: argparse.Namespace) -> int:
-    """Take back suggestions or measurements."""
-    from truvar.report.tell_summary import tell_summary
-
-    ids = words_of(arguments)
-    for word in ids:
+    """Withdraw suggestions or measurements and print how the classes changed."""
+    words = own_words(arguments)
+    if not words:
+        raise InvalidArgumentError("withdraw expects at least one id, got none; truvar status lists the ids")
+    for word in words:
         if not word.isdecimal():
-            raise TruvarError(f"withdraw takes ids, but {word!r} came; truvar status shows them")
-    if not ids:
-        raise TruvarError("withdraw takes the ids of what is taken back, but none came; truvar status shows them")
+            raise InvalidArgumentError(f"withdraw expects ids, got {word!r}; truvar status lists the ids")
+    ids = [int(word) for word in words]
     study = open_study(arguments)
-    before = study.result()
+    before = _result_before(arguments, study)
     with study.together():
-        for word in ids:
-            study.withdraw(int(word))
-    _say(arguments, study, tell_summary(ids, before, study, "withdrawn"), {"withdrawn": [int(word) for word in ids]})
+        for id_ in ids:
+            study.withdraw(id_)
+    _print_change(study, before, "withdrawn", ids, {"withdrawn": ids})
     return 0
 
 
 def _note_arguments(sub: argparse.ArgumentParser) -> None:
-    study_arguments(sub, "TEXT", "the remark")
-    sub.add_argument("--json", action="store_true", help="print where the study stands then as JSON")
+    study_arguments(sub, "TEXT", "text of the note")
+    add_json(sub, "the result")
 
 
 def _note(arguments: argparse.Namespace) -> int:
-    """Write a remark into the journal."""
-    text = " ".join(words_of(arguments)).strip()
+    """Add a note to the event log."""
+    text = " ".join(own_words(arguments)).strip()
     if not text:
-        raise TruvarError("a note needs a text, but none came; give it: truvar note 'the probe was cleaned'")
+        raise InvalidArgumentError("a note needs a text, got none; give one: truvar note 'the probe was cleaned'")
     study = open_study(arguments)
     study.note(text)
-    _say(arguments, study, "noted", {"noted": text})
+    if arguments.json:
+        _print_json(study, {"noted": text})
+    else:
+        _print_text("noted")
     return 0
 
 
-def read_text(path: str) -> str:
-    """A file, or standard input."""
-    try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise TruvarError(f"{path} must be text in UTF-8, but it is not ({error.reason}); save it as such") from None
-    except OSError as error:
-        raise TruvarError(f"{path} cannot be read ({error.strerror}); check the path") from None
+def _result_before(arguments: argparse.Namespace, study: Study) -> Result | None:
+    """Return the result before a change, which only the text compares with the result after it; None with --json."""
+    return None if arguments.json else study.result()
 
 
-def _say(arguments: argparse.Namespace, study: Study, text: str, data: dict[str, Any]) -> None:
+def _print_change(study: Study, before: Result | None, verb: str, ids: list[int], data: dict[str, Any]) -> None:
+    """Print what a command changed.
+
+    Args:
+        study: The study after the change.
+        before: Result before the change; None: print JSON.
+        verb: What was done with the ids, such as "told".
+        ids: Ids of the measurements or suggestions that changed.
+        data: What was done, for the JSON output.
+    """
+    from truvar.report.tell_summary import tell_summary
+
+    if before is None:
+        _print_json(study, data)
+    else:
+        _print_text(tell_summary(ids, before, study, verb))
+
+
+def _print_json(study: Study, data: dict[str, Any]) -> None:
     from truvar.report.tables import to_json
+
+    print(to_json({**data, "result": study.result().to_dict()}))
+
+
+def _print_text(text: str) -> None:
     from truvar.report.terminal import TerminalStyle
 
-    print(
-        to_json({**data, "result": study.result().to_dict()})
-        if arguments.json
-        else TerminalStyle.for_stream(sys.stdout).plain(text)
-    )
+    print(TerminalStyle.for_stream(sys.stdout).plain(text))
 
 
 TELL = Command(
     "tell",
-    "tell measured values, by id or by coordinates",
+    "enter measured values, by id or by coordinates",
     "truvar tell 3 7.2\ntruvar tell lake.db 3 7.2 4 6.8\ntruvar tell distance_m=300 depth_m=-8 7.2\n"
     "truvar tell --csv today.csv",
     _tell_arguments,
     _tell,
 )
-CORRECT = Command(
-    "correct", "replace a value that was told wrong", "truvar correct 3 2.7", _correct_arguments, _correct
-)
+CORRECT = Command("correct", "correct a measured value", "truvar correct 3 2.7", _correct_arguments, _correct)
 WITHDRAW = Command(
     "withdraw",
-    "take back suggestions that will not be measured, or measurements that were a mistake",
+    "withdraw suggestions that will not be measured, or measurements made by mistake",
     "truvar withdraw 5\ntruvar withdraw lake.db 5 6",
     _withdraw_arguments,
     _withdraw,
 )
-NOTE = Command("note", "write a remark into the journal", "truvar note 'the probe was cleaned'", _note_arguments, _note)
+NOTE = Command("note", "add a note to the event log", "truvar note 'the probe was cleaned'", _note_arguments, _note)

@@ -1,0 +1,36 @@
+"""`truvar help`: the help of the program or of one command."""
+
+from __future__ import annotations
+
+import argparse
+
+from truvar.cli._common import Command
+from truvar.exceptions import InvalidArgumentError
+from truvar.messages import unknown_name
+
+
+def _help_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("topic", nargs="?", metavar="COMMAND", help="the command to explain (default: list all commands)")
+
+
+def _help(arguments: argparse.Namespace) -> int:
+    """Print the help."""
+    from truvar.cli import COMMANDS, command_help, parser
+
+    if arguments.topic is None:
+        print(parser().format_help(), end="")
+        return 0
+    commands = {command.name: command for command in COMMANDS}
+    if arguments.topic not in commands:
+        raise InvalidArgumentError(unknown_name("command", arguments.topic, list(commands)))
+    print(command_help(commands[arguments.topic]), end="")
+    return 0
+
+
+HELP = Command(
+    "help",
+    "show the list of commands, or the help of one command",
+    "truvar help\ntruvar help ask",
+    _help_arguments,
+    _help,
+)
