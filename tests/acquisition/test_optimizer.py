@@ -259,7 +259,7 @@ def test_minimising_is_maximising_upside_down() -> None:
 
 def test_regret_against_a_table_of_values_needs_a_function_instead() -> None:
     result = a_study(box(1, 10)).result()
-    with pytest.raises(tv.TruvarError, match="give regret a function and its optimum"):
+    with pytest.raises(tv.TruvarError, match="give the function and optimum="):
         result.regret(np.zeros(10))
 
 
