@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from truvar._numba import anticipation
 from truvar._typing import Array, Index, Mask
-from truvar.acquisition.auto import Plus
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
 from truvar.acquisition.truncation import covariance_tiles, truncated_reduction
@@ -28,6 +27,9 @@ from truvar.domain.goals import LevelSet
 from truvar.engines.ties import near_best
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
+
+if TYPE_CHECKING:
+    from truvar.acquisition.auto import Plus
 
 __all__ = ["TopK", "TruVaR"]
 
@@ -102,6 +104,8 @@ class TruVaR(BasePolicy):
     @staticmethod
     def plus() -> Plus:
         """Return `Plus()`, the policy that reduces the ambiguity of the answer instead of the variance."""
+        from truvar.acquisition.auto import Plus
+
         return Plus()
 
     @cached_property

@@ -12,7 +12,7 @@ leaves the mean unchanged and reduces the variance, which is what `Posterior.pen
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._typing import Array
 from truvar.acquisition.base import PolicyContext
@@ -65,7 +65,7 @@ def expected_improvement(mean: Array, sd: Array, best: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(sd > 0, gap / sd, np.where(gap > 0, np.inf, -np.inf))
     density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
-    return np.where(sd > 0, gap * ndtr(z) + sd * density, np.maximum(gap, 0.0))
+    return np.where(sd > 0, gap * scipy.special.ndtr(z) + sd * density, np.maximum(gap, 0.0))
 
 
 def level_set_goal(context: PolicyContext) -> LevelSet:

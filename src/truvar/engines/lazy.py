@@ -28,7 +28,8 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.engines.dense import over_targets
-from truvar.engines.norms import Cells, ColumnNorms, common_prefix_length
+from truvar.engines.matrix import common_prefix_length
+from truvar.engines.norms import Cells, ColumnNorms
 from truvar.engines.products import PriorProduct, prior_product
 from truvar.engines.rounding import SUM_ROUNDING, gamma
 from truvar.engines.search import BUDGET, KERNEL_COST, READ_COST, Search, excess_outside, norm_bound

@@ -19,7 +19,6 @@ from scipy.linalg.blas import dgemm
 from truvar._numba import truncated_sums
 from truvar._numba.threads import run_tiles
 from truvar._typing import Array, Index
-from truvar.engines.norms import common_prefix_length
 from truvar.models.posterior import Posterior
 
 TILE = 2500  # columns processed at a time: their sums, u and d stay in the second-level cache
@@ -171,3 +170,11 @@ class Matrix:
             self._entries[self._line[rows]] += undone[:, rows].T @ undone
             self._applied[rows] = kept
         self._roundings += 4  # one for the store, the others because steps with a rounded u are not undone exactly
+
+
+def common_prefix_length(some: list[int], others: list[int]) -> int:
+    """Return how many elements two lists have in common at their start."""
+    for i, (a, b) in enumerate(zip(some, others, strict=False)):
+        if a != b:
+            return i
+    return min(len(some), len(others))

@@ -19,6 +19,7 @@ from math import sqrt
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
+from truvar.engines.matrix import common_prefix_length
 from truvar.engines.products import PriorProduct
 from truvar.engines.rounding import block_error, gamma
 from truvar.models.posterior import Posterior
@@ -124,14 +125,6 @@ class ColumnNorms:
         """Floating-point operations that it takes to compute new norms from the observations."""
         t = self.posterior.n_observed
         return (t + 1) * self.product.cost + 2.0 * t * t * len(self.upper)
-
-
-def common_prefix_length(some: list[int], others: list[int]) -> int:
-    """Return how many elements two lists have in common at their start."""
-    for i, (a, b) in enumerate(zip(some, others, strict=False)):
-        if a != b:
-            return i
-    return min(len(some), len(others))
 
 
 class Cells:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar.acquisition.confidence import bounds, intersection
 from truvar.algorithm.learner import ActiveLearner
@@ -52,7 +52,7 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     shift = covariance[:n] / np.sqrt(predictive_variance)  # of the mean, if the value is one standard deviation high
     after = np.maximum(before - shift**2, 0.0)
     left = 0
-    for z in ndtri((np.arange(N_QUANTILES) + 0.5) / N_QUANTILES):
+    for z in scipy.special.ndtri((np.arange(N_QUANTILES) + 0.5) / N_QUANTILES):
         lower, upper = bounds(posterior.mean[:n] + z * shift, after, state.epoch.beta)
         if learner.nested:
             lower, upper = intersection((state.lower, state.upper), (lower, upper))

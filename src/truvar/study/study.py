@@ -54,7 +54,6 @@ from truvar.study._views import measurements, result, suggestion
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Result
-from truvar.study.runner import RunLimits, run
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_finite, check_integer, check_nonnegative
 
@@ -692,6 +691,8 @@ class Study:
             >>> result.reason
             'budget (500) spent'
         """
+        from truvar.study.runner import RunLimits, run
+
         self._stop_reason = run(
             self,
             f,
