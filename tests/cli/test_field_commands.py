@@ -172,6 +172,37 @@ def test_each_command_explains_itself_with_examples(capsys: pytest.CaptureFixtur
             assert line in said
 
 
+@pytest.mark.parametrize("words", [["status"], ["ask"], ["tell", "1", "0.5"]])
+def test_a_stored_study_with_a_named_kernel_needs_few_libraries(begun: Truvar, words: list[str]) -> None:
+    begun("ask")
+    slow = ("sklearn", "pandas", "scipy.special", "scipy.stats", "scipy.optimize", "scipy.fft", "sqlalchemy.orm")
+    code = (
+        f"import sys, truvar.cli; truvar.cli.main({words!r}); print(*[name for name in {slow} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == ""
+
+
+def test_a_command_opens_the_store_once_and_builds_one_model(begun: Truvar, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truvar.models.surrogate import Surrogate
+    from truvar.storage.rdb import RDBStorage
+
+    begun("ask")
+    made: list[str] = []
+    for cls in (RDBStorage, Surrogate):
+        before = cls.__init__
+
+        def counted(self: Any, *given: Any, _before: Any = before, _name: str = cls.__name__, **options: Any) -> None:
+            made.append(_name)
+            _before(self, *given, **options)
+
+        monkeypatch.setattr(cls, "__init__", counted)
+    for words in (["tell", "1", "0.5"], ["status"], ["ask"], ["new", "sine.toml", "--store", "other.db"]):
+        made.clear()
+        begun(*words, *([] if words[0] == "new" else ["--store", "sine.db"]))
+        assert sorted(made) == ["RDBStorage", "Surrogate"], words
+
+
 # -- export and import -------------------------------------------------------------------------------------------------
 
 

@@ -4,10 +4,11 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
-from truvar.study.lookahead import Lookahead
+from truvar.study.lookahead import QUANTILES, Lookahead
 
 
 def a_study(goal: tv.LevelSet | tv.Maximize, **given) -> tv.Study:
@@ -83,3 +84,7 @@ def test_in_a_box_between_its_points_it_holds_too() -> None:
     study.tell(suggestion, 0.4)
     left = (study.result().sd[before.potential] ** 2).sum() / (before.sd[before.potential] ** 2).sum()
     assert ahead.removed == pytest.approx(1 - left)
+
+
+def test_the_quantiles_are_those_of_the_normal_distribution() -> None:
+    assert np.asarray(QUANTILES) == pytest.approx(ndtri((np.arange(16) + 0.5) / 16), rel=1e-15)

@@ -10,14 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar.acquisition.confidence import bounds, intersection
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.models.posterior import EXACT
 
-N_QUANTILES = 16  # equally likely values of the measurement over which the outcome is averaged
+# Quantiles of the standard normal distribution at 0.5/16, 1.5/16, ..., 15.5/16: equally likely values of the
+# measurement, over which the outcome is averaged. They are literals because importing scipy.special takes longer than
+# choosing a suggestion.
+UPPER_QUANTILES = (
+    0.0784124127331122, 0.23720210932878769, 0.40225006532172536, 0.579132162255556,
+    0.7764217611479277, 1.009990169249582, 1.318010897303537, 1.8627318674216515,
+)  # fmt: skip
+QUANTILES = (*(-z for z in reversed(UPPER_QUANTILES)), *UPPER_QUANTILES)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     shift = covariance[:n] / np.sqrt(predictive_variance)  # of the mean, if the value is one standard deviation high
     after = np.maximum(before - shift**2, 0.0)
     left = 0
-    for z in scipy.special.ndtri((np.arange(N_QUANTILES) + 0.5) / N_QUANTILES):
+    for z in QUANTILES:
         lower, upper = bounds(posterior.mean[:n] + z * shift, after, state.epoch.beta)
         if learner.nested:
             lower, upper = intersection((state.lower, state.upper), (lower, upper))
@@ -62,4 +68,4 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     removed = 0.0
     if total > 0:
         removed = float((before - after)[undecided].sum()) / total
-    return Lookahead(n_undecided, n_undecided - left / N_QUANTILES, removed)
+    return Lookahead(n_undecided, n_undecided - left / len(QUANTILES), removed)
