@@ -1,0 +1,346 @@
+"""The posterior of the hyperparameters: its mode, and a weighted sample by adaptive importance sampling.
+
+| symbol | here | shape |
+|---|---|---|
+| X | points, each column divided by the extent of the domain | (t, d) |
+| u | standardised values | (t,) |
+| theta | log length-scales, log signal standard deviation, log noise variance, Yeo-Johnson power | (k,) |
+| z = psi(u) | `transforms.yeo_johnson`; the power is part of theta, or 1 | (t,) |
+| K | s^2 (R(X, X) + C) + noise: R the correlation, C the variance of the constant mean in units of s^2 | (t, t) |
+| p(theta given u) | N(z; 0, K) |dz/du| N(theta; prior) up to a constant | |
+
+A model with the single best theta is overconfident: few data leave the length-scales wide open. So predictions average
+over a sample of theta. The sample is drawn by importance sampling from Student-t proposals that adapt to it (Cappe et
+al. 2004, population Monte Carlo; deterministic mixture weights as of Owen and Zhou 2000), on Sobol points, and reduced
+to equally weighted members by systematic resampling. Everything is a deterministic function of the data and the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import chdtri, gammaln, ndtri
+
+from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array
+from truvar.models.kernels import Stationary
+from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
+
+CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
+JITTER = 1e-8  # smallest noise variance, in units of the standardised values
+REACH = 4.0  # prior standard deviations that the search for the mode may go
+FREEDOM = 5.0  # degrees of freedom of the proposals
+WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
+MOST_ITERATIONS = 60  # of the search for the mode
+STEP = 1e-3  # of the differences that give the curvature at the mode
+
+
+@dataclass(frozen=True)
+class HyperPrior:
+    """Independent normal priors on the components of theta.
+
+    Attributes:
+        mean: Their means.
+        sd: Their standard deviations.
+    """
+
+    mean: Array  # (k,)
+    sd: Array  # (k,)
+
+    @staticmethod
+    def default(dimension: int, learn_noise: bool, learn_power: bool) -> HyperPrior:
+        """Return the priors for a domain of that dimension.
+
+        The typical length-scale grows with the square root of the dimension (Hvarfner, Hellsten, Nardi 2024), from 0.3
+        extents in one dimension; the noise is small unless the data say otherwise, so that it does not swallow a sparse
+        signal.
+        """
+        mean = [np.log(0.3 * np.sqrt(dimension))] * dimension + [0.0]
+        sd = [1.0] * dimension + [0.5]
+        if learn_noise:
+            mean.append(-6.0)
+            sd.append(1.5)
+        if learn_power:
+            mean.append(1.0)
+            sd.append(0.5)
+        return HyperPrior(np.array(mean), np.array(sd))
+
+    def log_density(self, theta: Array) -> float:
+        """Return the log density up to a constant."""
+        pull = (theta - self.mean) / self.sd
+        return -0.5 * float(pull @ pull)
+
+
+class MarginalLikelihood:
+    """The log marginal likelihood of standardised values as a function of theta.
+
+    Args:
+        points: X.
+        values: u.
+        smoothness: Of the kernel: 0 for RBF, twice nu for Matern (1, 3 or 5).
+        noise: Known noise variances of u; None if the noise is learned.
+        extra: Variances that single observations have on top, such as those of outliers.
+        learn_power: Whether the Yeo-Johnson power is part of theta.
+        constant: Variance of the constant mean in units of the signal variance; 0 if the mean is known.
+    """
+
+    def __init__(
+        self,
+        points: Array,
+        values: Array,
+        smoothness: int,
+        noise: Array | None = None,
+        extra: Array | None = None,
+        learn_power: bool = False,
+        constant: float = CONSTANT,
+    ) -> None:
+        self.points = np.ascontiguousarray(points, dtype=float)
+        self.values = np.asarray(values, dtype=float)
+        self.smoothness = smoothness
+        self.noise = noise
+        self.extra = np.zeros(len(values)) if extra is None else extra
+        self.learn_power = learn_power
+        self.constant = constant
+        self.dimension = points.shape[1]
+
+    @property
+    def learn_noise(self) -> bool:
+        """Whether theta has a component for the noise."""
+        return self.noise is None
+
+    def lengthscales(self, theta: Array) -> Array:
+        """Return the length-scales in extents (d,)."""
+        return np.exp(theta[: self.dimension])
+
+    def signal_variance(self, theta: Array) -> float:
+        """Return s^2."""
+        return float(np.exp(2.0 * theta[self.dimension]))
+
+    def power(self, theta: Array) -> float:
+        """Return the Yeo-Johnson power."""
+        return float(theta[-1]) if self.learn_power else 1.0
+
+    def noise_variances(self, theta: Array) -> Array:
+        """Return the noise variance of every observation, in units of z (t,)."""
+        if self.noise is None:
+            return np.exp(theta[self.dimension + 1]) + self.extra + JITTER
+        slope = np.exp(2.0 * log_derivative(self.values, self.power(theta)))
+        return np.asarray((self.noise + self.extra) * slope + JITTER)
+
+    def transformed(self, theta: Array) -> Array:
+        """Return z (t,)."""
+        return yeo_johnson(self.values, self.power(theta))
+
+    def factor(self, theta: Array) -> tuple[Array, Array] | None:
+        """Return the lower Cholesky factor of K and z; None where K is not numerically positive definite."""
+        covariance = self.signal_covariance(theta, self.points, self.points)
+        covariance[np.diag_indices_from(covariance)] += self.noise_variances(theta)
+        try:
+            return np.linalg.cholesky(covariance), self.transformed(theta)
+        except np.linalg.LinAlgError:
+            return None
+
+    def signal_covariance(self, theta: Array, points: Array, others: Array) -> Array:
+        """Return s^2 (R + C) between points, in extents."""
+        variance = self.signal_variance(theta)
+        kernel = Stationary(self.smoothness, variance, self.lengthscales(theta))
+        return kernel(points, others) + variance * self.constant
+
+    def value(self, theta: Array) -> float:
+        """Return log p(u given theta), minus infinity where K cannot be factorised."""
+        found = self.factor(theta)
+        if found is None:
+            return -np.inf
+        lower, z = found
+        whitened = solve_triangular(lower, z, lower=True, check_finite=False)
+        jacobian = float(log_derivative(self.values, self.power(theta)).sum())
+        return -0.5 * float(whitened @ whitened) - float(np.log(np.diag(lower)).sum()) + jacobian
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        """Return log p(u given theta) and its gradient (k,)."""
+        found = self.factor(theta)
+        if found is None:
+            return -np.inf, np.zeros(len(theta))
+        lower, z = found
+        alpha = cho_solve((lower, True), z, check_finite=False)
+        inverse = cho_solve((lower, True), np.eye(len(z)), check_finite=False)
+        inner = np.outer(alpha, alpha) - inverse  # d log p / dK = inner / 2
+        jacobian = float(log_derivative(self.values, self.power(theta)).sum())
+        value = -0.5 * float(z @ alpha) - float(np.log(np.diag(lower)).sum()) + jacobian
+        gradient = np.empty(len(theta))
+        self._lengthscale_gradient(theta, inner, gradient)
+        signal = self.signal_covariance(theta, self.points, self.points)
+        gradient[self.dimension] = float((inner * signal).sum())
+        if self.noise is None:
+            gradient[self.dimension + 1] = 0.5 * float(np.exp(theta[self.dimension + 1]) * np.trace(inner))
+        if self.learn_power:
+            gradient[-1] = self._power_gradient(theta, alpha, np.diag(inner))
+        return value, gradient
+
+    def _lengthscale_gradient(self, theta: Array, inner: Array, out: Array) -> None:
+        """Write d log p / d log l_k, one column of the points at a time."""
+        scaled = self.points / self.lengthscales(theta)
+        square = np.zeros((len(scaled), len(scaled)))
+        for column in scaled.T:
+            square += (column[:, None] - column) ** 2
+        weights = inner * self.signal_variance(theta) * _slope_over_square(square, self.smoothness)
+        for k, column in enumerate(scaled.T):
+            out[k] = 0.5 * float((weights * (column[:, None] - column) ** 2).sum())
+
+    def _power_gradient(self, theta: Array, alpha: Array, inner_diagonal: Array) -> float:
+        slope = power_slope(self.values, self.power(theta))
+        size = np.sign(self.values) * np.log1p(np.abs(self.values))  # d log psi' / d lambda
+        gradient = -float(alpha @ slope) + float(size.sum())
+        if self.noise is not None:  # known noise is scaled by psi'^2
+            gradient += float((inner_diagonal * (self.noise_variances(theta) - JITTER) * size).sum())
+        return gradient
+
+
+def _slope_over_square(square: Array, smoothness: int) -> Array:
+    """Return g with dR / d log l_k = g (x_k - x'_k)^2 / l_k^2, for scaled squared distances."""
+    if smoothness == 0:
+        return np.asarray(np.exp(-0.5 * square))
+    r = np.sqrt(smoothness * square)
+    if smoothness == 5:
+        return np.asarray((5.0 / 3.0) * (1.0 + r) * np.exp(-r))
+    if smoothness == 3:
+        return np.asarray(3.0 * np.exp(-r))
+    distance = np.sqrt(square)
+    return np.divide(np.exp(-r), distance, out=np.zeros_like(r), where=distance > 0)
+
+
+@dataclass(frozen=True)
+class HyperSample:
+    """Equally weighted draws from the posterior of theta.
+
+    Attributes:
+        thetas: The draws.
+        mode: The most probable theta.
+        mean: Mean of the weighted sample that they were resampled from.
+        covariance: Its covariance, which warm-starts the next sample.
+        effective: Effective size of that sample.
+    """
+
+    thetas: Array  # (members, k)
+    mode: Array  # (k,)
+    mean: Array  # (k,)
+    covariance: Array  # (k, k)
+    effective: float
+
+
+def find_mode(likelihood: MarginalLikelihood, prior: HyperPrior, starts: Sequence[Array]) -> Array:
+    """Return the theta of highest posterior density that a search from the starts finds."""
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        value, gradient = likelihood.value_and_gradient(theta)
+        if not np.isfinite(value):
+            return 1e10, np.zeros(len(theta))
+        return -(value + prior.log_density(theta)), -(gradient - (theta - prior.mean) / prior.sd**2)
+
+    bounds = list(zip(prior.mean - REACH * prior.sd, prior.mean + REACH * prior.sd, strict=True))
+    best_loss = np.inf
+    best = prior.mean
+    with blas_in_one_thread():
+        for start in starts:
+            options = {"maxiter": MOST_ITERATIONS}
+            found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            if found.fun < best_loss:
+                best_loss = found.fun
+                best = np.asarray(found.x)
+    return best
+
+
+def sample_posterior(
+    likelihood: MarginalLikelihood,
+    prior: HyperPrior,
+    mode: Array,
+    members: int = 16,
+    proposals: int = 64,
+    rounds: int = 2,
+    seed: int = 0,
+) -> HyperSample:
+    """Draw from the posterior of theta by adaptive importance sampling around its mode.
+
+    Args:
+        likelihood: The marginal likelihood.
+        prior: The prior of theta.
+        mode: The mode, where the first proposal is centred.
+        members: Number of equally weighted draws to return.
+        proposals: Number of points per round, a power of two.
+        rounds: Number of proposals, each fitted to the sample so far.
+        seed: Of the Sobol points.
+    """
+    with blas_in_one_thread():
+        centre = mode
+        covariance = WIDER * _curvature(likelihood, prior, mode)
+        thetas = np.empty((0, len(mode)))
+        log_target = np.empty(0)
+        used: list[tuple[Array, Array]] = []
+        for turn in range(rounds):
+            lower = np.linalg.cholesky(covariance)
+            fresh = centre + _student(len(mode), proposals, seed + turn) @ lower.T
+            used.append((centre, lower))
+            thetas = np.vstack([thetas, fresh])
+            log_target = np.append(log_target, [likelihood.value(theta) + prior.log_density(theta) for theta in fresh])
+            weights = _weights(thetas, log_target, used)
+            centre = weights @ thetas
+            deviation = thetas - centre
+            covariance = (deviation * weights[:, None]).T @ deviation + 1e-3 * np.diag(prior.sd**2)
+        effective = 1.0 / float((weights**2).sum())
+        chosen = _systematic(thetas, weights, members)
+    return HyperSample(thetas[chosen], mode, centre, covariance, effective)
+
+
+def _curvature(likelihood: MarginalLikelihood, prior: HyperPrior, mode: Array) -> Array:
+    """Return the inverse of the negative Hessian at the mode, nowhere wider than the prior."""
+    k = len(mode)
+    information = np.diag(1.0 / prior.sd**2)
+    for i in range(k):
+        step = np.zeros(k)
+        step[i] = STEP
+        ahead = likelihood.value_and_gradient(mode + step)[1]
+        behind = likelihood.value_and_gradient(mode - step)[1]
+        information[i] -= (ahead - behind) / (2.0 * STEP)
+    symmetric = 0.5 * (information + information.T)
+    scaled = prior.sd[:, None] * symmetric * prior.sd
+    values, vectors = np.linalg.eigh(scaled)
+    inverse = (vectors / np.maximum(values, 1.0)) @ vectors.T  # in prior units, the prior itself has information 1
+    return np.asarray(prior.sd[:, None] * inverse * prior.sd)
+
+
+def _student(k: int, count: int, seed: int) -> Array:
+    """Return `count` draws of a standard Student-t in k dimensions, from scrambled Sobol points."""
+    from scipy.stats import qmc
+
+    unit = np.clip(qmc.Sobol(k + 1, rng=np.random.default_rng(seed)).random(count), 1e-9, 1.0 - 1e-9)
+    normal = ndtri(unit[:, :k])
+    chi_square = chdtri(FREEDOM, unit[:, k])
+    return np.asarray(normal / np.sqrt(chi_square / FREEDOM)[:, None])
+
+
+def _weights(thetas: Array, log_target: Array, used: Sequence[tuple[Array, Array]]) -> Array:
+    """Return normalised weights against the mixture of the proposals, the largest truncated (Ionides 2008)."""
+    k = thetas.shape[1]
+    constant = gammaln((FREEDOM + k) / 2) - gammaln(FREEDOM / 2) - 0.5 * k * np.log(FREEDOM * np.pi)
+    densities = []
+    for centre, lower in used:
+        scaled = solve_triangular(lower, (thetas - centre).T, lower=True)
+        distance = (scaled**2).sum(axis=0)
+        volume = np.log(np.diag(lower)).sum()
+        densities.append(constant - volume - (FREEDOM + k) / 2 * np.log1p(distance / FREEDOM))
+    log_weights = log_target - np.logaddexp.reduce(densities, axis=0)
+    weights = np.exp(log_weights - log_weights.max())
+    weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
+    return np.asarray(weights / weights.sum())
+
+
+def _systematic(thetas: Array, weights: Array, members: int) -> Array:
+    """Return the indices of equally weighted draws, evenly spaced in the cumulative weight along the first axis."""
+    order = np.argsort(thetas[:, 0], kind="stable")
+    cumulative = np.cumsum(weights[order])
+    places = np.searchsorted(cumulative, (np.arange(members) + 0.5) / members)
+    return np.asarray(order[np.minimum(places, len(order) - 1)])
