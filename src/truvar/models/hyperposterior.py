@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.optimize import minimize
-from scipy.special import chdtri, gammaln, ndtri
+from scipy.special import chdtri, ndtri
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
@@ -277,15 +277,14 @@ def sample_posterior(
     with blas_in_one_thread():
         centre = mode
         covariance = WIDER * _curvature(likelihood, prior, mode)
-        thetas = np.empty((0, len(mode)))
-        log_target = np.empty(0)
-        used: list[tuple[Array, Array]] = []
+        used = [_Proposal(prior.mean, np.diag(prior.sd), proposals // 2)]  # finds modes that the search did not
+        thetas = used[0].draw(seed)
+        log_target = _log_posterior(likelihood, prior, thetas)
         for turn in range(rounds):
-            lower = np.linalg.cholesky(covariance)
-            fresh = centre + _student(len(mode), proposals, seed + turn) @ lower.T
-            used.append((centre, lower))
+            used.append(_Proposal(centre, np.linalg.cholesky(covariance), proposals))
+            fresh = used[-1].draw(seed + turn + 1)
             thetas = np.vstack([thetas, fresh])
-            log_target = np.append(log_target, [likelihood.value(theta) + prior.log_density(theta) for theta in fresh])
+            log_target = np.append(log_target, _log_posterior(likelihood, prior, fresh))
             weights = _weights(thetas, log_target, used)
             centre = weights @ thetas
             deviation = thetas - centre
@@ -312,27 +311,42 @@ def _curvature(likelihood: MarginalLikelihood, prior: HyperPrior, mode: Array) -
     return np.asarray(prior.sd[:, None] * inverse * prior.sd)
 
 
-def _student(k: int, count: int, seed: int) -> Array:
-    """Return `count` draws of a standard Student-t in k dimensions, from scrambled Sobol points."""
-    from scipy.stats import qmc
+@dataclass(frozen=True)
+class _Proposal:
+    """A Student-t with `count` draws."""
 
-    unit = np.clip(qmc.Sobol(k + 1, rng=np.random.default_rng(seed)).random(count), 1e-9, 1.0 - 1e-9)
-    normal = ndtri(unit[:, :k])
-    chi_square = chdtri(FREEDOM, unit[:, k])
-    return np.asarray(normal / np.sqrt(chi_square / FREEDOM)[:, None])
+    centre: Array  # (k,)
+    lower: Array  # (k, k): Cholesky factor of its scale
+    count: int
 
+    def draw(self, seed: int) -> Array:
+        """Return the draws (count, k), from scrambled Sobol points."""
+        from scipy.stats import qmc
 
-def _weights(thetas: Array, log_target: Array, used: Sequence[tuple[Array, Array]]) -> Array:
-    """Return normalised weights against the mixture of the proposals, the largest truncated (Ionides 2008)."""
-    k = thetas.shape[1]
-    constant = gammaln((FREEDOM + k) / 2) - gammaln(FREEDOM / 2) - 0.5 * k * np.log(FREEDOM * np.pi)
-    densities = []
-    for centre, lower in used:
-        scaled = solve_triangular(lower, (thetas - centre).T, lower=True)
+        k = len(self.centre)
+        sobol = qmc.Sobol(k + 1, rng=np.random.default_rng(seed))
+        unit = np.clip(sobol.random(self.count), 1e-9, 1.0 - 1e-9)
+        normal = ndtri(unit[:, :k])
+        chi_square = chdtri(FREEDOM, unit[:, k])
+        return np.asarray(self.centre + (normal / np.sqrt(chi_square / FREEDOM)[:, None]) @ self.lower.T)
+
+    def log_density(self, thetas: Array) -> Array:
+        """Return the log density at the thetas, up to a constant that all proposals share."""
+        k = len(self.centre)
+        scaled = solve_triangular(self.lower, (thetas - self.centre).T, lower=True)
         distance = (scaled**2).sum(axis=0)
-        volume = np.log(np.diag(lower)).sum()
-        densities.append(constant - volume - (FREEDOM + k) / 2 * np.log1p(distance / FREEDOM))
-    log_weights = log_target - np.logaddexp.reduce(densities, axis=0)
+        volume = np.log(np.diag(self.lower)).sum()
+        return np.asarray(-volume - (FREEDOM + k) / 2 * np.log1p(distance / FREEDOM))
+
+
+def _log_posterior(likelihood: MarginalLikelihood, prior: HyperPrior, thetas: Array) -> Array:
+    return np.array([likelihood.value(theta) + prior.log_density(theta) for theta in thetas])
+
+
+def _weights(thetas: Array, log_target: Array, used: Sequence[_Proposal]) -> Array:
+    """Return normalised weights against the mixture of the proposals, the largest truncated (Ionides 2008)."""
+    mixture = [np.log(proposal.count) + proposal.log_density(thetas) for proposal in used]
+    log_weights = log_target - np.logaddexp.reduce(mixture, axis=0)
     weights = np.exp(log_weights - log_weights.max())
     weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
     return np.asarray(weights / weights.sum())
