@@ -127,7 +127,7 @@ class MarginalLikelihood:
     def noise_variances(self, theta: Array) -> Array:
         """Return the noise variance of every observation, in units of z (t,)."""
         if self.noise is None:
-            return np.exp(theta[self.dimension + 1]) + self.extra + JITTER
+            return np.asarray(np.exp(theta[self.dimension + 1]) + self.extra + JITTER)
         slope = np.exp(2.0 * log_derivative(self.values, self.power(theta)))
         return np.asarray((self.noise + self.extra) * slope + JITTER)
 
@@ -140,9 +140,10 @@ class MarginalLikelihood:
         covariance = self.signal_covariance(theta, self.points, self.points)
         covariance[np.diag_indices_from(covariance)] += self.noise_variances(theta)
         try:
-            return np.linalg.cholesky(covariance), self.transformed(theta)
+            lower = np.asarray(np.linalg.cholesky(covariance), dtype=float)
         except np.linalg.LinAlgError:
             return None
+        return lower, self.transformed(theta)
 
     def signal_covariance(self, theta: Array, points: Array, others: Array) -> Array:
         """Return s^2 (R + C) between points, in extents."""
@@ -277,11 +278,13 @@ def sample_posterior(
     with blas_in_one_thread():
         centre = mode
         covariance = WIDER * _curvature(likelihood, prior, mode)
-        used = [_Proposal(prior.mean, np.diag(prior.sd), proposals // 2)]  # finds modes that the search did not
+        used = [
+            _Proposal(prior.mean, np.asarray(np.diag(prior.sd)), proposals // 2)
+        ]  # finds modes that the search did not
         thetas = used[0].draw(seed)
         log_target = _log_posterior(likelihood, prior, thetas)
         for turn in range(rounds):
-            used.append(_Proposal(centre, np.linalg.cholesky(covariance), proposals))
+            used.append(_Proposal(centre, np.asarray(np.linalg.cholesky(covariance), dtype=float), proposals))
             fresh = used[-1].draw(seed + turn + 1)
             thetas = np.vstack([thetas, fresh])
             log_target = np.append(log_target, _log_posterior(likelihood, prior, fresh))
