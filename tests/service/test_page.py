@@ -64,10 +64,11 @@ def test_a_study_is_created_and_measured_and_the_map_changes(page_on, served, de
     before = map_image(page)
     for count, value in enumerate(["1,5", "−0.5", "0.25"], start=1):  # as phones write numbers
         page.get_by_role("button", name="Suggest next").click()
-        page.locator(".suggestion").wait_for()
-        page.locator(".suggestion").get_by_label("Measured value").fill(value)
-        page.locator(".suggestion").get_by_role("button", name="Save").click()
-        page.locator(".measurements tbody tr").nth(count - 1).wait_for()
+        suggestion = page.locator(f'.suggestion[data-id="{count}"]')
+        suggestion.get_by_label("Measured value").fill(value)
+        suggestion.get_by_role("button", name="Save").click()
+        page.locator(f'.measurements tbody tr[data-id="{count}"]').wait_for()
+        assert page.locator(".suggestion").count() == 0
     assert page.locator(".head .badge").inner_text() == "running"
     after = map_image(page)
     assert after != before
@@ -101,6 +102,43 @@ def test_a_value_is_corrected_and_withdrawn_and_changes_of_others_appear(page_on
     page.locator('tr[data-id="1"]').wait_for(state="detached")
     values = [row["value"] for row in api.get("/studies/corrected/measurements")["measurements"]]
     assert values == [2.5]
+
+
+def test_changes_of_others_do_not_interrupt_typing_or_a_click(page_on, served):
+    api, _ = served
+    api.create("shared", CURVE)
+    page = page_on(DESKTOP, "#/study/shared")
+    page.get_by_role("button", name="Suggest next").click()
+    page.locator('.suggestion[data-id="1"]').wait_for()
+    value = page.locator(".suggestion").get_by_label("Measured value")
+    value.focus()
+    page.keyboard.type("1.")
+    api.post("/studies/shared/tell", {"point": {"x": 0.0}, "y": 3.0})
+    page.locator('tr[data-id="2"]').wait_for()
+    page.keyboard.type("25")
+    assert value.input_value() == "1.25"
+
+    page.locator(".suggestion").get_by_role("button", name="Save").hover()
+    page.mouse.down()
+    api.post("/studies/shared/tell", {"point": {"x": 1.0}, "y": 4.0})
+    page.locator('tr[data-id="3"]').wait_for()
+    page.mouse.up()
+    page.locator('tr[data-id="1"]').wait_for()
+    rows = api.get("/studies/shared/measurements")["measurements"]
+    assert {row["id"]: row["value"] for row in rows} == {1: 1.25, 2: 3.0, 3: 4.0}
+
+
+def test_a_new_suggestion_gets_the_focus(page_on, served):
+    api, _ = served
+    api.create("focus", CURVE)
+    page = page_on(DESKTOP, "#/study/focus")
+    for count, value in enumerate(["0.5", "0.75"], start=1):
+        page.get_by_role("button", name="Suggest next").click()
+        page.locator(f'.suggestion[data-id="{count}"] input:focus').first.wait_for()
+        page.keyboard.type(value)
+        page.keyboard.press("Enter")
+        page.locator(f'tr[data-id="{count}"]').wait_for()
+    assert [row["value"] for row in api.get("/studies/focus/measurements")["measurements"]] == [0.5, 0.75]
 
 
 def test_markup_in_names_and_notes_is_shown_as_text(page_on, served):

@@ -198,7 +198,7 @@ def test_the_command_simulates_with_the_theorems_beta_and_plots(problem, capsys,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--epsilon", "2", "--runs", "0", "--plot", "x.png"], "--plot draws the simulation"),
+        (["--epsilon", "2", "--runs", "0", "--plot", "x.png"], "--plot needs a simulation, got --runs 0"),
         (["--epsilon", "2", "--delta", "1.5", "--runs", "0"], "delta must lie between 0 and 1"),
     ],
 )

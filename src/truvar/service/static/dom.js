@@ -25,8 +25,18 @@ function fill(node, attributes, children) {
 const isAbsent = (value) => value === null || value === undefined || value === false;
 const present = (children) => children.flat(Infinity).filter((child) => !isAbsent(child));
 
+// Gives a node these children. Those it has already stay in the document: an input that is taken out, even for an
+// instant, loses its focus, and a button that is being pressed loses the click.
 export function replace(node, ...children) {
-  node.replaceChildren(...present(children));
+  const wanted = present(children);
+  const kept = new Set(wanted);
+  for (const child of [...node.childNodes]) if (!kept.has(child)) child.remove();
+  let next = node.firstChild;
+  for (const child of wanted) {
+    if (child === next) next = next.nextSibling;
+    else if (next) next.before(child);
+    else node.append(child);
+  }
 }
 
 let idCount = 0;

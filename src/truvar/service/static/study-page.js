@@ -24,6 +24,7 @@ export async function showStudy(main, name, server, showConnection) {
   };
 
   const head = el("div", { class: "head" });
+  const files = downloads(name);
   const keyNumbers = el("dl", { class: "key-numbers", "aria-label": "Status" });
   const panels = {
     suggestions: suggestionsPanel(current, writable, act, server.limits),
@@ -46,20 +47,24 @@ export async function showStudy(main, name, server, showConnection) {
   function draw() {
     main.classList.toggle("optimum", !view.level_set);
     replace(head, el("h1", {}, view.name), el("span", { class: `badge ${view.state}` }, view.state),
-      el("span", { class: "grow" }), downloads(name),
+      el("span", { class: "grow" }), files,
       el("p", { class: "description" }, description(view)));
     replace(keyNumbers, numbers(view).map(([term, value, more]) =>
       el("div", {}, el("dt", {}, term), el("dd", {}, value, more ? el("small", {}, ` ${more}`) : null))));
     for (const panel of Object.values(panels)) panel.redraw();
   }
 
-  // A refresh that is requested while one runs starts when that one ends; several requests start one.
-  let running = false;
+  // A refresh that is requested while one runs starts when that one ends; several requests start one. The promise is
+  // kept when the page shows everything that was stored before the call.
+  let running = null;
   let requested = false;
-  async function refresh() {
+  function refresh() {
     requested = true;
-    if (running) return;
-    running = true;
+    running ??= fetchAndDraw();
+    return running;
+  }
+
+  async function fetchAndDraw() {
     try {
       while (requested) {
         requested = false;
@@ -68,7 +73,7 @@ export async function showStudy(main, name, server, showConnection) {
         draw();
       }
     } finally {
-      running = false;
+      running = null;
     }
   }
 
