@@ -7,6 +7,8 @@
 | V = L^-1 K(X_t, sites) | `factor` | (t, m) |
 | mu_t(x), sigma_t^2(x) | `mean`, `variance` | (m,) |
 | Cov_t(x', x) | `covariance` | |
+| y_1..y_t | `values` | (t,) |
+| L^-1, Q = (K_t + Sigma_t)^-1 = L^-T L^-1 | `_inverse` | (t, t) |
 
 The first `n_observed` rows have an observed value; the rows behind them are *pending*. Pending rows reduce
 `pending_variance` and `covariance`, on which choices are based, but neither `mean` nor `variance`, on which statements
@@ -27,12 +29,14 @@ from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidMeasurementError
 from truvar.messages import for_interface
 from truvar.models.cholesky import Factor, local_factor
+from truvar.models.inverse_factor import InverseFactor
 from truvar.models.kernels import covariance_function, prior_scale
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 EXACT = 1e-14  # share of the prior variance: a measurement with a smaller predictive variance gives no information
+ROUNDING = 1e-12  # share of a precision below which the rest of a subtraction is rounding
 CONTRADICTION = 1e-4  # prior standard deviations: largest difference between a value and one that is known exactly
 
 
@@ -90,6 +94,8 @@ class Posterior:
         self._offset = 0.0 if mean is None else mean
         self._whitened = np.zeros(16)
         self._ones = np.zeros(16)
+        self._values = np.zeros(16)
+        self._inverse = InverseFactor(2)  # computed when it is first needed; observed rows of L never change
         self._mean_update = np.zeros(m)
         self._ones_update = np.zeros(m)
         self._mean: Array | None = None  # cached until the next observation
@@ -146,6 +152,52 @@ class Posterior:
     def prior_covariance(self, site: int) -> Array:
         """Return k(x, site) at every site x: (m,)."""
         return self.k(self.sites, self.sites[site][None, :])[:, 0]
+
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Return mean and variance of every observed value as the other observations predict it: (t,) and (t,).
+
+        The variances include the noise of the value. A constant mean that is estimated is estimated again without the
+        value, and its uncertainty is included (universal kriging). With the model as it is, the leave-one-out residual
+        of a value is therefore normal with exactly this variance; it is independent of the other values.
+
+        With r = y - mean, Q = (K_t + Sigma_t)^-1 and, for an estimated constant,
+        P = Q - Q 1 1^T Q / (1^T Q 1) (otherwise P = Q), the residual is (P r)_i / P_ii and its variance 1 / P_ii
+        (Dubrule, 1983). The rows of L^-1 are kept, so that the cost after one more observation is O(t^2).
+
+        A row that the rows before it determine counts as measured with the smallest variance that is an information,
+        `EXACT` of the prior's, and as equal to what they predict, which `observe` has checked. Where nothing is left to
+        estimate the constant from, the mean is NaN and the variance infinite.
+        """
+        t = self.n_observed
+        inverse = self._updated_inverse()
+        precision = inverse.precisions  # Q_ii
+        weights = inverse.back_substituted(0) - self._shift * inverse.back_substituted(1)  # P r
+        known = np.ones(t, dtype=bool)
+        if self._prior_mean is None and t > 0:
+            ones = self._ones[:t]
+            precision = precision - inverse.back_substituted(1) ** 2 / float(ones @ ones)  # P_ii
+            known = precision > ROUNDING * inverse.precisions
+        means = np.full(t, np.nan)
+        variances = np.full(t, np.inf)
+        means[known] = self.values[known] - weights[known] / precision[known]
+        variances[known] = 1.0 / precision[known]
+        return means, variances
+
+    def misfit(self) -> tuple[float, int]:
+        """Return r^T (K_t + Sigma_t)^-1 r and its degrees of freedom.
+
+        If the model is right, it is chi-squared distributed with so many degrees of freedom, also where the points were
+        chosen by the values before them. Rows that others determine do not count; an estimated constant takes one off.
+        """
+        t = self.n_observed
+        residuals = self._whitened[:t] - self._shift * self._ones[:t]
+        informative = int(np.isfinite(self._cholesky.diagonal()[:t]).sum())
+        return float(residuals @ residuals), max(informative - (self._prior_mean is None), 0)
+
+    @property
+    def values(self) -> Array:
+        """The observed values, in order: (t,)."""
+        return self._values[: self.n_observed]
 
     @property
     def points(self) -> Array:
@@ -210,6 +262,7 @@ class Posterior:
             self._check_consistent(t, y, innovation - self._shift * ones_innovation)
         self._whitened[t] = innovation / root
         self._ones[t] = ones_innovation / root
+        self._values[t] = y
         self._mean_update += self._whitened[t] * u
         self._ones_update += self._ones[t] * u
         self.variance = np.maximum(self.variance - u**2, 0.0)
@@ -257,6 +310,19 @@ class Posterior:
         self._solved = points, key, solved
         return solved
 
+    def _updated_inverse(self) -> InverseFactor:
+        """Return L^-1 of the observed rows. Only the rows that are new since the last call are computed."""
+        done = len(self._inverse)
+        t = self.n_observed
+        if done < t:
+            rows = self._cholesky[done:t, :t].copy()
+            diagonal = rows[np.arange(t - done), np.arange(done, t)]
+            # Rows without information get the smallest variance that is an information, instead of an infinite one.
+            finite = np.where(np.isinf(diagonal), np.sqrt(EXACT) * self.scale, diagonal)
+            rows[np.arange(t - done), np.arange(done, t)] = finite
+            self._inverse.extend(rows, np.stack([self._whitened[done:t], self._ones[done:t]]))
+        return self._inverse
+
     def _check_consistent(self, row: int, y: float, innovation: float) -> None:
         """Check a value against one that is known exactly, by a measurement or because the kernel determines it.
 
@@ -291,3 +357,4 @@ class Posterior:
         self._cholesky = grown(self._cholesky, (size, size))
         self._whitened = grown(self._whitened, (size,))
         self._ones = grown(self._ones, (size,))
+        self._values = grown(self._values, (size,))

@@ -1,0 +1,246 @@
+"""The model check: do the measurements agree with the model that interprets them?
+
+| quantity | here | shape |
+|---|---|---|
+| y_i, its mean and standard deviation given the others | `values`, `means`, `sds` | (t,) |
+| z_i = (y_i - mean) / sd, N(0, 1) if the model is right | `z_scores` | (t,) |
+| r^T (K_t + Sigma_t)^-1 r, chi-squared if the model is right | `misfit` | |
+
+The check fails if one of two tests rejects the model:
+
+- the *misfit*, two-sided: too large where the model is too sure of itself (too smooth a kernel, too small a variance or
+  noise), too small where it is too cautious. Its distribution is exact for a known model, whatever the order and the
+  choice of the points: it is the sum of the squares of the one-step-ahead errors, which are independent.
+- the *largest |z|*, with Bonferroni's bound for t values, which needs no independence: it finds single values that do
+  not fit.
+
+Each has the level `LEVEL`, so at most 2 % of the checks of a right model fail. A model that was learned from the same
+measurements fits them better than a right one would, so that the check then fails less often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import erfc, exp, inf, isfinite, lgamma, log, nan, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from truvar._typing import Array, Mask
+from truvar.messages import for_interface
+
+if TYPE_CHECKING:
+    from truvar.models.posterior import Posterior
+
+Failure = Literal["overconfident", "outlier", "cautious"]
+
+MIN_MEASUREMENTS = 5  # below this number nothing is judged
+LEVEL = 0.01  # share of right models that each of the two tests rejects, at most
+NORMAL_95 = NormalDist().inv_cdf(0.975)  # half width of a 95 % interval, in standard deviations
+MAX_NAMED = 5  # measurements that a message names
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCheck:
+    """Leave-one-out diagnostics of a model. t: number of measurements.
+
+    Values, means and standard deviations are in the units of the model: those of the measurements, unless the model
+    transforms them.
+
+    Attributes:
+        ok: False if the measurements contradict the model; True also where there are too few to tell.
+        message: The finding and, if the check failed, what to do about it, as a sentence.
+        coverage: Share of the measurements inside their leave-one-out 95 % interval; NaN without measurements.
+        failure: "overconfident": values are further from their predictions than the model allows; "outlier": they are
+            not, but for one; "cautious": they are closer than it expects. None if the check did not fail.
+        misfit: r^T (K_t + Sigma_t)^-1 r.
+        degrees: Degrees of freedom of the misfit, and its mean if the model is right.
+        limit: |z| above which a measurement contradicts the model by itself.
+        ids: Ids of the measurements. (t,)
+        values: Measured values. (t,)
+        means: Their means given the other measurements. (t,)
+        sds: Their standard deviations given the other measurements, noise included. (t,)
+    """
+
+    ok: bool
+    message: str
+    coverage: float
+    failure: Failure | None
+    misfit: float
+    degrees: int
+    limit: float
+    ids: tuple[int, ...] = field(repr=False)
+    values: Array = field(repr=False)
+    means: Array = field(repr=False)
+    sds: Array = field(repr=False)
+
+    @property
+    def z_scores(self) -> Array:
+        """Errors of the leave-one-out predictions in standard deviations: (t,); NaN where nothing is predicted."""
+        return _z_scores(self.values, self.means, self.sds)
+
+    @property
+    def outlying(self) -> Mask:
+        """Mask of the measurements that contradict the model by themselves: (t,)."""
+        return np.abs(self.z_scores) > self.limit  # False where z is NaN
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a summary for JSON, without the arrays."""
+        return {
+            "ok": self.ok,
+            "message": self.message,
+            "coverage": _finite(self.coverage),
+            "failure": self.failure,
+            "misfit": self.misfit,
+            "degrees": self.degrees,
+            "limit": _finite(self.limit),
+            "outlying": [id_ for id_, out in zip(self.ids, self.outlying, strict=True) if out],
+        }
+
+
+def check_model(posterior: Posterior, ids: Sequence[int], *, learned: bool = False) -> ModelCheck:
+    """Compare every measurement with what the others predict.
+
+    Args:
+        posterior: The model, given the measurements.
+        ids: Ids of the measurements, in the order of the posterior.
+        learned: Whether the kernel is learned from the measurements, which changes the advice only.
+    """
+    t = posterior.n_observed
+    values = posterior.values.copy()
+    means, variances = posterior.leave_one_out()
+    sds = np.sqrt(variances)
+    z = _z_scores(values, means, sds)
+    misfit, degrees = posterior.misfit()
+    judged = np.abs(z[np.isfinite(z)])
+    limit = NormalDist().inv_cdf(1 - LEVEL / (2 * len(judged))) if len(judged) else inf
+    failure = _failure(misfit, degrees, float(judged.max()), limit) if t >= MIN_MEASUREMENTS and degrees > 1 else None
+    coverage = float((judged <= NORMAL_95).mean()) if len(judged) else nan
+    check = ModelCheck(
+        ok=failure is None,
+        message="",
+        coverage=coverage,
+        failure=failure,
+        misfit=misfit,
+        degrees=degrees,
+        limit=limit,
+        ids=tuple(ids),
+        values=values,
+        means=means,
+        sds=sds,
+    )
+    return replace(check, message=_message(check, learned))
+
+
+def _failure(misfit: float, degrees: int, largest: float, limit: float) -> Failure | None:
+    """Return which test failed, if one did.
+
+    Args:
+        misfit: r^T (K_t + Sigma_t)^-1 r.
+        degrees: Its degrees of freedom, at least 2.
+        largest: The largest |z|.
+        limit: The largest |z| that is accepted.
+    """
+    upper_tail = chi2_upper_tail(misfit, degrees)
+    if upper_tail < LEVEL / 2 or largest > limit:
+        # Without a measurement the misfit of the others is smaller by the square of its z.
+        of_the_others = chi2_upper_tail(misfit - largest**2, degrees - 1)
+        return "overconfident" if of_the_others < LEVEL / 2 or largest <= limit else "outlier"
+    return "cautious" if 1 - upper_tail < LEVEL / 2 else None
+
+
+def chi2_upper_tail(x: float, degrees: int) -> float:
+    """Return P(X > x) of a chi-squared variable.
+
+    It is a finite sum, so that scipy.special, which is slow to import, is not needed.
+
+    Args:
+        x: The threshold.
+        degrees: Degrees of freedom, at least 1.
+    """
+    half = x / 2
+    if half <= 0:
+        return 1.0
+    odd = degrees % 2
+    tail = erfc(sqrt(half)) if odd else 0.0
+    for i in range(degrees // 2):
+        power = i + odd / 2
+        tail += exp(power * log(half) - half - lgamma(power + 1))
+    return min(tail, 1.0)
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _z_scores(values: Array, means: Array, sds: Array) -> Array:
+    z = np.full(len(values), np.nan)
+    known = np.isfinite(sds)
+    z[known] = (values[known] - means[known]) / sds[known]
+    return z
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def _message(check: ModelCheck, learned: bool) -> str:
+    """Return the finding and the advice as one sentence."""
+    t = len(check.ids)
+    if t < MIN_MEASUREMENTS:
+        return f"Too few measurements to check the model: {t}, of at least {MIN_MEASUREMENTS} that a check needs."
+    if check.failure is None:
+        return (
+            f"The measurements agree with the model: {100 * check.coverage:.0f} % of the {t} lie inside the 95 % "
+            "interval that the others predict."
+        )
+    size = np.abs(np.nan_to_num(check.z_scores))
+    order = np.argsort(-size, kind="stable")  # the worst first
+    far = [check.ids[i] for i in order if check.outlying[i]]
+    if check.failure == "outlier":
+        return (
+            f"Measurement {far[0]} lies {size[order[0]]:.2g} predicted standard deviations from what the others say, "
+            f"and they agree with the model without it; correct or withdraw it if it is wrong, or give {_noise()} if "
+            "measurements can be that far off."
+        )
+    ratio = check.misfit / check.degrees
+    if check.failure == "cautious":
+        return (
+            f"The squared errors of the predictions are only {ratio:.2g} of what the model expects; the length-scale "
+            "is probably too short, or the variance or the noise too large, and the bounds are wider than they need "
+            f"to be: {_advice(learned, 'give a longer length-scale')}."
+        )
+    finding = f"The squared errors of the predictions are {ratio:.2g} times what the model expects"
+    if far:
+        lie = "lies" if len(far) == 1 else "lie"
+        finding = (
+            f"{len(far)} of {t} measurements ({_named(far)}) {lie} more than {check.limit:.2g} predicted standard "
+            "deviations from what the others say"
+        )
+    return (
+        f"{finding}; the kernel is probably too smooth, or its variance or the noise too small: "
+        f"{_advice(learned, 'give a shorter length-scale')}, or give {_noise()}."
+    )
+
+
+def _advice(learned: bool, otherwise: str) -> str:
+    if learned:
+        rougher = for_interface("kernel='matern32'", problem='[model] kernel = "matern32"')
+        return f"try another kernel ({rougher})"
+    learn = for_interface("kernel=None", problem="a problem file without kernel")
+    return f"learn the model ({learn}) or {otherwise}"
+
+
+def _noise() -> str:
+    return f"a larger noise variance ({for_interface('noise=...', problem='[noise] variance')})"
+
+
+def _named(ids: Sequence[int]) -> str:
+    """Return ids for a sentence: "id 3", "ids 3 and 8", "ids 1, 2, 3, 4, 5 and 7 more"."""
+    shown = [str(id_) for id_ in ids[:MAX_NAMED]]
+    if len(ids) == 1:
+        return f"id {shown[0]}"
+    if len(ids) > MAX_NAMED:
+        return f"ids {', '.join(shown)} and {len(ids) - MAX_NAMED} more"
+    return f"ids {', '.join(shown[:-1])} and {shown[-1]}"
