@@ -44,6 +44,41 @@ def check_nonnegative(value: Any, name: str) -> float:
     return result
 
 
+def check_positive(value: Any, name: str, example: str = "") -> float:
+    """Return `value` as a finite float greater than 0.
+
+    Args:
+        value: The value to check.
+        name: Name of the value in the message.
+        example: A valid value, for the message.
+
+    Raises:
+        InvalidArgumentError: If it is not such a number.
+    """
+    result = check_finite(value, name)
+    if not result > 0:
+        remedy = f"give a positive number such as {example}" if example else "give a positive number"
+        raise InvalidArgumentError(f"{name} must be > 0, got {value}; {remedy}")
+    return result
+
+
+def check_fraction(value: Any, name: str, example: str = "0.1") -> float:
+    """Return `value` as a float greater than 0 and less than 1.
+
+    Args:
+        value: The value to check.
+        name: Name of the value in the message.
+        example: A valid value, for the message.
+
+    Raises:
+        InvalidArgumentError: If it is not such a number.
+    """
+    result = check_finite(value, name)
+    if not 0 < result < 1:
+        raise InvalidArgumentError(f"{name} must lie between 0 and 1, got {value}; give a number such as {example}")
+    return result
+
+
 def check_integer(value: Any, name: str, minimum: int) -> int:
     """Return `value` as an int of at least `minimum`.
 

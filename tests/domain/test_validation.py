@@ -14,9 +14,11 @@ from truvar.validation import (
     check_at_least,
     check_callable,
     check_finite,
+    check_fraction,
     check_integer,
     check_nonnegative,
     check_nonnegative_array,
+    check_positive,
     check_truth,
 )
 
@@ -24,6 +26,8 @@ from truvar.validation import (
 def test_valid_values_are_returned_in_their_type() -> None:
     assert check_finite(np.float32(0.5), "y") == 0.5
     assert check_nonnegative(0, "noise") == 0.0
+    assert check_positive(2, "epsilon") == 2.0
+    assert check_fraction(0.5, "delta") == 0.5
     assert type(check_integer(np.int64(3), "steps", 1)) is int
     check_at_least(1.0, 1.0, "k")
     assert check_array([1, 2], "cost").tolist() == [1.0, 2.0]
@@ -40,6 +44,11 @@ def test_valid_values_are_returned_in_their_type() -> None:
         (lambda: check_finite(True, "y"), "y must be a number, got True; give a finite number"),
         (lambda: check_finite(float("nan"), "y"), "y must be a finite number, got nan; give a finite number"),
         (lambda: check_nonnegative(-0.1, "noise variance"), "noise variance must be >= 0, got -0.1; give 0 or more"),
+        (lambda: check_positive(0, "epsilon"), "epsilon must be > 0, got 0; give a positive number"),
+        (lambda: check_positive(-1.0, "divisor", "5.0"), "got -1.0; give a positive number such as 5.0"),
+        (lambda: check_positive(float("inf"), "epsilon"), "epsilon must be a finite number, got inf"),
+        (lambda: check_fraction(0.0, "delta"), "delta must lie between 0 and 1, got 0.0; give a number such as 0.1"),
+        (lambda: check_fraction(1, "eta", "0.05"), "eta must lie between 0 and 1, got 1; give a number such as 0.05"),
         (lambda: check_integer(2.5, "n", 1), "n must be a whole number >= 1, got 2.5; give one such as 1"),
         (lambda: check_integer(0, "n", 1), "n must be a whole number >= 1, got 0; give one such as 1"),
         (lambda: check_at_least(0, 1, "k"), "k must be >= 1, got 0; give 1 or more"),

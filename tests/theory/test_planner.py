@@ -90,7 +90,7 @@ def test_a_simulation_refuses_limits_that_allow_no_run():
         plan(budget=1.0)
     with pytest.raises(tv.TruvarError, match="at least one run and one step"):
         plan(epsilon=-1.0)
-    with pytest.raises(tv.TruvarError, match="share must lie"):
+    with pytest.raises(tv.TruvarError, match="share must be > 0 and <= 1"):
         plan(steps=2).budget(0.0)
 
 

@@ -160,7 +160,7 @@ def test_points_undecided_after_an_epoch_by_hand():
 def test_the_theorem_refuses_slack_epsilon_or_delta_out_of_range():
     with pytest.raises(tv.TruvarError, match="slack > 0"):
         theorem(TheorySetting.from_covariance(THREE, 0.5, slack=0.0), 1.0, 0.1)
-    with pytest.raises(tv.TruvarError, match="epsilon must be positive"):
+    with pytest.raises(tv.TruvarError, match="epsilon must be > 0"):
         theorem(TheorySetting.from_covariance(THREE, 0.5), 0.0, 0.1)
     with pytest.raises(tv.TruvarError, match="delta must lie"):
         theorem(TheorySetting.from_covariance(THREE, 0.5), 1.0, 1.0)

@@ -24,8 +24,7 @@ from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContex
 from truvar.acquisition.confidence import Confidence, ConstantBeta, Schedule, bounds, intersection, lemma_beta
 from truvar.acquisition.utils import expected_improvement, incumbent, level_set_goal, moments, threshold
 from truvar.domain.candidates import Candidates
-from truvar.exceptions import InvalidArgumentError
-from truvar.validation import check_at_least
+from truvar.validation import check_at_least, check_fraction, check_positive
 
 __all__ = ["EI", "GCHK", "PI", "UCB", "UCBPE", "Straddle", "Variance"]
 
@@ -55,10 +54,8 @@ def check_exploration(explore: Exploration, delta: float, divisor: float) -> Non
     Raises:
         InvalidArgumentError: If one of them is out of range.
     """
-    if not 0 < delta < 1:
-        raise InvalidArgumentError(f"delta must lie between 0 and 1, got {delta!r}; give a number such as 0.1")
-    if not divisor > 0:
-        raise InvalidArgumentError(f"divisor must be > 0, got {divisor!r}; give a positive number such as 5.0")
+    check_fraction(delta, "delta")
+    check_positive(divisor, "divisor", example="5.0")
     if explore is not None and not callable(explore):
         check_at_least(explore, 0.0, "explore (beta_t of the upper confidence bound)")
 

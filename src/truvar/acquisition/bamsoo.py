@@ -33,6 +33,7 @@ from truvar.acquisition.utils import moments
 from truvar.domain.candidates import Candidates
 from truvar.domain.domain import SAME_POINT
 from truvar.exceptions import InvalidArgumentError
+from truvar.validation import check_fraction
 
 __all__ = ["BaMSOO"]
 
@@ -67,8 +68,7 @@ class BaMSOO(BasePolicy):
                 "BaMSOO proposes one point and compares it with no other, so it cannot divide by the cost; "
                 "leave out per_cost"
             )
-        if not 0 < self.eta < 1:
-            raise InvalidArgumentError(f"eta must lie between 0 and 1, got {self.eta!r}; give a number such as 0.05")
+        check_fraction(self.eta, "eta", example="0.05")
 
     def propose(self, context: PolicyContext) -> Array:
         """Return the one point to measure, (1, d), or none, (0, d)."""

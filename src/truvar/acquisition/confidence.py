@@ -22,7 +22,7 @@ import numpy as np
 from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
-from truvar.validation import check_finite, check_integer
+from truvar.validation import check_finite, check_fraction, check_integer, check_positive
 
 RESOLUTION = 1e-12  # share of the prior variance: smaller variances count as zero, and epochs stop there
 
@@ -131,7 +131,7 @@ class LogBeta:
 
     def __post_init__(self) -> None:
         if self.a is not None:
-            _check_positive(self.a, "a of LogBeta")
+            check_positive(self.a, "a of LogBeta")
 
     def __call__(self, start: EpochStart) -> float:
         """Return beta_(i)."""
@@ -151,7 +151,7 @@ class ConstantBeta:
     b: float
 
     def __post_init__(self) -> None:
-        _check_positive(self.b, "b of ConstantBeta")
+        check_positive(self.b, "b of ConstantBeta")
 
     def __call__(self, start: EpochStart) -> float:
         """Return b."""
@@ -173,7 +173,7 @@ class TheoremBeta:
     delta: float
 
     def __post_init__(self) -> None:
-        _check_probability(self.delta, "delta of TheoremBeta")
+        check_fraction(self.delta, "delta of TheoremBeta")
 
     def __call__(self, start: EpochStart) -> float:
         """Return the smallest beta that covers the cost of the epoch.
@@ -219,8 +219,8 @@ class RKHSBeta:
     horizon: int = 1000
 
     def __post_init__(self) -> None:
-        _check_probability(self.delta, "delta of RKHSBeta")
-        _check_positive(self.norm, "norm of RKHSBeta")
+        check_fraction(self.delta, "delta of RKHSBeta")
+        check_positive(self.norm, "norm of RKHSBeta")
         check_integer(self.horizon, "horizon of RKHSBeta", minimum=1)
 
     def __call__(self, start: EpochStart) -> float:
@@ -279,7 +279,7 @@ class Confidence:
             )
         if check_finite(self.eta, "eta") < 0:
             raise InvalidArgumentError(f"eta must be >= 0, got {self.eta}; give 1.0, or 0 for pure variance reduction")
-        _check_probability(self.r, "r")
+        check_fraction(self.r, "r")
         if check_finite(self.slack, "slack") < 0:
             raise InvalidArgumentError(f"slack must be >= 0, got {self.slack}; give 0, or 0.1 for the theorem")
 
@@ -303,15 +303,5 @@ class Confidence:
 
     def _epoch(self, index: int, now: EpochStart) -> Epoch:
         beta = self.beta(now)
-        _check_positive(beta, f"the value of the schedule {self.beta!r} at t = {now.t}")
+        check_positive(beta, f"the value of the schedule {self.beta!r} at t = {now.t}")
         return Epoch(index, now.eta, float(beta), now.t)
-
-
-def _check_positive(value: float, what: str) -> None:
-    if not check_finite(value, what) > 0:
-        raise InvalidArgumentError(f"{what} must be > 0, got {value}; give a positive number")
-
-
-def _check_probability(value: float, what: str) -> None:
-    if not 0 < check_finite(value, what) < 1:
-        raise InvalidArgumentError(f"{what} must lie between 0 and 1, got {value}; give a number such as 0.1")

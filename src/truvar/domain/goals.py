@@ -20,7 +20,7 @@ import numpy as np
 
 from truvar._typing import Array, Mask
 from truvar.exceptions import InvalidArgumentError
-from truvar.validation import check_finite
+from truvar.validation import check_finite, check_fraction
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,8 @@ class LevelSet:
             )
         if self.threshold is not None:
             object.__setattr__(self, "threshold", check_finite(self.threshold, "the threshold of a level set"))
-        elif not 0 < check_finite(self.fraction_of_max, "fraction_of_max") < 1:
-            raise InvalidArgumentError(
-                f"fraction_of_max must lie between 0 and 1, got {self.fraction_of_max}; give one such as 0.8"
-            )
+        else:
+            check_fraction(self.fraction_of_max, "fraction_of_max", example="0.8")
 
     def thresholds(self, lower: Array, upper: Array) -> tuple[float, float]:
         """Return the smallest and the largest value that h can have; both are h for an explicit threshold.

@@ -38,6 +38,7 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.theory.covering import Covering
 from truvar.theory.information import InformationGain
 from truvar.theory.setting import TheorySetting
+from truvar.validation import check_fraction, check_positive
 
 MANY = 1e15  # a number of measurements beyond this counts as infinite
 
@@ -103,7 +104,8 @@ def theorem(
             f"the theorem needs slack > 0 and eta > 0, got slack {setting.slack:g} and eta {setting.eta:g}; "
             "give slack = 0.1"
         )
-    _check(epsilon, delta)
+    check_positive(epsilon, "epsilon", example="0.1")
+    check_fraction(delta, "delta")
     everywhere = Covering(setting)
     epochs: list[EpochBound] = []
     eta = setting.eta
@@ -295,7 +297,8 @@ def _least(
     T counts measurements of one level at cost c. The overshoot is what epochs may exceed their cost by. The accuracy
     is epsilon / (1 + slack), in prior standard deviations.
     """
-    _check(epsilon, delta)
+    check_positive(epsilon, "epsilon", example="0.1")
+    check_fraction(delta, "delta")
     if setting.slack <= 0:
         raise InvalidArgumentError(f"the corollaries need slack > 0, got {setting.slack:g}; give slack = 0.1")
     accuracy = epsilon / setting.scale / (1 + setting.slack)
@@ -331,10 +334,3 @@ def _one_level(setting: TheorySetting) -> tuple[float, float]:
             "choose_noise() for noise levels"
         )
     return levels[0]
-
-
-def _check(epsilon: float, delta: float) -> None:
-    if not 0 < epsilon < inf:
-        raise InvalidArgumentError(f"epsilon must be positive and finite, got {epsilon}; give 0.1, say")
-    if not 0 < delta < 1:
-        raise InvalidArgumentError(f"delta must lie between 0 and 1, got {delta}; give 0.1, say")

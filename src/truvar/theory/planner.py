@@ -87,7 +87,7 @@ class Plan:
     def budget(self, share: float = 0.5) -> float | None:
         """Return the cost by which this share of the runs reached epsilon, or None if too few did."""
         if not 0 < share <= 1:
-            raise InvalidArgumentError(f"share must lie between 0 and 1, got {share}; give 0.9, say")
+            raise InvalidArgumentError(f"share must be > 0 and <= 1, got {share}; give a number such as 0.9")
         value = float(np.sort(self.reached)[int(np.ceil(share * len(self.reached))) - 1])
         return value if value < inf else None
 
