@@ -308,8 +308,12 @@ def test_a_value_far_from_what_was_expected_is_asked_about(begun: Truvar, capsys
     assert "truvar correct 2 VALUE" in told.err
     begun("correct", "2", "0.72")
     (asked,) = as_json(begun("ask", "--json"))["suggestions"]
-    begun("tell", str(asked["id"]), str(asked["expected"]["mean"]))
+    as_expected = as_json(begun("tell", str(asked["id"]), str(asked["expected"]["mean"]), "--json"))
+    assert as_expected["warnings"] == []
     assert capsys.readouterr().err == ""
+    begun("ask")
+    (warning,) = as_json(begun("tell", "4", "72", "--json"))["warnings"]
+    assert "truvar correct 4 VALUE" in warning
 
 
 # -- from a CSV --------------------------------------------------------------------------------------------------------

@@ -227,7 +227,7 @@ def test_methods_without_a_server_equivalent_say_what_to_do_instead(pair):
     _, remote = pair
     with pytest.raises(StudyStartedError, match=r"server\.create\(study\)"):
         remote.fit(pd.DataFrame())
-    with pytest.raises(ServiceError, match="one by one"), remote.together():
+    with pytest.raises(ServiceError, match="one by one"), remote.transaction():
         pass
 
 

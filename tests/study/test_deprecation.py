@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,19 @@ def a_study(event_log: InMemoryEventLog | None = None) -> tv.Study:
     return study
 
 
+def completes(context: AbstractContextManager[None]) -> bool:
+    with context:
+        pass
+    return True
+
+
 CALLS: dict[str, tuple[str, Callable[[Callable[..., Any]], Any]]] = {
     "expects": ("predict_measurement", lambda method: method(1)),
     "imagine": ("sample_measurement", lambda method: method(1, np.random.default_rng(SEED))),
     "outlook": ("lookahead", lambda method: method(1)),
     "scene": ("policy_context", lambda method: method().epoch),
     "setting": ("theory_setting", lambda method: method().cost.tolist()),
+    "together": ("transaction", lambda method: completes(method())),
 }
 
 

@@ -50,7 +50,7 @@ def _tell(arguments: argparse.Namespace) -> int:
     warnings = unexpected_values(study, measurements)
     before = _result_before(arguments, study)
     ids = tell_all(study, measurements)
-    _print_change(study, before, "told", ids, {"told": ids, "doubts": warnings})
+    _print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
     if not arguments.json:
         for warning in warnings:
             print(f"truvar: {warning}", file=sys.stderr)
@@ -96,7 +96,7 @@ def _withdraw(arguments: argparse.Namespace) -> int:
     ids = [int(word) for word in words]
     study = open_study(arguments)
     before = _result_before(arguments, study)
-    with study.together():
+    with study.transaction():
         for id_ in ids:
             study.withdraw(id_)
     _print_change(study, before, "withdrawn", ids, {"withdrawn": ids})

@@ -23,6 +23,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from truvar import exceptions
+from truvar._deprecation import deprecated_alias
 from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
@@ -402,15 +403,17 @@ class RemoteStudy:
             "a model cannot be fitted on a server; fit that of a local study, then send it: server.create(study)"
         )
 
-    def together(self) -> None:
+    def transaction(self) -> None:
         """Refuse: every change on a server is stored by itself.
 
         Raises:
             ServiceError: Always.
         """
         raise ServiceError(
-            "changes on a server are stored one by one, not together; make them so, or open the store: tv.load"
+            "changes on a server are stored one by one; make them without a transaction, or open the store with tv.load"
         )
+
+    together = deprecated_alias("transaction", removed_in="0.4.0")
 
     # -- what is known -------------------------------------------------------------------------------------------------
 

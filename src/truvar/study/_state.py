@@ -21,8 +21,17 @@ from truvar.storage.base import Event, StudySummary
 from truvar.study._events import Operation, StudyConfig, action_from_details
 
 HISTORY_COLUMNS = (
-    *("step", "spent", "epoch", "eta", "beta", "n_potential", "n_above", "n_below"),
-    *("epsilon", "best_index", "best_mean"),
+    "step",
+    "spent",
+    "epoch",
+    "eta",
+    "beta",
+    "n_potential",
+    "n_above",
+    "n_below",
+    "epsilon",
+    "best_index",
+    "best_mean",
 )
 WITH_ACTION = ("asked", "told", "corrected")  # kinds of events whose details hold an action
 

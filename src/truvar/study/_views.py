@@ -25,9 +25,9 @@ def suggestion(state: StudyState, action: Action) -> Suggestion:
     """Return an action as callers see it."""
     domain = state.config.domain
     tasks = state.config.prior.tasks
-    index = (
-        None if action.site is None else action.site % len(domain)
-    )  # the sites of every task are those of the domain
+    index = None
+    if action.site is not None:
+        index = action.site % len(domain)  # every task has the sites of the domain
     return Suggestion(
         id=action.id,
         index=index,

@@ -50,7 +50,7 @@ def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> list[int
         TruvarError: If one of them is refused. None has been told then.
     """
     ids = []
-    with study.together():
+    with study.transaction():
         for measurement in measurements:
             try:
                 ids.append(study.tell(measurement.what, measurement.value, **measurement.options))

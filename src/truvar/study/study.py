@@ -414,11 +414,11 @@ class Study:
             write("noted", text=str(text))
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Make several changes in one transaction: all of them are stored at the end, or none if one fails.
 
         Example:
-            >>> with study.together():
+            >>> with study.transaction():
             ...     study.tell(1, 7.3)
             ...     study.tell(2, 6.9)
         """
@@ -737,6 +737,7 @@ class Study:
     resumed = deprecated_alias("from_event_log", removed_in="0.4.0")
     scene = deprecated_alias("policy_context", removed_in="0.4.0")
     setting = deprecated_alias("theory_setting", removed_in="0.4.0")
+    together = deprecated_alias("transaction", removed_in="0.4.0")
 
     # -- private -------------------------------------------------------------------------------------------------------
 
