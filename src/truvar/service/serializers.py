@@ -127,7 +127,7 @@ def view(study: Study) -> dict[str, Any]:
         "shown": len(shown),
         "indices": shown.tolist() if len(shown) < len(domain) else None,
         "kind": _domain_kind(domain),
-        "places": [_rounded(domain.points[shown, k]) for k in range(len(domain.columns))],
+        "coordinates": [_rounded(domain.points[shown, k]) for k in range(len(domain.columns))],
         **{name: _rounded(getattr(result, name)[shown]) for name in ("mean", "sd", "lower", "upper")},
         "classes": _class_letters(result.above[shown], result.below[shown]),
         "levels": levels,

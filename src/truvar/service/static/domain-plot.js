@@ -32,7 +32,7 @@ function className(view, k) {
   return view.classes[k] === "M" ? `possible ${optimumName(view)}` : "ruled out";
 }
 
-const pointAt = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, view.places[d][k]]));
+const pointAt = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, view.coordinates[d][k]]));
 const hasBest = (view) => !view.level_set && view.result.steps > 0;
 
 // -- one or two columns: the whole domain ------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ function wholeDomainPlot(current, onPick, kind) {
     const mark = (point, value) => ({ x: point[x.name], y: y ? point[y.name] : value });
     const onTarget = (row) => isMap || !view.tasks || row.task === view.tasks[0];
     return {
-      columns: view.columns, x: view.places[0], y: view.places[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
+      columns: view.columns, x: view.coordinates[0], y: view.coordinates[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
       classes: view.classes, threshold: view.threshold, levelSet: view.level_set, travels: view.travels,
       measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), noise: row.noise })),
       pending: view.pending.map((suggestion) => mark(suggestion.point)),
@@ -92,7 +92,7 @@ function wholeDomainPlot(current, onPick, kind) {
   return { node, redraw };
 }
 
-const isGrid = (view) => distinct(view.places[0]).length * distinct(view.places[1]).length === view.shown;
+const isGrid = (view) => distinct(view.coordinates[0]).length * distinct(view.coordinates[1]).length === view.shown;
 
 // -- three or more columns: a slice through a point, and parallel coordinates ------------------------------------------
 
@@ -220,7 +220,7 @@ function nearestPoint(view, point) {
   let best = Infinity;
   let nearest = 0;
   for (let k = 0; k < view.shown; k += 1) {
-    const distance = view.columns.reduce((sum, column, d) => sum + ((view.places[d][k] - point[column.name]) / (column.high - column.low || 1)) ** 2, 0);
+    const distance = view.columns.reduce((sum, column, d) => sum + ((view.coordinates[d][k] - point[column.name]) / (column.high - column.low || 1)) ** 2, 0);
     if (distance < best) {
       best = distance;
       nearest = k;
@@ -324,7 +324,7 @@ function classRanges(view, letter) {
   const inside = [...view.classes].flatMap((other, k) => (other === letter ? [k] : []));
   if (!inside.length) return null;
   return view.columns.map((column, d) => {
-    const [low, high] = extent(inside.map((k) => view.places[d][k]));
+    const [low, high] = extent(inside.map((k) => view.coordinates[d][k]));
     return low === high ? `${column.label} ${number(low)}` : `${column.label} ${number(low)} to ${number(high)}`;
   }).join(" and ");
 }

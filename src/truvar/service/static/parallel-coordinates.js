@@ -66,8 +66,8 @@ function drawLines(context, view, axisX, scales) {
       seen += 1;
       if ((seen - 1) % every) continue;
       context.beginPath();
-      view.places.forEach((column, d) => context.lineTo(axisX(d), scales[d](column[k])));
-      context.lineTo(axisX(view.places.length), scales.at(-1)(view.mean[k]));
+      view.coordinates.forEach((column, d) => context.lineTo(axisX(d), scales[d](column[k])));
+      context.lineTo(axisX(view.coordinates.length), scales.at(-1)(view.mean[k]));
       context.stroke();
     }
   }
