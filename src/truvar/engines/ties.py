@@ -33,11 +33,11 @@ def near_best(scores: Array) -> Index:
     best = scores.max(initial=0.0)
     if not best > 0:
         return np.empty(0, np.intp)
-    contenders = np.flatnonzero(scores >= best * (1 - NEAR_TIE))
-    below = 1 - scores[contenders] / best
+    near_ties = np.flatnonzero(scores >= best * (1 - NEAR_TIE))
+    below = 1 - scores[near_ties] / best
     if (np.abs(below - TIE_TOLERANCE) < TIE_TOLERANCE / 2).any():
-        return contenders[:MAX_RESCORED]
-    return np.asarray(contenders[below <= TIE_TOLERANCE][:1])
+        return near_ties[:MAX_RESCORED]
+    return np.asarray(near_ties[below <= TIE_TOLERANCE][:1])
 
 
 def rescore_near_best(sums: Array, weight: Array, rescore: Callable[[Index], Array]) -> None:
