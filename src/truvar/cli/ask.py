@@ -14,7 +14,7 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
     sub.add_argument("-n", type=positive(int), default=1, metavar="N", help="number of suggestions, chosen as a batch")
     sub.add_argument(
-        "--lease", type=seconds, metavar="TIME", help="withdraw them if not told within 2h, 90min, 1d, ..."
+        "--lease", type=seconds, metavar="TIME", help="reserve the suggestions for 2h, 90min, 1d, ...; then they expire"
     )
     add_json(sub, "the suggestions")
 

@@ -1,4 +1,4 @@
-"""`truvar bounds`: the cost of an accuracy."""
+"""`truvar bounds`: estimate the cost of reaching an accuracy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _bounds_arguments(sub: argparse.ArgumentParser) -> None:
 
 
 def _bounds(arguments: argparse.Namespace) -> int:
-    """Print the cost of an accuracy by the theorem and by simulation of the prior."""
+    """Print the cost of reaching an accuracy by the theorem and by simulation of the prior."""
     from dataclasses import replace
 
     from truvar.acquisition import TruVaR
@@ -73,7 +73,7 @@ def _bounds(arguments: argparse.Namespace) -> int:
 
 BOUNDS = Command(
     "bounds",
-    "estimate the cost of an accuracy, by theory and by simulation of the prior",
+    "estimate the cost of reaching an accuracy, by theory and by simulation of the prior",
     "truvar bounds examples/lake.toml --epsilon 2 --delta 0.1 --plot plan.png",
     _bounds_arguments,
     _bounds,

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 def _serve_arguments(sub: argparse.ArgumentParser) -> None:
     add_path(sub, "words", nargs="?", metavar="STORE", help="store of the studies: lake.db or a URL")
     add_path(
-        sub, "--store", metavar="STORE", help="the same (default: $TRUVAR_STORE, or the only store in this folder)"
+        sub,
+        "--store",
+        metavar="STORE",
+        help="the store, instead of the first word (default: $TRUVAR_STORE, or the only store here)",
     )
     sub.add_argument("--host", default="127.0.0.1", help="address to serve at (default: 127.0.0.1, this machine only)")
     sub.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port to serve at (default: {DEFAULT_PORT})")
