@@ -1,4 +1,4 @@
-"""Parts of error messages that depend on the caller's interface: Python, the command line, or HTTP.
+"""Parts of error messages that depend on the caller's interface (Python, the command line, HTTP), and points as text.
 
 The same check can be reached from a Python program, from the command line, and over HTTP, where a web page shows the
 message. The message is written once. Those parts of it that the reader could type are given for each interface, and the
@@ -65,12 +65,12 @@ def unknown_name(kind: str, name: Any, known: Iterable[Any]) -> str:
 
 
 def format_point(point: Mapping[str, Any], *, style: Interface | None = None, digits: int = 10) -> str:
-    """Return a point as text.
+    """Return a point as text that the reader of a message can type back.
 
     Args:
         point: The coordinates by column.
         style: "python" gives `{'x': 0.5, 'y': 2.0}`, "cli" gives `x=0.5 y=2`, quoted for a shell, and "http" gives
-            `x = 0.5, y = 2`, which is also the form for reports. Default: the interface of the caller.
+            `x = 0.5, y = 2`. Default: the interface of the caller.
         digits: Significant digits of the coordinates; "python" always has all of them.
     """
     style = style or _interface.get()
@@ -80,6 +80,16 @@ def format_point(point: Mapping[str, Any], *, style: Interface | None = None, di
     if style == "cli":
         return " ".join(shlex.quote(f"{name}={text}") for name, text in texts.items())
     return ", ".join(f"{name} = {text}" for name, text in texts.items())
+
+
+def format_coordinates(point: Mapping[str, float], *, digits: int = 6) -> str:
+    """Return a point as text for sentences and tables: "distance_m 300, depth_m -8".
+
+    Args:
+        point: The coordinates by column.
+        digits: Significant digits of the coordinates.
+    """
+    return ", ".join(f"{name} {_coordinate(value, digits)}" for name, value in point.items())
 
 
 def _coordinate(value: Any, digits: int) -> str:

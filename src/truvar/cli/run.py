@@ -22,6 +22,7 @@ from truvar.cli._common import (
 from truvar.cli._store import study_arguments
 from truvar.cli.run_command import run_command
 from truvar.exceptions import InvalidArgumentError
+from truvar.messages import format_point
 
 if TYPE_CHECKING:
     from truvar._typing import Array
@@ -106,7 +107,7 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
     if result.goal.level_set:
         print(f"  F1 against {column}: {result.f1(truth):.3f}")
     else:
-        best = ", ".join(f"{key} = {value:.6g}" for key, value in result.best.point.items())
+        best = format_point(result.best.point, style="http", digits=6)
         print(f"  best: {best}, value {result.best.mean:.6g} ± {result.best.sd:.2g}")
         print(f"  regret against {column}: {result.regret(truth):.4g}")
 

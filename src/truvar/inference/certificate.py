@@ -37,6 +37,7 @@ from truvar.algorithm.loop import State
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet
+from truvar.messages import format_coordinates
 
 Regime = Literal["theorem", "outside", "heuristic", "learned"]
 
@@ -320,7 +321,7 @@ def _best_bounded(goal: Goal, state: State) -> Mask:
 
 def _point(inputs: CertificateInputs, mask: Mask) -> str:
     point = inputs.domain.point(int(np.argmax(mask)))
-    return "(" + ", ".join(f"{name} {value:.4g}" for name, value in point.items()) + ")"
+    return f"({format_coordinates(point, digits=4)})"
 
 
 def _all(count: int, kind: str) -> str:

@@ -1,11 +1,9 @@
-"""Numbers, units and points as people read them, in every report, figure and terminal output.
+"""Numbers and units as people read them, in every report, figure and terminal output.
 
-Points inside error messages are written by `truvar.messages.format_point` instead: the reader can type those back.
+`truvar.messages` formats points.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 SAME_AS_SYMBOL = (
     "m", "km", "cm", "mm", "nm", "s", "ms", "min", "h", "days", "kg", "g", "mg", "K", "V", "mV", "A", "mA", "W", "kW",
@@ -31,11 +29,6 @@ def column_label(column: str) -> str:
 def format_number(value: float) -> str:
     """Return a number with four digits; from ten thousand up to a million all digits before the point are kept."""
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
-
-
-def format_coordinates(point: Mapping[str, float]) -> str:
-    """Return the coordinates of a point with six digits: "distance_m 300, depth_m -8"."""
-    return ", ".join(f"{name} {value:.6g}" for name, value in point.items())
 
 
 def count_noun(count: int, noun: str) -> str:

@@ -7,7 +7,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from truvar.domain.goals import LevelSet
-from truvar.report.formatting import count_noun, format_coordinates, format_number
+from truvar.messages import format_coordinates
+from truvar.report.formatting import count_noun, format_number
 from truvar.report.plot_data import PlotData
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from math import isfinite, isnan, sqrt
 from typing import TYPE_CHECKING, Any
 
-from truvar.report.formatting import count_noun, format_coordinates, format_number
+from truvar.messages import format_coordinates
+from truvar.report.formatting import count_noun, format_number
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
+from truvar.messages import format_coordinates
 from truvar.report import style
-from truvar.report.formatting import column_label, format_coordinates, format_number
+from truvar.report.formatting import column_label, format_number
 from truvar.report.plot_2d import grid_of
 from truvar.report.plot_data import PlotData
 from truvar.report.terminal import TerminalStyle
