@@ -26,7 +26,8 @@ NOT_IN_SDIST = (".ci/", ".github/", ".pre-commit-config.yaml")
 def main() -> int:
     shutil.rmtree(DIST, ignore_errors=True)
     run(sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT))
-    (wheel,), (sdist,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
+    (wheel,) = DIST.glob("*.whl")
+    (sdist,) = DIST.glob("*.tar.gz")
     run(sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sdist))
     check_contents(wheel, sdist)
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +57,8 @@ def same(what: str, found: set[str], wanted: set[str]) -> None:
 def try_wheel(wheel: Path, folder: Path) -> None:
     """The wheel by itself: installed, asked for help, run with the README's example, away from the repository."""
     venv.create(folder / "venv", with_pip=True)
-    python, truvar = folder / "venv" / "bin" / "python", folder / "venv" / "bin" / "truvar"
+    python = folder / "venv" / "bin" / "python"
+    truvar = folder / "venv" / "bin" / "truvar"
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=folder)
     names = re.findall(r"^([\w.-]+)==", run(python, "-m", "pip", "list", "--format=freeze", cwd=folder), flags=re.M)
     heavy = {name.lower() for name in names} & optional_libraries()

@@ -78,7 +78,8 @@ def guarded(tmp_path_factory):
     from benchmarks.service import server
     from tests.helpers.server import store_url
 
-    write, read = "w" * 20, "r" * 20
+    write = "w" * 20
+    read = "r" * 20
     store = store_url(tmp_path_factory.mktemp("guarded") / "studies.db")
     with server(store, environment={"TRUVAR_TOKEN": write, "TRUVAR_READ_TOKEN": read}) as url:
         yield url, write, read

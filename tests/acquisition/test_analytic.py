@@ -20,7 +20,8 @@ X = np.linspace(0, 1, N)
 
 def posterior(measured, values, noise, told=None, mean=0.3):
     """Mean and standard deviation on the domain; only the first `told` of the measurements have a value."""
-    x, y = X[list(measured)][:, None], np.asarray(values, dtype=float)
+    x = X[list(measured)][:, None]
+    y = np.asarray(values, dtype=float)
     told = len(y) if told is None else told
     across = KERNEL(X[:, None], x)
     inverse = np.linalg.inv(KERNEL(x) + noise * np.eye(len(x)))
@@ -154,9 +155,14 @@ class Lse:
     """Algorithm 1 of Gotovos et al. (2013), and its variant for an implicit threshold, over sets of indices."""
 
     def __init__(self, noise, h=None, fraction=None, epsilon=0.0):
-        self.noise, self.h, self.fraction, self.epsilon = noise, h, fraction, epsilon
-        self.measured, self.y = [], []
-        self.low, self.high = np.full(N, -np.inf), np.full(N, np.inf)
+        self.noise = noise
+        self.h = h
+        self.fraction = fraction
+        self.epsilon = epsilon
+        self.measured = []
+        self.y = []
+        self.low = np.full(N, -np.inf)
+        self.high = np.full(N, np.inf)
         self.unclassified = set(range(N))
         self.tell(None, None)
 
@@ -224,8 +230,10 @@ def test_a_larger_epsilon_ends_gchk_earlier():
 
 def test_the_intervals_of_gchk_never_widen_and_those_of_other_rules_may():
     def widened(policy):
-        running, rng = study(policy, tv.LevelSet(0.4), measured=(), noise=0.3), np.random.default_rng(2)
-        before, wider = running.result(), False
+        running = study(policy, tv.LevelSet(0.4), measured=(), noise=0.3)
+        rng = np.random.default_rng(2)
+        before = running.result()
+        wider = False
         for _ in range(12):
             suggestion = running.ask()
             running.tell(suggestion, f(suggestion.point) + sqrt(0.3) * rng.standard_normal())
@@ -242,7 +250,8 @@ def test_intervals_of_a_model_that_is_being_learned_are_not_intersected():
     running = tv.Study(tv.Domain.grid(x=X), tv.LevelSet(100.4), kernel=KERNEL, noise=1e-4, policy="gchk")
     for index in (3, 11, 20):
         running.tell({"x": X[index]}, 100 + f({"x": X[index]}))
-    mean, sd = running.result().mean, running.result().sd
+    mean = running.result().mean
+    sd = running.result().sd
     assert running.result().lower == pytest.approx(mean - 3 * sd)
 
 
@@ -281,7 +290,8 @@ def test_random_takes_every_point_as_often_as_any_other():
 def test_a_pending_measurement_counts_as_told_with_the_posterior_mean(name):
     goal = tv.LevelSet(0.4) if name == "straddle" else tv.Maximize()
     policy = tv.UCB(explore=4.0) if name == "ucb" else name
-    waiting, lied = study(policy, goal), study(policy, goal)
+    waiting = study(policy, goal)
+    lied = study(policy, goal)
     for _ in range(3):
         suggestion = waiting.ask()
         lied.tell(suggestion.point, lied.result().mean[suggestion.index])

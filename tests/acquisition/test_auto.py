@@ -20,7 +20,9 @@ from truvar._numba import ambiguity
 from truvar.acquisition import policy_named
 from truvar.domain.candidates import ActionSpace
 
-N, NOISE, H = 12, 0.05, 0.3
+N = 12
+NOISE = 0.05
+H = 0.3
 X = np.linspace(0, 1, N)
 KERNEL = ConstantKernel(1.5) * Matern(0.2, nu=2.5)
 LEVELS = tv.NoiseLevels(variance=[0.01, 0.3], cost=[4.0, 1.0])
@@ -87,7 +89,10 @@ def expected_falls(mean, covariance, rows, noises):
 def greedy_tour(mean, covariance, rows, noise, legs, first, most, share):
     """Stops in the order of travel: every stage looks at every point and every place in the path."""
     variance = np.diag(covariance)
-    path, chosen, taken, top = [], [], 0.0, None
+    path = []
+    chosen = []
+    taken = 0.0
+    top = None
     while len(path) < most:
         best = (0.0, None, None, None)
         for x in range(N):
@@ -130,8 +135,10 @@ def test_the_fall_of_doubt_is_that_of_its_definition(u, rho):
 
 def test_the_compiled_sum_is_that_of_its_reference():
     rng = np.random.default_rng(0)
-    covariance, variance = rng.uniform(-1, 1, (30, 8)) ** 5, rng.uniform(1, 2, 30)
-    inverse, square = rng.uniform(0.1, 1, (2, 8)), rng.uniform(0, 9, 30)
+    covariance = rng.uniform(-1, 1, (30, 8)) ** 5
+    variance = rng.uniform(1, 2, 30)
+    inverse = rng.uniform(0.1, 1, (2, 8))
+    square = rng.uniform(0, 9, 30)
     curves = ambiguity.ambiguity_curves(square, rng.uniform(0.5, 2, 30))
     sums = np.zeros((2, 8)), np.zeros((2, 8))
     ambiguity.ambiguity_reductions(covariance, inverse, variance, curves, sums[0])
@@ -236,7 +243,8 @@ def test_pairwise_costs_are_the_costs_from_each_point():
 
 
 def test_for_an_optimum_it_is_the_fall_of_the_entropy_of_the_maximiser():
-    ours, theirs = study(goal=tv.Maximize()), study(tv.PES(50, 1024), goal=tv.Maximize())
+    ours = study(goal=tv.Maximize())
+    theirs = study(tv.PES(50, 1024), goal=tv.Maximize())
     np.testing.assert_array_equal(ours.gains(), theirs.gains())
     assert ours.policy.per_cost
 
@@ -306,7 +314,8 @@ def test_the_unit_of_the_values_does_not_matter(problem, values, factor):
         threshold=problem.threshold * factor,
         noise=problem.noise * factor**2,
     )
-    one, other = plus(problem), plus(scaled)
+    one = plus(problem)
+    other = plus(scaled)
     tell_all(one, problem.domain, values)
     tell_all(other, problem.domain, [(share, factor * y) for share, y in values])
     np.testing.assert_allclose(one.gains(), other.gains(), rtol=1e-4, atol=1e-9)

@@ -13,7 +13,8 @@ CUBE = tv.Domain.box(x=(0, 1), y=(0, 1), z=(0, 1), representers=128)
 
 
 def branin(point):
-    x, y = point["x"], point["y"]
+    x = point["x"]
+    y = point["y"]
     return (y - 5.1 / (4 * pi**2) * x * x + 5 / pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * pi)) * np.cos(x) + 10
 
 
@@ -162,7 +163,8 @@ def test_a_batch_goes_on_as_if_the_posterior_mean_had_been_measured():
             BOX, tv.Minimize(), kernel=ConstantKernel(1e4) * RBF([4, 8]), mean=0.0, noise=0.0, policy="bamsoo"
         )
 
-    waiting, lied = made(), made()
+    waiting = made()
+    lied = made()
     batch = waiting.ask(6)
     for suggestion in batch:
         again = lied.ask()

@@ -42,7 +42,9 @@ class Spy:
     """A schedule that keeps what it was shown and answers as another would."""
 
     def __init__(self, schedule: Any) -> None:
-        self.schedule, self.seen, self.said = schedule, [], []
+        self.schedule = schedule
+        self.seen = []
+        self.said = []
 
     def __call__(self, start: EpochStart) -> float:
         self.seen.append(start)
@@ -178,9 +180,11 @@ def test_the_cover_bound_is_never_below_the_exact_least_cost(name: str, told: li
         study.tell(domain.point(index), 0.0, level=1 if name == "levels" else None)
     start = spy.seen[-1]
     assert (start.n_targets, start.t) == (4, len(told) + 1)  # 0 told at a threshold of 0: all points stay open
-    kernel, candidates = COVERS[name]["kernel"], study.candidates()
+    kernel = COVERS[name]["kernel"]
+    candidates = study.candidates()
     known = [(i, float(candidates.noise[i, -1])) for i in told]
-    widest, scale = study.result().sd.max(), sqrt(kernel.diag(domain.points)[0])
+    widest = study.result().sd.max()
+    scale = sqrt(kernel.diag(domain.points)[0])
     for share in (0.75, 0.95):
         xi = share * widest
         exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, known)
@@ -197,7 +201,8 @@ def test_the_information_bound_is_never_below_the_exact_gamma(length: float, noi
     kernel = ConstantKernel(2.0) * RBF(length)
     spy = Spy(tv.ConstantBeta(4.0))
     a_study(domain, policy=tv.TruVaR(beta=spy), kernel=kernel, noise=noise)
-    prior, noises = kernel(domain.points), np.broadcast_to(noise, 4)
+    prior = kernel(domain.points)
+    noises = np.broadcast_to(noise, 4)
     for steps in range(1, 6):
         exact = max(
             0.5 * np.linalg.slogdet(np.eye(steps) + prior[np.ix_(s, s)] / noises[list(s)][:, None])[1]
@@ -220,13 +225,15 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
     slack = 0.2
     policy = tv.TruVaR(beta=spy, slack=slack, eta=3.0, r=0.6)
     study = a_study(domain, tv.LevelSet(0.0), policy, **COVERS[name])
-    kernel, candidates = COVERS[name]["kernel"], study.candidates()
+    kernel = COVERS[name]["kernel"]
+    candidates = study.candidates()
     scale = sqrt(kernel.diag(domain.points)[0])
     told: list[tuple[int, float]] = []
     checked = 0
     for _ in range(4):
         while checked < len(spy.seen):
-            start, beta = spy.seen[checked], spy.said[checked]
+            start = spy.seen[checked]
+            beta = spy.said[checked]
             total = start.min_cost * sqrt(6 * delta * np.exp(beta / 2) / (4 * pi**2))  # (beta_i) with equality
             epoch = total - start.spent  # C_(i); what was spent is at most the sum of the earlier ones
             xi = start.eta / sqrt(beta) * scale
@@ -297,7 +304,8 @@ def test_the_truncation_is_eta_squared_over_beta() -> None:
 
 @pytest.mark.parametrize("slack", [0.0, 0.5])
 def test_an_epoch_ends_when_the_widest_confidence_is_within_the_target_and_its_slack(slack: float) -> None:
-    confidence, epoch = Confidence(tv.ConstantBeta(4.0), eta=1.0, r=0.5, slack=slack), Epoch(1, 1.0, 4.0, 1)
+    confidence = Confidence(tv.ConstantBeta(4.0), eta=1.0, r=0.5, slack=slack)
+    epoch = Epoch(1, 1.0, 4.0, 1)
     target = ((1 + slack) * 1.0 / 2.0) ** 2  # sqrt(beta) sigma = (1 + slack) eta
     assert confidence.advance(epoch, 1.001 * target, starts) == epoch
     assert confidence.advance(epoch, 0.999 * target, starts) == Epoch(2, 0.5, 4.0, 5)

@@ -31,7 +31,8 @@ class Problem:
 
     def __init__(self, noise, measurements, seed):
         rng = np.random.default_rng(seed)
-        self.noise, self.seed = noise, seed
+        self.noise = noise
+        self.seed = seed
         truth = np.linalg.cholesky(KERNEL(X) + 1e-9 * np.eye(N)) @ rng.standard_normal(N)
         self.where = rng.choice(N, measurements, replace=False)
         self.y = truth[self.where] + sqrt(noise) * rng.standard_normal(measurements)
@@ -124,13 +125,15 @@ def test_candidates_rank_as_by_brute_force_over_20000_joint_draws(problem, polic
 
 
 def test_mrs_and_es_have_the_right_size_too(problem):
-    es, mrs = problem.study(tv.ES(draws=8192)).gains(), problem.study(tv.MRS(draws=8192)).gains()
+    es = problem.study(tv.ES(draws=8192)).gains()
+    mrs = problem.study(tv.MRS(draws=8192)).gains()
     assert es.max() == pytest.approx(fall_of_entropy(problem).max(), rel=0.15)
     assert mrs.max() == pytest.approx(fall_of_regret(problem).max(), rel=0.1)
 
 
 def test_es_and_pes_see_the_same_information_from_both_sides(problem):
-    es, pes = problem.study(tv.ES(draws=8192)).gains(), problem.study(tv.PES(draws=8192)).gains()
+    es = problem.study(tv.ES(draws=8192)).gains()
+    pes = problem.study(tv.PES(draws=8192)).gains()
     assert spearmanr(es, pes).statistic > 0.95
 
 
@@ -144,7 +147,8 @@ def test_candidates_that_are_no_representers_rank_alike(problem):
 
 def test_the_rules_share_one_draw_of_maximisers():
     study = Problem(*PROBLEMS[0]).study("es")
-    context, table = study._learner.context(1), study.candidates()
+    context = study._learner.context(1)
+    table = study.candidates()
     made = []
     original = entropy_policies._draw
 
@@ -242,7 +246,8 @@ def level_study(policy, threshold=0.2, noise=1e-2, n=12, **options):
 def test_sur_is_the_expected_fall_of_doubt(threshold):
     """For every candidate: condition on its measured value, at 4001 of them, and sum p (1 - p) over the domain."""
     study = level_study("sur", threshold)
-    x, noise = study.domain.points, 1e-2
+    x = study.domain.points
+    noise = 1e-2
     told = study.measurements
     there = told[["x"]].to_numpy()
     across = KERNEL(x, there)
@@ -268,7 +273,8 @@ def test_sur_is_the_expected_fall_of_doubt(threshold):
 
 
 def test_sur_over_a_sample_of_the_domain_estimates_the_sum_over_all():
-    full, some = level_study(tv.SUR(representers=1000), n=400), level_study(tv.SUR(representers=60), n=400)
+    full = level_study(tv.SUR(representers=1000), n=400)
+    some = level_study(tv.SUR(representers=60), n=400)
     assert spearmanr(full.gains(), some.gains()).statistic > 0.99
     assert some.gains().max() == pytest.approx(full.gains().max(), rel=0.1)
 
@@ -310,7 +316,9 @@ def test_a_task_tells_as_much_as_a_measurement_with_the_noise_that_its_correlati
 @pytest.fixture
 def sample():
     rng = np.random.default_rng(4)
-    m, k, draws = 40, 13, 256
+    m = 40
+    k = 13
+    draws = 256
     return {
         "weights": (rng.standard_normal((m, k)) / 5).astype(np.float32),
         "rest": rng.random(m),
@@ -325,7 +333,8 @@ def sample():
 
 
 def test_cell_information_agrees_with_its_reference(sample):
-    compiled, reference = np.empty(40), np.empty(40)
+    compiled = np.empty(40)
+    reference = np.empty(40)
     given = [sample[name] for name in ("weights", "rest", "normal", "spare", "labels")]
     given[1] = given[1].astype(np.float32)
     cell_information(*given, entropy_policies.EDGES, compiled)
@@ -335,7 +344,8 @@ def test_cell_information_agrees_with_its_reference(sample):
 
 
 def test_log_variance_agrees_with_its_reference(sample):
-    compiled, reference = np.empty(40), np.empty(40)
+    compiled = np.empty(40)
+    reference = np.empty(40)
     starts = np.flatnonzero(np.diff(sample["labels"], prepend=-1))
     rest = sample["rest"]
     given = (sample["weights"], rest, rest * sample["seen"], sample["mean"], sample["scale"], sample["normal"])
@@ -346,8 +356,11 @@ def test_log_variance_agrees_with_its_reference(sample):
 
 def test_reductions_of_ambiguity_agree_with_their_reference():
     rng = np.random.default_rng(4)
-    step, square, worth = 0.6 * rng.standard_normal((30, 40)), 4 * rng.random(30), rng.random(30)
-    compiled, reference = np.empty(40), np.empty(40)
+    step = 0.6 * rng.standard_normal((30, 40))
+    square = 4 * rng.random(30)
+    worth = rng.random(30)
+    compiled = np.empty(40)
+    reference = np.empty(40)
     given = (step, square, np.full(30, 2.0), worth, entropy_policies.NODES, entropy_policies.WEIGHTS)
     ambiguity_reductions_by_quadrature(*given, compiled)
     references.ambiguity_reductions_by_quadrature_reference(*given, reference)

@@ -56,7 +56,8 @@ def test_in_three_dimensions_the_representers_are_scrambled_sobol_points() -> No
     domain = box(3, 100)
     assert len(domain) == 100
     assert domain.shape is None
-    low, width = domain.bounds[:, 0], domain.extent
+    low = domain.bounds[:, 0]
+    width = domain.extent
     unit = (domain.points - low) / width
     assert ((unit >= 0) & (unit <= 1)).all()
     for axis in unit.T:  # evener than chance: of the first 64, two in each 32nd of every axis
@@ -248,9 +249,11 @@ def test_a_run_on_a_known_function_reaches_a_small_regret(d: int, representers: 
 
 
 def test_minimising_is_maximising_upside_down() -> None:
-    up, down = a_study(box(1, 20)), a_study(box(1, 20), tv.Minimize())
+    up = a_study(box(1, 20))
+    down = a_study(box(1, 20), tv.Minimize())
     for _ in range(5):
-        above, below = up.ask(), down.ask()
+        above = up.ask()
+        below = down.ask()
         assert above.point["x"] == pytest.approx(below.point["x"], abs=1e-6)
         up.tell(above, bump(above.point))
         down.tell(below, -bump(below.point))
@@ -323,7 +326,8 @@ def test_the_unit_of_the_values_changes_no_choice_in_a_box() -> None:
     plain = a_study(box(1, 20), **same)
     large = a_study(box(1, 20), kernel=ConstantKernel(1e6) * RBF(1.2), noise=100.0, **same)
     for _ in range(3):
-        mine, theirs = plain.ask(), large.ask()
+        mine = plain.ask()
+        theirs = large.ask()
         assert mine.point["x"] == pytest.approx(theirs.point["x"], abs=1e-4)
         plain.tell(mine, bump(mine.point))
         large.tell(theirs, 1000 * bump(mine.point))

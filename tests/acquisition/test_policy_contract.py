@@ -57,7 +57,8 @@ def test_the_names_are_those_of_the_command_line():
 
 def test_each_policy_supports_the_goals_of_its_section_in_the_docs_and_is_named_in_messages():
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
-    optimum, level_set = [False, False], [True, True]
+    optimum = [False, False]
+    level_set = [True, True]
     goals = {"optima and level sets": optimum + level_set, "optima": optimum, "level sets": level_set}
     for name, policy in POLICIES.items():
         serves = [goal.level_set for goal in supported_goals(policy())]
@@ -138,7 +139,8 @@ def test_options_out_of_range_are_errors(make, message):
 def test_the_given_start_is_measured_at_the_level_of_highest_score() -> None:
     levels = tv.NoiseLevels(variance=[1e-6, 1e-3, 0.05], cost=[15.0, 10.0, 2.0])
     at = study(tv.TruVaR(), tv.LevelSet(0.5), noise=levels, start=4)
-    table, gains = at.candidates(), at.gains().reshape(-1, 3)
+    table = at.candidates()
+    gains = at.gains().reshape(-1, 3)
     assert at.ask().level == int(np.argmax(gains[4] / table.cost[4])) == 2
 
 

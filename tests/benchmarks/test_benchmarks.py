@@ -66,7 +66,8 @@ def test_only_the_rows_asked_for_are_measured(tmp_path, capsys):
 @pytest.mark.parametrize("case", [optimum(12, 6), level_set(12, 6), noise_levels(12, 4)], ids=lambda case: case.name)
 @pytest.mark.parametrize("recipe", [Recipe, Fixed, Tuned])
 def test_the_recipe_gives_the_gains_and_the_mean_of_truvar(case, recipe):
-    study, measure = case.study(), case.measurer()
+    study = case.study()
+    measure = case.measurer()
     other = recipe(case.recipe().prior)
     for _ in range(case.steps):
         if study.finished is not None:
@@ -83,7 +84,8 @@ def test_the_recipe_gives_the_gains_and_the_mean_of_truvar(case, recipe):
 def test_the_reference_of_the_accuracy_rows_agrees_with_the_posterior_on_an_easy_problem():
     axis = np.linspace(0, 1, 8)
     points = tv.Domain.grid(x=axis, y=axis).points
-    where, values = np.array([0, 27, 63]), np.array([0.3, -1.0, 2.0])
+    where = np.array([0, 27, 63])
+    values = np.array([0.3, -1.0, 2.0])
     posterior = Posterior(named_kernel("rbf", [0.2, 0.2]), points, 0.0)
     for site, y in zip(where, values, strict=True):
         posterior.add(points[site], 0.01, int(site))

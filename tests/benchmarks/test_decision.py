@@ -33,7 +33,8 @@ def test_problems_are_the_same_whenever_they_are_made(monkeypatch):
     monkeypatch.delenv("TRUVAR_DATA", raising=False)
     pytest.importorskip("matplotlib")  # the terrain comes with it
     for case in cases():
-        first, again = case.make(8), case.make(8)
+        first = case.make(8)
+        again = case.make(8)
         for one, other in zip(first, again, strict=True):
             assert one.domain.frame.equals(other.domain.frame), case.name
 

@@ -214,7 +214,8 @@ def test_a_study_that_went_through_a_file_goes_on_as_it_would_have(begun: Truvar
     assert begun("export", "-o", "there.json") == "the study with its 7 events: there.json\n"
     said = begun("import", "there.json", "back.db", "--name", "again")
     assert said == "study 'again' with 7 events stored in back.db\n"
-    before, after = load("sqlite:///sine.db", "sine"), load("sqlite:///back.db", "again")
+    before = load("sqlite:///sine.db", "sine")
+    after = load("sqlite:///back.db", "again")
     assert as_json(before.to_json())["events"] == as_json(after.to_json())["events"]
     assert before.measurements.equals(after.measurements)
     assert begun("ask", "sine.db", "--json") == begun("ask", "back.db", "--json")
@@ -228,7 +229,8 @@ def test_measurements_go_through_csv_once(begun: Truvar) -> None:
     assert begun("import", "told.csv") == "2 measurements read, 0 of them new\n"
     begun("new", "sine.toml", "--store", "other.db", "--name", "other")
     assert begun("import", "told.csv", "other.db") == "2 measurements read, 2 of them new\n"
-    mine, other = load("sqlite:///sine.db", "sine").measurements, load("sqlite:///other.db", "other").measurements
+    mine = load("sqlite:///sine.db", "sine").measurements
+    other = load("sqlite:///other.db", "other").measurements
     assert mine.equals(other)
 
 

@@ -16,7 +16,8 @@ import truvar as tv
 GRID = tv.Domain.grid(x=np.linspace(0, 1, 5), y=np.linspace(0, 1, 4))
 TABLE = pd.DataFrame({"a": [0.0, 1, 2], "b": [0.0, 0, 1], "price": [1.0, -2, 3], "kind": ["p", "q", "r"]})
 KERNEL = ConstantKernel(1.0) * RBF(0.3)
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
+INF = float("inf")
 HERE = {"x": 0.0, "y": 0.0}
 DATA = pd.DataFrame({"x": [0.1, 0.5, 0.9, 0.3], "y": [0.2, 0.4, 0.6, 0.9], "v": [1.0, 2, 3, 1], "w": [0.0, 1, 0, 1]})
 
@@ -48,7 +49,8 @@ def refused(mistake: Callable[[], object], *parts: str) -> None:
 
 def assert_same(one: tv.Study, other: tv.Study) -> None:
     """Two studies stand at the same place, and go on alike."""
-    a, b = one.result(), other.result()
+    a = one.result()
+    b = other.result()
     for name in ("potential", "above", "below", "mean", "sd", "lower", "upper"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
     assert a.to_dict() == b.to_dict()
@@ -58,7 +60,8 @@ def assert_same(one: tv.Study, other: tv.Study) -> None:
     pd.testing.assert_frame_equal(one.measurements, other.measurements)
     pd.testing.assert_frame_equal(one.history, other.history)
     for y in (0.7, -0.4):
-        mine, theirs = one.ask(), other.ask()
+        mine = one.ask()
+        theirs = other.ask()
         assert mine == replace(theirs, gain=mine.gain)
         assert mine.gain == pytest.approx(theirs.gain, rel=1e-9)
         one.tell(mine, y)

@@ -39,7 +39,8 @@ def _as_server_user() -> list[str]:
 @contextmanager
 def server() -> Iterator[str]:
     """A running server: the URL without the name of a database."""
-    programs, prefix = _programs(), _as_server_user()
+    programs = _programs()
+    prefix = _as_server_user()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -103,7 +103,8 @@ def assert_same(one: tv.Study, other: tv.Study) -> None:
     assert one.measurements.equals(other.measurements)
     assert one.history.equals(other.history)
     assert one.finished == other.finished
-    a, b = one.result(), other.result()
+    a = one.result()
+    b = other.result()
     for name in ("potential", "above", "below", "mean", "sd", "lower", "upper"):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
     assert (a.best, a.epsilon, a.spent, str(a.certificate)) == (b.best, b.epsilon, b.spent, str(b.certificate))

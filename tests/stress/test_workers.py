@@ -90,7 +90,8 @@ def kill(worker: Any) -> None:
 def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturbed(url: str) -> None:
     steps = 60
     tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
-    rng, told = random.Random(11), 0
+    rng = random.Random(11)
+    told = 0
     for _ in range(20):
         most = rng.randint(0, 4)
         ours, theirs = PROCESSES.Pipe(duplex=False)
@@ -136,14 +137,18 @@ def truvar(arguments: list[str], said: Path, most: Path) -> None:
 def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undisturbed(
     url: str, tmp_path: Path
 ) -> None:
-    steps, said, program = 40, tmp_path / "said", tmp_path / "measure"
+    steps = 40
+    said = tmp_path / "said"
+    program = tmp_path / "measure"
     program.write_text(PROGRAM)
     program.chmod(0o755)
     command = ["run", url, "--name", "lake", "--command", f"{program} {{x}} {{y}}", "--steps", str(steps), "--quiet"]
     tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
-    rng, told = random.Random(5), 0
+    rng = random.Random(5)
+    told = 0
     for number in range(20):
-        most, allowed = tmp_path / f"most {number}", rng.randint(0, 2)
+        most = tmp_path / f"most {number}"
+        allowed = rng.randint(0, 2)
         most.write_text(str(allowed))
         worker = PROCESSES.Process(target=truvar, args=(command, said, most))
         worker.start()
@@ -161,7 +166,8 @@ def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undi
     last.start()
     last.join(300)
     assert last.exitcode == 0, said.read_text()
-    study, undisturbed = tv.load(url, "lake"), tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS)
+    study = tv.load(url, "lake")
+    undisturbed = tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS)
     values = dict(zip(study.measurements["index"], study.measurements["value"], strict=True))
     undisturbed.run(lambda point: values[DOMAIN.locate(point)[0]], steps=steps)
     assert_same(study, undisturbed)
