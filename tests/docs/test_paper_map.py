@@ -70,7 +70,7 @@ VARIATIONS = (
     ("sec:variations", "supp. A continuous domains"),
     ("sec:variations", "supp. A batch setting"),
 )
-RIVALS = (
+BASELINES = (
     ("unlabelled", "supp. B GCHK"),
     ("sec:numerical", "sec. 4 beta^(1/2) = 3 of GCHK"),
     ("unlabelled", "supp. B straddle heuristic"),
@@ -113,7 +113,7 @@ EXPERIMENTS = (
     ("fig:noise_hist", "fig. 4 cost spent on each noise level"),
     ("fig:gtmax", "fig. 5 illustration of the excess variance"),
 )
-ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *RIVALS, *COMPUTATION, *EXPERIMENTS, *THEORY)
+ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *BASELINES, *COMPUTATION, *EXPERIMENTS, *THEORY)
 
 
 RULE = re.compile(r"\|[\s:|]*-[\s:|-]*\|")  # the line under the head of a table
