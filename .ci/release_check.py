@@ -1,4 +1,4 @@
-"""What a release must pass: `make release-check`.
+"""Checks that a release must pass: `make release-check`.
 
 Wheel and sdist are built into `dist/` from a clean state, the sdist holds what git tracks and nothing else, the wheel
 holds the package and nothing else, and the wheel, installed in an empty environment with the light core alone, shows
@@ -75,14 +75,14 @@ def try_wheel(wheel: Path, folder: Path) -> None:
 
 
 def optional_libraries() -> set[str]:
-    """What the extras bring that users may install."""
+    """Return the libraries of the extras that users may install."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     chosen = re.findall(r"[a-z]+", extras["all"][0].partition("[")[2])
     return {re.match(r"[\w-]+", library)[0] for extra in chosen for library in extras[extra]}
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """What the command prints; the check ends if it fails."""
+    """Return the output of a command; end the check if it fails."""
     print("+", *(str(word).split("\n", 1)[0] for word in command), flush=True)
     done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:

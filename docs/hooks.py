@@ -1,4 +1,4 @@
-"""What MkDocs adds to the pages: the help of every command."""
+"""MkDocs hooks: add the help of every command to the pages."""
 
 from __future__ import annotations
 

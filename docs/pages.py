@@ -89,7 +89,7 @@ def pictures(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a page did: the output for each of its `text` blocks, and the folder with what it drew."""
+    """Results of running a page: the output for each of its `text` blocks, and the folder with its figures."""
 
     outputs: list[tuple[Block, str]]
     folder: Path
@@ -119,7 +119,7 @@ def run(page: Path, folder: Path) -> Ran:
 
 
 def _run_block(block: Block, place: str, names: dict[str, Any]) -> str | None:
-    """What the block printed; None if it is not of a kind that is run."""
+    """Run a block and return its output; None if it is not of a kind that is run."""
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
@@ -170,7 +170,7 @@ def _run_command(line: str, place: str) -> None:
 
 
 def shell_mistake(words: list[str]) -> str | None:
-    """What is wrong with a command that is not run here: targets, extras and modules must exist."""
+    """Return the mistake in a command that is not run here: targets, extras and modules must exist."""
     match words:
         case ["truvar", *_]:
             return None
@@ -236,7 +236,7 @@ def write(page: Path, ran: Ran) -> None:
 
 @contextlib.contextmanager
 def quiet_terminal() -> Iterator[None]:
-    """The same width of tables on every terminal, and no windows."""
+    """Fix the width of tables on every terminal, and open no windows."""
     before = dict(os.environ)
     os.environ.update(COLUMNS="100", MPLBACKEND="Agg", NO_COLOR="1")
     try:

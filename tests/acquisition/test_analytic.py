@@ -18,16 +18,16 @@ N = 25
 X = np.linspace(0, 1, N)
 
 
-def posterior(measured, values, noise, told=None, mean=0.3):
+def posterior(measured, values, noise, n_observed=None, mean=0.3):
     """Mean and standard deviation on the domain; only the first `told` of the measurements have a value."""
     x = X[list(measured)][:, None]
     y = np.asarray(values, dtype=float)
-    told = len(y) if told is None else told
+    n_observed = len(y) if n_observed is None else n_observed
     across = KERNEL(X[:, None], x)
     inverse = np.linalg.inv(KERNEL(x) + noise * np.eye(len(x)))
     variance = np.array([KERNEL.diag(X[[i]][:, None])[0] - across[i] @ inverse @ across[i] for i in range(N)])
-    inverse = np.linalg.inv(KERNEL(x[:told]) + noise * np.eye(told))
-    means = np.array([mean + across[i, :told] @ inverse @ (y[:told] - mean) for i in range(N)])
+    inverse = np.linalg.inv(KERNEL(x[:n_observed]) + noise * np.eye(n_observed))
+    means = np.array([mean + across[i, :n_observed] @ inverse @ (y[:n_observed] - mean) for i in range(N)])
     return means, np.sqrt(np.maximum(variance, 0))
 
 
@@ -129,7 +129,7 @@ def test_a_batch_of_gp_ucb_pe_is_ucb_then_the_widest_points_of_the_relevant_regi
     batch = [suggestion.index for suggestion in running.ask(4)]
     assert batch[0] == int(np.argmax(mean + sqrt(now) * sd))
     for k in range(1, 4):
-        _, narrowed = posterior(measured + batch[:k], values(measured), 1e-3, told=len(measured))
+        _, narrowed = posterior(measured + batch[:k], values(measured), 1e-3, n_observed=len(measured))
         assert batch[k] == max(region, key=lambda i, narrowed=narrowed: narrowed[i])
 
     gains = study(tv.UCBPE(divisor=4.0), tv.Maximize(), measured=measured, noise=1e-3)
@@ -313,7 +313,7 @@ def test_per_cost_divides_the_score(name):
     assert suggestion.gain == gains[suggestion.index]
 
 
-def test_rivals_ignore_the_cost_unless_told_otherwise():
+def test_baselines_ignore_the_cost_without_per_cost():
     for name in ("ei", "ucb", "variance"):
         assert study(name, tv.Maximize(), cost=1 + 9 * X).ask().index == study(name, tv.Maximize()).ask().index
 

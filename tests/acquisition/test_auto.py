@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from tests.reference import compiled
-from tests.study.test_properties import EXAMPLES, Problem, problems, tell_all, told
+from tests.study.test_properties import EXAMPLES, Problem, observations, problems, tell_all
 
 import truvar as tv
 from truvar._numba import ambiguity
@@ -50,7 +50,7 @@ Z = np.linspace(-9, 9, 6001)
 DENSITY = norm.pdf(Z) * (Z[1] - Z[0])
 
 
-def fall_of_doubt(u, rho):
+def ambiguity_reduction(u, rho):
     """p (1 - p) now, less its mean after a measurement that explains the share rho, by its definition."""
     now = ndtr(u) * ndtr(-u)
     if rho <= 0 or rho >= 1:
@@ -67,14 +67,14 @@ def posterior(noises=(NOISE, NOISE, NOISE), pending=()):
     return mean, conditioned(prior, [*where, *pending], [*noises, *(NOISE for _ in pending)])
 
 
-def expected_falls(mean, covariance, rows, noises):
+def expected_reductions(mean, covariance, rows, noises):
     """Candidates by noise levels: the sum over the rows."""
     variance = np.diag(covariance)
     return np.array(
         [
             [
                 sum(
-                    fall_of_doubt(
+                    ambiguity_reduction(
                         (mean[j] - H) / sqrt(variance[j]), covariance[j, x] ** 2 / variance[j] / (variance[x] + s)
                     )
                     for j in rows
@@ -98,7 +98,7 @@ def greedy_tour(mean, covariance, rows, noise, legs, first, most, share):
         for x in range(N):
             after = np.diag(conditioned(covariance, [*chosen, x], [noise] * (len(chosen) + 1)))
             shares = np.clip(1 - after / variance, 0, 1)
-            fall = sum(fall_of_doubt((mean[j] - H) / sqrt(variance[j]), shares[j]) for j in rows)
+            fall = sum(ambiguity_reduction((mean[j] - H) / sqrt(variance[j]), shares[j]) for j in rows)
             for place in range(len(path) + 1):
                 longer = [*path[:place], x, *path[place:]]
                 extra = length(longer, legs, first) - length(path, legs, first)
@@ -124,12 +124,12 @@ def length(path, legs, first):
 
 @given(u=st.floats(-7, 7), rho=st.floats(0, 0.999) | st.just(1.0))
 @EXAMPLES
-def test_the_fall_of_doubt_is_that_of_its_definition(u, rho):
+def test_the_compiled_ambiguity_reduction_follows_its_definition(u, rho):
     square = np.array([u * u])
     out = np.zeros((1, 1))
     curves = ambiguity.ambiguity_curves(square, np.ones(1))
     ambiguity.ambiguity_reductions(np.array([[sqrt(rho)]]), np.ones((1, 1)), np.ones(1), curves, out)
-    assert out[0, 0] == pytest.approx(fall_of_doubt(u, rho), abs=1e-7)
+    assert out[0, 0] == pytest.approx(ambiguity_reduction(u, rho), abs=1e-7)
     assert out[0, 0] >= 0
 
 
@@ -150,7 +150,7 @@ def test_gains_are_the_expected_fall_summed_over_all_points():
     running = study()
     mean, covariance = posterior()
     rows = range(N)
-    np.testing.assert_allclose(running.gains(), expected_falls(mean, covariance, rows, [NOISE])[:, 0], atol=1e-6)
+    np.testing.assert_allclose(running.gains(), expected_reductions(mean, covariance, rows, [NOISE])[:, 0], atol=1e-6)
 
 
 def test_pending_measurements_count_as_made():
@@ -158,7 +158,7 @@ def test_pending_measurements_count_as_made():
     first = running.ask()
     mean, covariance = posterior(pending=(first.index,))
     rows = range(N)
-    np.testing.assert_allclose(running.gains(), expected_falls(mean, covariance, rows, [NOISE])[:, 0], atol=1e-6)
+    np.testing.assert_allclose(running.gains(), expected_reductions(mean, covariance, rows, [NOISE])[:, 0], atol=1e-6)
     assert len({suggestion.index for suggestion in running.ask(3)}) > 1
 
 
@@ -168,7 +168,7 @@ def test_noise_levels_are_chosen_by_the_fall_per_cost():
         running.tell({"x": X[index]}, y, level=0)
     mean, covariance = posterior((0.01,) * 3)
     rows = range(N)
-    wanted = expected_falls(mean, covariance, rows, LEVELS.variance)
+    wanted = expected_reductions(mean, covariance, rows, LEVELS.variance)
     np.testing.assert_allclose(running.gains().reshape(N, 2), wanted, atol=1e-6)
     place, level = np.unravel_index(np.argmax(wanted / np.array(LEVELS.cost)), wanted.shape)
     suggestion = running.ask()
@@ -289,9 +289,9 @@ def plus(problem: Problem, **options) -> tv.Study:
     return problem.study(policy=tv.Plus(**options))
 
 
-@given(problem=problems(goal="level", cost=None), values=told(6))
+@given(problem=problems(goal="level", cost=None), values=observations(6))
 @EXAMPLES
-def test_no_measurement_takes_more_than_all_the_doubt(problem, values):
+def test_no_measurement_removes_more_than_all_the_ambiguity(problem, values):
     running = plus(problem)
     tell_all(running, problem.domain, values)
     mean, sd = running.policy_context().moments
@@ -303,7 +303,7 @@ def test_no_measurement_takes_more_than_all_the_doubt(problem, values):
 
 @given(
     problem=problems(goal="level", mean=0.0, uneven=False, noise=1e-2),
-    values=told(6),
+    values=observations(6),
     factor=st.sampled_from([0.1, 5.0]),
 )
 @EXAMPLES

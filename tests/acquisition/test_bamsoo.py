@@ -26,7 +26,7 @@ def hartmann3(point):
 
 
 def evaluations(function, optimum, study, most):
-    """How many evaluations it takes until one is within 0.01 of the optimum."""
+    """Return the number of evaluations until one is within 0.01 of the optimum."""
     for count in range(1, most + 1):
         suggestion = study.ask()
         value = function(suggestion.point)

@@ -20,7 +20,7 @@ LINE = tv.Domain.grid(x=np.linspace(0, 1, 10))
 
 
 def a_start(**known: Any) -> EpochStart:
-    """What a schedule sees, with some of it set."""
+    """Return the state that a schedule is given, with some attributes set."""
     usual = EpochStart(
         t=1,
         eta=1.0,
@@ -142,7 +142,7 @@ def variance_after(kernel: Any, points: np.ndarray, places: list[int], noise: li
 
 
 def exact_cover(
-    kernel: Any, points: np.ndarray, noise: np.ndarray, cost: np.ndarray, xi: float, told: list[tuple[int, float]]
+    kernel: Any, points: np.ndarray, noise: np.ndarray, cost: np.ndarray, xi: float, observed: list[tuple[int, float]]
 ) -> float:
     """C*: the least cost of measurements, after those told, that bring every standard deviation down to xi."""
     n, levels = noise.shape
@@ -151,8 +151,8 @@ def exact_cover(
         spent = sum(cost[a // levels, a % levels] for a in chosen)
         if spent >= cheapest:
             continue
-        places = [p for p, _ in told] + [a // levels for a in chosen]
-        noises = [v for _, v in told] + [noise[a // levels, a % levels] for a in chosen]
+        places = [p for p, _ in observed] + [a // levels for a in chosen]
+        noises = [v for _, v in observed] + [noise[a // levels, a % levels] for a in chosen]
         if variance_after(kernel, points, places, noises).max() <= xi * xi * (1 + 1e-9):
             cheapest = spent
     assert np.isfinite(cheapest), "the brute force must look at larger sets"
@@ -171,18 +171,18 @@ COVERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", COVERS)
-@pytest.mark.parametrize("told", [[], [0, 1, 2, 3]], ids=["at the start", "on the way"])
-def test_the_cover_bound_is_never_below_the_exact_least_cost(name: str, told: list[int]) -> None:
+@pytest.mark.parametrize("observed", [[], [0, 1, 2, 3]], ids=["at the start", "on the way"])
+def test_the_cover_bound_is_never_below_the_exact_least_cost(name: str, observed: list[int]) -> None:
     domain = tv.Domain.grid(x=[0.0, 0.3, 0.55, 1.0])
     spy = Spy(tv.ConstantBeta(4.0))
     study = a_study(domain, tv.LevelSet(0.0), tv.TruVaR(beta=spy, r=0.9, eta=50.0), **COVERS[name])
-    for index in told:
+    for index in observed:
         study.tell(domain.point(index), 0.0, level=1 if name == "levels" else None)
     start = spy.seen[-1]
-    assert (start.n_targets, start.t) == (4, len(told) + 1)  # 0 told at a threshold of 0: all points stay open
+    assert (start.n_targets, start.t) == (4, len(observed) + 1)  # 0 told at a threshold of 0: all points stay open
     kernel = COVERS[name]["kernel"]
     candidates = study.candidates()
-    known = [(i, float(candidates.noise[i, -1])) for i in told]
+    known = [(i, float(candidates.noise[i, -1])) for i in observed]
     widest = study.result().sd.max()
     scale = sqrt(kernel.diag(domain.points)[0])
     for share in (0.75, 0.95):
@@ -228,7 +228,7 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
     kernel = COVERS[name]["kernel"]
     candidates = study.candidates()
     scale = sqrt(kernel.diag(domain.points)[0])
-    told: list[tuple[int, float]] = []
+    observed: list[tuple[int, float]] = []
     checked = 0
     for _ in range(4):
         while checked < len(spy.seen):
@@ -237,7 +237,7 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
             total = start.min_cost * sqrt(6 * delta * np.exp(beta / 2) / (4 * pi**2))  # (beta_i) with equality
             epoch = total - start.spent  # C_(i); what was spent is at most the sum of the earlier ones
             xi = start.eta / sqrt(beta) * scale
-            exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, told)
+            exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, observed)
             assert start.n_targets == 4
             assert exact <= start.cover_cost(start.eta / sqrt(beta)) + 1e-9
             assert (
@@ -247,7 +247,7 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
             checked += 1
         suggestion = study.ask()
         study.tell(suggestion, 0.0)  # at the threshold: M stays D
-        told.append((suggestion.index, suggestion.noise))
+        observed.append((suggestion.index, suggestion.noise))
     assert checked >= 2
 
 
@@ -364,7 +364,7 @@ def test_before_the_first_choice_epochs_that_the_prior_satisfies_are_passed_over
     assert study.gains().max() > 0
 
 
-def test_eta_shrinks_by_r_from_epoch_to_epoch_and_beta_is_drawn_anew() -> None:
+def test_eta_shrinks_by_r_from_epoch_to_epoch_and_beta_is_computed_again() -> None:
     spy = Spy(tv.LogBeta(1.0))
     study = a_study(policy=tv.TruVaR(beta=spy, eta=0.8, r=0.25), noise=1e-4)
     study.run(lambda point: point["x"], steps=10)

@@ -243,13 +243,13 @@ def level_study(policy, threshold=0.2, noise=1e-2, n=12, **options):
 
 
 @pytest.mark.parametrize("threshold", [0.2, None], ids=["explicit", "implicit"])
-def test_sur_is_the_expected_fall_of_doubt(threshold):
+def test_sur_is_the_expected_reduction_of_the_ambiguity(threshold):
     """For every candidate: condition on its measured value, at 4001 of them, and sum p (1 - p) over the domain."""
     study = level_study("sur", threshold)
     x = study.domain.points
     noise = 1e-2
-    told = study.measurements
-    there = told[["x"]].to_numpy()
+    measurements = study.measurements
+    there = measurements[["x"]].to_numpy()
     across = KERNEL(x, there)
     inverse = np.linalg.inv(KERNEL(there) + noise * np.eye(2))
     mean = across @ inverse @ np.array([f({"x": x}) for x in there[:, 0]])

@@ -278,7 +278,7 @@ def test_travel_in_a_box_is_counted_from_the_point_that_was_chosen() -> None:
     )
 
 
-def test_dear_travel_keeps_the_study_near() -> None:
+def test_expensive_travel_keeps_the_study_near() -> None:
     def path(rate: float) -> float:
         study = a_study(box(1, 40), cost=tv.Cost(1, travel={"x": rate}), start={"x": -1.0})
         study.run(bump, steps=6)
@@ -291,11 +291,11 @@ def test_noise_levels_in_a_box_are_chosen_with_the_point() -> None:
     levels = tv.NoiseLevels([1e-6, 0.05], [10.0, 1.0])
     study = a_study(box(1, 20), tv.LevelSet(0.5), noise=levels)
     study.run(lambda point, level: bump(point), steps=12)
-    told = study.measurements
-    assert told["level"].iloc[0] == 1
-    assert told["level"].isin([0, 1]).all()
-    np.testing.assert_array_equal(told["noise"], np.where(told["level"] == 0, 1e-6, 0.05))
-    np.testing.assert_array_equal(told["cost"], np.where(told["level"] == 0, 10.0, 1.0))
+    measurements = study.measurements
+    assert measurements["level"].iloc[0] == 1
+    assert measurements["level"].isin([0, 1]).all()
+    np.testing.assert_array_equal(measurements["noise"], np.where(measurements["level"] == 0, 1e-6, 0.05))
+    np.testing.assert_array_equal(measurements["cost"], np.where(measurements["level"] == 0, 10.0, 1.0))
 
 
 def test_noise_and_cost_functions_are_evaluated_at_the_chosen_point() -> None:
@@ -314,9 +314,9 @@ def test_a_cheap_correlated_task_can_be_measured_anywhere_in_a_box() -> None:
     tasks = tv.Tasks([[1.0, 0.9], [0.9, 1.0]], ["truth", "proxy"], cost=[20.0, 1.0])
     study = a_study(box(1, 20), tasks=tasks)
     result = study.run(lambda point, task: bump(point), steps=5)
-    told = study.measurements
-    assert (told["task"] == "proxy").sum() >= 3
-    assert told["index"].isna().all()
+    measurements = study.measurements
+    assert (measurements["task"] == "proxy").sum() >= 3
+    assert measurements["index"].isna().all()
     assert len(result.potential) == 20
     assert result.best.point["x"] == pytest.approx(0.48, abs=0.4)
 

@@ -522,7 +522,7 @@ def test_pending_points_told_out_of_order_or_withdrawn(travel: bool) -> None:
     measure = measured(naive, seed=6)
     rng = np.random.default_rng(6)
     open_: list[tuple[tv.Suggestion, Action]] = []
-    told = 0
+    n_observed = 0
     for step in range(30):
         if len(open_) < 2 or (len(open_) < 5 and rng.uniform() < 0.5):
             assert_same_gains(study, naive)
@@ -537,10 +537,10 @@ def test_pending_points_told_out_of_order_or_withdrawn(travel: bool) -> None:
             y = measure(action)
             study.tell(suggestion, y)
             naive.tell(action, y)
-            told += 1
+            n_observed += 1
         assert_same_state(study, naive)
         assert_same_gains(study, naive)
-    assert told >= 12
+    assert n_observed >= 12
 
 
 def test_unsolicited_measurements_on_and_between_the_points() -> None:

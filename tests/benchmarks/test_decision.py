@@ -39,7 +39,7 @@ def test_problems_are_the_same_whenever_they_are_made(monkeypatch):
             assert one.domain.frame.equals(other.domain.frame), case.name
 
 
-def test_every_rival_suits_its_problem(monkeypatch):
+def test_every_baseline_supports_the_goal_of_its_problem(monkeypatch):
     monkeypatch.delenv("TRUVAR_DATA", raising=False)
     pytest.importorskip("matplotlib")
     for case in cases():

@@ -65,13 +65,13 @@ def command(*arguments: str | Path) -> list[str]:
 
 def test_run_writes_a_report_and_prints_its_path(hill, capsys):
     assert main(["run", str(hill()), "--truth", "height"]) == 0
-    told = capsys.readouterr()
-    assert "hill: 12 measurements; stopped: step limit (12) reached; cost 12\n" in told.out
-    assert re.search(r"F1 against height: [01]\.\d{3}", told.out)
-    assert f"report: {Path('hill-report', 'map.png')}" in told.out
+    captured = capsys.readouterr()
+    assert "hill: 12 measurements; stopped: step limit (12) reached; cost 12\n" in captured.out
+    assert re.search(r"F1 against height: [01]\.\d{3}", captured.out)
+    assert f"report: {Path('hill-report', 'map.png')}" in captured.out
     for name in ("map.png", "measurements.csv", "points.csv", "summary.json"):
         assert Path("hill-report", name).stat().st_size > 0
-    assert [line.split()[1] for line in told.err.splitlines()] == ["10/12", "12/12"]
+    assert [line.split()[1] for line in captured.err.splitlines()] == ["10/12", "12/12"]
 
 
 def test_json_is_the_summary_with_the_paths(hill, capsys):
@@ -90,9 +90,9 @@ def test_json_is_the_summary_with_the_paths(hill, capsys):
 def test_an_optimum_is_reported_with_its_regret(hill, capsys):
     problem = hill(HILL.replace("level_set = 0.5", "maximize = true"))
     assert main(["run", str(problem), "--truth", "height", "--quiet"]) == 0
-    told = capsys.readouterr()
-    assert re.search(r"best: x_m = 1\.\d+, value [01]\.\d+ ± 0\.\d+\n  regret against height: 0", told.out)
-    assert told.err == ""
+    captured = capsys.readouterr()
+    assert re.search(r"best: x_m = 1\.\d+, value [01]\.\d+ ± 0\.\d+\n  regret against height: 0", captured.out)
+    assert captured.err == ""
 
 
 def test_options_go_before_the_limits_of_the_file(hill, capsys):
@@ -165,9 +165,9 @@ def test_a_mistake_is_one_clear_line_and_exit_code_1(hill, capsys, problem, argu
     if problem is not None:
         hill(problem)
     assert main(["run", *arguments]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    (line,) = told.err.splitlines()
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
     assert line.startswith("truvar: ")
     assert message in line
 

@@ -54,9 +54,9 @@ def truvar(folder: Path, capsys: pytest.CaptureFixture[str]) -> Truvar:
     def run(*words: str) -> str:
         capsys.readouterr()
         code = main(list(words))
-        told = capsys.readouterr()
-        assert code == 0, told.err
-        return told.out
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return captured.out
 
     return run
 
@@ -68,9 +68,9 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Truvar:
     def run(*words: str) -> str:
         capsys.readouterr()
         assert main(list(words)) == 1
-        told = capsys.readouterr()
-        assert told.out == ""
-        (line,) = told.err.splitlines()
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        (line,) = captured.err.splitlines()
         assert line.startswith("truvar: ")
         return line
 
@@ -133,9 +133,9 @@ def test_every_answer_comes_as_json_too(truvar: Truvar, capsys: pytest.CaptureFi
     assert 0 < asked["outlook"]["removed"] < 1
     assert asked["outlook"]["settled"] > 0
     assert asked["expected"]["mean"] == 0.0
-    told = as_json(truvar("tell", "1", "0.2", "--json"))
-    assert told["told"] == [1]
-    assert told["result"]["steps"] == 1
+    answer = as_json(truvar("tell", "1", "0.2", "--json"))
+    assert answer["told"] == [1]
+    assert answer["result"]["steps"] == 1
     assert as_json(truvar("correct", "1", "0.3", "--json"))["corrected"] == 1
     assert as_json(truvar("note", "x", "--json"))["noted"] == "x"
     truvar("ask")
@@ -240,9 +240,9 @@ def test_measurements_go_through_csv_once(begun: Truvar) -> None:
 def test_values_are_told_in_any_number_and_way_at_once(begun: Truvar) -> None:
     begun("ask", "-n", "3")
     begun("tell", "2", "-1e-3", "x_m=0.5", "0.4", "1", "-.5")
-    told = load("sqlite:///sine.db", "sine").measurements
-    assert list(told["id"]) == [2, 4, 1]
-    assert list(told["value"]) == [-1e-3, 0.4, -0.5]
+    measurements = load("sqlite:///sine.db", "sine").measurements
+    assert list(measurements["id"]) == [2, 4, 1]
+    assert list(measurements["value"]) == [-1e-3, 0.4, -0.5]
 
 
 def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) -> None:
@@ -304,10 +304,10 @@ def test_a_value_far_from_what_was_expected_is_asked_about(begun: Truvar, capsys
     begun("tell", "x_m=3", "0.1")
     begun("ask")
     assert main(["tell", "2", "72"]) == 0
-    told = capsys.readouterr()
-    assert "told 2" in told.out
-    assert "72 is 7" in told.err
-    assert "truvar correct 2 VALUE" in told.err
+    captured = capsys.readouterr()
+    assert "told 2" in captured.out
+    assert "72 is 7" in captured.err
+    assert "truvar correct 2 VALUE" in captured.err
     begun("correct", "2", "0.72")
     (asked,) = as_json(begun("ask", "--json"))["suggestions"]
     as_expected = as_json(begun("tell", str(asked["id"]), str(asked["expected"]["mean"]), "--json"))
@@ -321,7 +321,7 @@ def test_a_value_far_from_what_was_expected_is_asked_about(begun: Truvar, capsys
 # -- from a CSV --------------------------------------------------------------------------------------------------------
 
 
-def test_a_place_is_told_as_the_card_shows_it(truvar: Truvar, refused: Truvar) -> None:
+def test_a_point_can_be_told_with_the_digits_of_its_card(truvar: Truvar, refused: Truvar) -> None:
     Path("thirds.csv").write_text("x,y\n0.123456789,-1\n333.3333333,0\n333.3333334,0\n123456.789,0.5\n")
     Path("thirds.toml").write_text(
         "[domain]\ntable = 'thirds.csv'\n[goal]\nmaximize = true\n[model]\nlengthscales = [9.0, 9.0]\nmean = 0.0\n"
@@ -342,11 +342,11 @@ def test_a_csv_tells_by_id_or_by_coordinates(begun: Truvar, monkeypatch: pytest.
     begun("tell", "--csv", "ids.csv")
     monkeypatch.setattr(sys, "stdin", io.StringIO("x_m,value,noise\n1.5,0.9,0.04\n4.5,-0.9,\n"))
     assert begun("tell", "--csv", "-").startswith("told 3, 4: ")
-    told = load("sqlite:///sine.db", "sine").measurements
-    assert list(told["id"]) == [2, 1, 3, 4]
-    assert list(told["value"]) == [0.5, -0.25, 0.9, -0.9]
-    assert told["cost"][1] == 9
-    assert list(told["noise"][2:]) == [0.04, 0.01]
+    measurements = load("sqlite:///sine.db", "sine").measurements
+    assert list(measurements["id"]) == [2, 1, 3, 4]
+    assert list(measurements["value"]) == [0.5, -0.25, 0.9, -0.9]
+    assert measurements["cost"][1] == 9
+    assert list(measurements["noise"][2:]) == [0.04, 0.01]
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_without_any_store_the_way_to_begin_is_shown(refused: Truvar) -> None:
     assert "create a study with truvar new PROBLEM.toml" in refused("status")
 
 
-def test_who_did_what_is_in_the_journal(begun: Truvar) -> None:
+def test_the_event_log_has_the_author_of_every_change(begun: Truvar) -> None:
     begun("ask", "--who", "anna", "--lease", "2h")
     begun("tell", "1", "0.5", "--who", "ben")
     events = load("sqlite:///sine.db", "sine").events

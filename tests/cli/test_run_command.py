@@ -52,9 +52,9 @@ def test_a_problem_file_begins_its_store_and_a_second_run_goes_on(folder: Path, 
     second = json.loads(capsys.readouterr().out)
     assert (first["measured"], second["measured"]) == (3, 2)
     assert Path("sine.db").exists()
-    told = load("sqlite:///sine.db", "sine")
-    assert told.steps == 5
-    assert re.search(r" run \d+$", str(told.events["who"].iloc[-1]))
+    study = load("sqlite:///sine.db", "sine")
+    assert study.steps == 5
+    assert re.search(r" run \d+$", str(study.events["who"].iloc[-1]))
 
 
 def test_a_program_that_fails_is_tried_again(folder: Path, capsys) -> None:
@@ -69,8 +69,8 @@ def test_one_that_keeps_failing_ends_the_run_with_its_own_words_and_leaves_nothi
 ) -> None:
     Path("measure").write_text("#!/bin/sh\necho the winch is stuck >&2\nexit 4\n")
     assert main(["run", "sine.toml", "--command", "./measure {x}", "--retries", "1", "--quiet"]) == 1
-    told = capsys.readouterr()
-    last = told.err.splitlines()[-1]
+    captured = capsys.readouterr()
+    last = captured.err.splitlines()[-1]
     assert last.startswith("truvar: 3 measurements in a row failed")
     assert "./measure ended with exit code 4: the winch is stuck" in last
     study = load("sqlite:///sine.db", "sine")
@@ -103,7 +103,7 @@ def test_a_run_leaves_to_others_what_they_are_measuring(folder: Path) -> None:
 
 
 def shown(script: str, **environment: str) -> str:
-    """What a terminal of 90 columns is sent by a shell script in which `truvar` is the command."""
+    """Return the output of a shell script, in which `truvar` is the command, on a terminal of 90 columns."""
     whole = f'set -e; truvar() {{ "$PY" -m truvar "$@"; }}\n{script}\necho "all done"'
     code, _, sent = in_terminal(["sh", "-c", whole], columns=90, PY=sys.executable, **environment)
     assert code == 0, sent

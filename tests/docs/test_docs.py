@@ -1,4 +1,4 @@
-"""What README and the pages of the documentation show runs as it stands, and prints and draws what they show."""
+"""Examples of README and the documentation run as they are, and print and draw what the pages show."""
 
 from __future__ import annotations
 

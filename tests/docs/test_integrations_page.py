@@ -1,4 +1,4 @@
-"""What docs/integrations.md shows runs as it stands."""
+"""Examples of docs/integrations.md run as they are."""
 
 import re
 import warnings

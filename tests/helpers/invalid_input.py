@@ -1,4 +1,4 @@
-"""What tests of mistakes share: small studies, and how a refusal must read."""
+"""Helpers for tests of invalid input: small studies, and the form of error messages."""
 
 from __future__ import annotations
 

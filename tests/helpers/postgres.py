@@ -25,7 +25,7 @@ def _programs() -> Path:
 
 
 def _as_server_user() -> list[str]:
-    """What stands before a command: the server refuses to run as root."""
+    """Return the prefix of a command that runs as another user, since the server refuses to run as root."""
     if os.geteuid() != 0:
         return []
     if (

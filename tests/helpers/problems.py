@@ -92,7 +92,7 @@ def truth(point: dict[str, float]) -> float:
 
 
 def answer(suggestion: tv.Suggestion) -> float:
-    """What is measured: the same for the same suggestion, whoever measures it."""
+    """Return the measured value, which depends on the suggestion alone."""
     noise = np.random.default_rng(suggestion.id).normal(0, 0.05)
     return truth(suggestion.point) + float(noise) - (0.2 if suggestion.task == "fluorescence" else 0.0)
 

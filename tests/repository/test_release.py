@@ -29,7 +29,7 @@ def test_the_version_is_the_same_everywhere():
 
 
 def without_extras(code: str, folder: Path) -> str:
-    """What the code prints where no optional library is installed."""
+    """Return what the code prints where no optional library is installed."""
     done = subprocess.run(
         [sys.executable, "-c", f"{HIDDEN}\n{code}"], cwd=folder, capture_output=True, text=True, check=False
     )

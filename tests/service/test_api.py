@@ -24,8 +24,8 @@ def test_a_study_from_creation_to_export(served):
     assert (row["steps"], row["pending"], row["goal"]) == (0, 0, "above 0.2")
 
     first, second, third = api.post("/studies/life/ask", {"n": 3})["suggestions"]
-    told = api.post("/studies/life/tell", {"id": first["id"], "y": measure(first["point"])})
-    assert (told["id"], told["steps"], told["spent"]) == (first["id"], 1, 1.0)
+    answer = api.post("/studies/life/tell", {"id": first["id"], "y": measure(first["point"])})
+    assert (answer["id"], answer["steps"], answer["spent"]) == (first["id"], 1, 1.0)
     api.post("/studies/life/tell", {"id": second["id"], "y": 5.0, "cost": 2.5, "noise": 0.01})
     api.post("/studies/life/withdraw", {"id": third["id"]})
     unasked = api.post("/studies/life/tell", {"point": {"x": 0.5, "y": 0.5}, "y": 0.4})["id"]

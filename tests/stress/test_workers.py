@@ -58,8 +58,8 @@ def test_eight_processes_of_fifty_rounds_lose_nothing_and_count_nothing_twice(ur
     assert events["kind"].value_counts().to_dict() == {"created": 1, "asked": 400, "told": 400}
     assert events["who"].nunique() == 9
     assert tv.studies(url)["steps"].tolist() == [400]
-    told = study.measurements
-    assert told["value"].tolist() == [truth(DOMAIN.point(index)) for index in told["index"]]
+    measurements = study.measurements
+    assert measurements["value"].tolist() == [truth(DOMAIN.point(index)) for index in measurements["index"]]
     assert_same(study, tv.Study.from_json(study.to_json()))
 
 
@@ -91,7 +91,7 @@ def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturb
     steps = 60
     tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
     rng = random.Random(11)
-    told = 0
+    steps_before = 0
     for _ in range(20):
         most = rng.randint(0, 4)
         ours, theirs = PROCESSES.Pipe(duplex=False)
@@ -104,11 +104,11 @@ def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturb
         time.sleep(rng.uniform(0.0, 0.02))
         kill(worker)
         study = tv.load(url, "lake")
-        assert told + max(signs - 2, 0) <= study.steps <= told + most  # nothing is lost
+        assert steps_before + max(signs - 2, 0) <= study.steps <= steps_before + most  # nothing is lost
         assert len(study.pending) <= 1
         assert tv.studies(url)["steps"].tolist() == [study.steps]
-        told = study.steps
-    assert 0 < told < steps
+        steps_before = study.steps
+    assert 0 < steps_before < steps
     tv.load(url, "lake").run(truth, steps=steps, resume=True)
     undisturbed = tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS)
     undisturbed.run(truth, steps=steps)
@@ -145,7 +145,7 @@ def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undi
     command = ["run", url, "--name", "lake", "--command", f"{program} {{x}} {{y}}", "--steps", str(steps), "--quiet"]
     tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
     rng = random.Random(5)
-    told = 0
+    steps_before = 0
     for number in range(20):
         most = tmp_path / f"most {number}"
         allowed = rng.randint(0, 2)
@@ -158,10 +158,10 @@ def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undi
         kill(worker)
         most.unlink()  # the program of the dead run ends, unheard
         study = tv.load(url, "lake")
-        assert told + max(calls - 1, 0) <= study.steps <= told + allowed
+        assert steps_before + max(calls - 1, 0) <= study.steps <= steps_before + allowed
         assert len(study.pending) <= 1
-        told = study.steps
-    assert 0 < told < steps
+        steps_before = study.steps
+    assert 0 < steps_before < steps
     last = PROCESSES.Process(target=truvar, args=(command, said, tmp_path / "no end"))
     last.start()
     last.join(300)

@@ -65,7 +65,7 @@ def test_an_axis_may_span_many_orders_of_magnitude() -> None:
 
 
 @pytest.mark.parametrize(
-    ("domain", "told", "nearest"),
+    ("domain", "point", "nearest"),
     [
         (tv.Domain.table(TABLE, ["a", "b"]), {"a": 0.9, "b": 0.0}, "{'a': 1.0, 'b': 0.0} (index 1)"),
         (GRID, {"x": 1.3, "y": 0.4}, "{'x': 1.0, 'y': 0.3333333333333333} (index 17)"),
@@ -73,11 +73,11 @@ def test_an_axis_may_span_many_orders_of_magnitude() -> None:
     ],
     ids=["table", "grid", "box"],
 )
-def test_a_point_outside_the_domain_is_offered_the_nearest(domain: tv.Domain, told: Any, nearest: str) -> None:
+def test_a_point_outside_the_domain_is_offered_the_nearest(domain: tv.Domain, point: Any, nearest: str) -> None:
     study = a_study(domain)
-    refused(lambda: study.tell(told, 1.0), str(told), "not in the domain", nearest)
+    refused(lambda: study.tell(point, 1.0), str(point), "not in the domain", nearest)
     assert study.steps == 0
-    refused(lambda: a_study(domain, start=told), str(told), nearest)
+    refused(lambda: a_study(domain, start=point), str(point), nearest)
 
 
 # -- noise, cost, levels, tasks --------------------------------------------------------------------------------------

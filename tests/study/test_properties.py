@@ -79,7 +79,7 @@ def problems(draw: st.DrawFn, **fixed: Any) -> Problem:
     return Problem(**{name: draw(how) for name, how in drawn.items() if name not in fixed}, **fixed)
 
 
-def told(n: int = 8) -> st.SearchStrategy[list[tuple[float, float]]]:
+def observations(n: int = 8) -> st.SearchStrategy[list[tuple[float, float]]]:
     """Draw measurements: the position as a share of the domain, and the value."""
     return st.lists(st.tuples(st.floats(0, 0.999), values), min_size=1, max_size=n)
 
@@ -88,8 +88,8 @@ def answers(n: int = 8) -> st.SearchStrategy[list[float]]:
     return st.lists(values, min_size=2, max_size=n)
 
 
-def tell_all(study: tv.Study, domain: tv.Domain, told: list[tuple[float, float]]) -> None:
-    for share, y in told:
+def tell_all(study: tv.Study, domain: tv.Domain, observations: list[tuple[float, float]]) -> None:
+    for share, y in observations:
         study.tell(domain.point(int(share * len(domain))), y)
 
 
@@ -120,11 +120,11 @@ def steps(suggestions: list[tv.Suggestion]) -> list[tuple[int | None, int | None
 
 
 @EXAMPLES
-@given(problem=problems(), told=told())
-def test_m_h_and_l_partition_the_domain(problem: Problem, told: list[tuple[float, float]]) -> None:
+@given(problem=problems(), observations=observations())
+def test_m_h_and_l_partition_the_domain(problem: Problem, observations: list[tuple[float, float]]) -> None:
     study = problem.study()
     domain = problem.domain
-    for measurement in told:
+    for measurement in observations:
         tell_all(study, domain, [measurement])
         result = study.result()
         count = result.potential.astype(int) + result.above.astype(int) + result.below.astype(int)
@@ -132,13 +132,13 @@ def test_m_h_and_l_partition_the_domain(problem: Problem, told: list[tuple[float
 
 
 @EXAMPLES
-@given(problem=problems(monotone=True), told=told())
-def test_m_never_grows_when_monotone(problem: Problem, told: list[tuple[float, float]]) -> None:
+@given(problem=problems(monotone=True), observations=observations())
+def test_m_never_grows_when_monotone(problem: Problem, observations: list[tuple[float, float]]) -> None:
     study = problem.study()
     domain = problem.domain
     before = study.result()
     assert before.potential.all()
-    for measurement in told:
+    for measurement in observations:
         tell_all(study, domain, [measurement])
         after = study.result()
         assert (after.potential <= before.potential).all()
@@ -148,13 +148,13 @@ def test_m_never_grows_when_monotone(problem: Problem, told: list[tuple[float, f
 
 
 @EXAMPLES
-@given(problem=problems(), told=told(12))
-def test_variance_never_grows(problem: Problem, told: list[tuple[float, float]]) -> None:
+@given(problem=problems(), observations=observations(12))
+def test_variance_never_grows(problem: Problem, observations: list[tuple[float, float]]) -> None:
     study = problem.study()
     domain = problem.domain
     before = study.result().sd
     np.testing.assert_allclose(before**2, problem.scale, rtol=1e-12)
-    for measurement in told:
+    for measurement in observations:
         tell_all(study, domain, [measurement])
         after = study.result().sd
         assert (after >= 0).all()
@@ -182,13 +182,15 @@ def test_a_new_study_has_something_to_gain(problem: Problem, policy: dict[str, A
 
 
 @EXAMPLES
-@given(problem=problems(monotone=True), told=told(), policy=st.sampled_from(POLICIES), pend=st.booleans())
+@given(
+    problem=problems(monotone=True), observations=observations(), policy=st.sampled_from(POLICIES), pend=st.booleans()
+)
 def test_no_gain_is_negative(
-    problem: Problem, told: list[tuple[float, float]], policy: dict[str, Any], pend: bool
+    problem: Problem, observations: list[tuple[float, float]], policy: dict[str, Any], pend: bool
 ) -> None:
     study = replace(problem, policy=policy).study()
     domain = problem.domain
-    for measurement in told:
+    for measurement in observations:
         if pend:
             ask(study, 1)  # pending from here on
         tell_all(study, domain, [measurement])
@@ -212,14 +214,14 @@ def test_scaling_all_costs_changes_no_choice(problem: Problem, ys: list[float], 
 
 
 @EXAMPLES
-@given(problem=problems(), told=told(), data=st.data())
+@given(problem=problems(), observations=observations(), data=st.data())
 def test_the_order_of_tells_does_not_change_the_posterior(
-    problem: Problem, told: list[tuple[float, float]], data: st.DataObject
+    problem: Problem, observations: list[tuple[float, float]], data: st.DataObject
 ) -> None:
-    shuffled = data.draw(st.permutations(told))
+    shuffled = data.draw(st.permutations(observations))
     one = problem.study()
     other = problem.study()
-    tell_all(one, problem.domain, told)
+    tell_all(one, problem.domain, observations)
     tell_all(other, problem.domain, shuffled)
     np.testing.assert_allclose(one.result().mean, other.result().mean, rtol=0, atol=1e-7)
     np.testing.assert_allclose(one.result().sd ** 2, other.result().sd ** 2, rtol=0, atol=1e-9)
@@ -319,14 +321,14 @@ def test_pending_measurements_told_as_asked_leave_what_telling_alone_leaves(prob
 
 
 @EXAMPLES
-@given(problem=problems(), told=told(), count=st.integers(1, 4))
+@given(problem=problems(), observations=observations(), count=st.integers(1, 4))
 def test_what_is_asked_and_withdrawn_was_never_asked(
-    problem: Problem, told: list[tuple[float, float]], count: int
+    problem: Problem, observations: list[tuple[float, float]], count: int
 ) -> None:
     asked = problem.study()
     never = problem.study()
-    tell_all(asked, problem.domain, told)
-    tell_all(never, problem.domain, told)
+    tell_all(asked, problem.domain, observations)
+    tell_all(never, problem.domain, observations)
     before = asked.gains()
     for suggestion in ask(asked, count):
         asked.withdraw(suggestion)
@@ -336,12 +338,12 @@ def test_what_is_asked_and_withdrawn_was_never_asked(
 
 
 @EXAMPLES
-@given(problem=problems(), told=told())
+@given(problem=problems(), observations=observations())
 def test_pending_points_change_neither_mean_nor_bounds_nor_sets(
-    problem: Problem, told: list[tuple[float, float]]
+    problem: Problem, observations: list[tuple[float, float]]
 ) -> None:
     study = problem.study()
-    tell_all(study, problem.domain, told)
+    tell_all(study, problem.domain, observations)
     before = study.result()
     epoch = study.epoch
     ask(study, 3)

@@ -72,8 +72,8 @@ def test_a_study_reopened_before_every_step_goes_as_one_that_was_never_closed(ki
     each(lambda study: study.withdraw(batch[-1]))
     for suggestion in ask(1 if few else 2):
         tell(suggestion, wrong=0.5)
-        each(lambda study, told=suggestion: study.correct(told, answer(told)))
-    each(lambda study: study.withdraw(batch[0].id))  # told, and taken back
+        each(lambda study, measured=suggestion: study.correct(measured, answer(measured)))
+    each(lambda study: study.withdraw(batch[0].id))  # a measurement, which is removed
     each(lambda study: study.note("the boat was slow"))
     ask()
     assert_same(whole, reread(broken))
@@ -82,7 +82,7 @@ def test_a_study_reopened_before_every_step_goes_as_one_that_was_never_closed(ki
 
 OPERATIONS = st.lists(
     st.tuples(
-        st.sampled_from(["ask", "ask", "tell", "tell", "tell", "point", "withdraw", "take back", "correct", "refused"]),
+        st.sampled_from(["ask", "ask", "tell", "tell", "tell", "point", "withdraw", "remove", "correct", "refused"]),
         st.integers(0, 50),
         st.floats(-2, 2),
         st.booleans(),
@@ -100,7 +100,7 @@ def test_whatever_is_done_the_events_lead_to_where_the_study_stands(operations, 
     for what, choice, y, read_again in operations:
         if read_again:
             other = reread(other)
-        told = study.measurements["id"].tolist()
+        ids = study.measurements["id"].tolist()
         pending = [suggestion.id for suggestion in study.pending]
         if what == "ask":
             both_ask(study, other, choice % 3 or None)
@@ -111,8 +111,8 @@ def test_whatever_is_done_the_events_lead_to_where_the_study_stands(operations, 
             if what in ("tell", "withdraw") and pending:
                 id_ = pending[choice % len(pending)]
                 each.tell(id_, y) if what == "tell" else each.withdraw(id_)
-            elif what in ("take back", "correct") and told:
-                id_ = told[choice % len(told)]
+            elif what in ("remove", "correct") and ids:
+                id_ = ids[choice % len(ids)]
                 each.correct(id_, y, cost=1.5) if what == "correct" else each.withdraw(id_)
             elif what == "refused":
                 with pytest.raises(tv.TruvarError):

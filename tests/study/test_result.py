@@ -87,11 +87,11 @@ def test_measurements_are_a_row_per_value_told() -> None:
     first = study.ask()
     study.tell(first, 0.25)
     study.tell({"x": 0.05}, 0.5)
-    told = study.measurements
-    assert told["id"].tolist() == [1, 2]
-    assert told["x"].tolist() == [first.point["x"], 0.05]
-    assert told["value"].tolist() == [0.25, 0.5]
-    assert told["spent"].tolist() == [2.0, 4.0]
+    measurements = study.measurements
+    assert measurements["id"].tolist() == [1, 2]
+    assert measurements["x"].tolist() == [first.point["x"], 0.05]
+    assert measurements["value"].tolist() == [0.25, 0.5]
+    assert measurements["spent"].tolist() == [2.0, 4.0]
 
 
 def test_history_is_a_row_per_value_told_and_ends_where_the_result_stands() -> None:
