@@ -42,6 +42,8 @@ function describe({ kind, details }) {
     case "corrected": return `#${details.id} corrected to ${number(details.y, 6)}.`;
     case "withdrawn": return `#${details.id} withdrawn.`;
     case "expired": return `#${details.id} expired.`;
+    case "fitted": return "The model was fitted to another data set.";
+    case "exhausted": return "No measurement would gain anything more.";
     case "noted": return `“${details.text}”`;
     default: return `${kind[0].toUpperCase()}${kind.slice(1)}.`;
   }
