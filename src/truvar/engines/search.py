@@ -30,8 +30,8 @@ MAX_BATCH = 64  # candidates scored in full at a time, at most, unless that take
 MAX_EXAMINED = 4096  # leading candidates whose cells are examined at a time, at most
 NEAR_COUNTS = (512, 4096, 32768)  # rows near a candidate that it is examined on, stage by stage
 SCORED = len(NEAR_COUNTS) + 1  # stage of candidates that are scored in full
-FEWER = 0.8  # share of the targets of the norms below which new norms over the active ones may pay
-HALF = 0.5  # the same where the budget is spent
+RENEWAL_SHARE = 0.8  # share of the targets of the norms below which new norms over the active ones may pay
+RENEWAL_SHARE_AT_BUDGET = 0.5  # the same where the budget is spent
 SAMPLE = 2048  # candidates, and rows, of a guess by sampling
 # Costs in floating-point operations of a matrix product that take as long.
 KERNEL_COST = 80.0  # a kernel value
@@ -121,7 +121,7 @@ class Search:
             if self._good_enough(gap, n_ties):
                 if gap <= engine.tolerance or last:
                     break
-                if self._renew_norms(HALF):
+                if self._renew_norms(RENEWAL_SHARE_AT_BUDGET):
                     remaining = self._remaining()
                 else:
                     last = True
@@ -131,7 +131,7 @@ class Search:
             else:
                 self._tighten(remaining)
                 norms = self.norms
-                if norms is not None and engine.work > norms.build_cost and self._renew_norms(FEWER):
+                if norms is not None and engine.work > norms.build_cost and self._renew_norms(RENEWAL_SHARE):
                     remaining = self._remaining()
         engine.optimality_gap = gap if len(remaining) else 0.0
         engine.rescored = self.rescored

@@ -40,7 +40,7 @@ from truvar.theory.information import InformationGain
 from truvar.theory.setting import TheorySetting
 from truvar.validation import check_fraction, check_positive
 
-MANY = 1e15  # a number of measurements beyond this counts as infinite
+MAX_STEPS = 1e15  # a number of measurements beyond this counts as infinite
 
 
 # -- Theorem 3.1 -------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def _joint(
         if needed <= cost:
             return cost, beta, cover
         cost = needed * (1 + 1e-9)
-        if cost > MANY * setting.max_cost:
+        if cost > MAX_STEPS * setting.max_cost:
             return inf, beta, cover
 
 
@@ -322,7 +322,7 @@ def _least(
         if least <= steps:
             return Horizon(float(ceil(steps)), cost * ceil(steps), gamma, beta, level)
         steps = least * (1 + 1e-9)
-        if steps > MANY:
+        if steps > MAX_STEPS:
             return Horizon(inf, inf, gamma, beta, level)
 
 

@@ -19,8 +19,8 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import EXACT
 from truvar.theory.setting import Conditioned, TheorySetting
 
-LONGEST = 512  # sites that one attempt measures at most
-STATES = 200_000  # multisets tried at most for an exact value
+MAX_ATTEMPT_SITES = 512  # sites that one attempt measures
+MAX_MULTISETS = 200_000  # multisets tried for an exact value
 
 
 class Covering:
@@ -82,7 +82,7 @@ class _Attempt:
 
     def cost(self, width: float, limit: float) -> float:
         """Return the cost of bringing every variance to `width`; infinite if that is not below the limit."""
-        while self.widest[-1] > width and self.spent[-1] < limit and len(self.spent) <= LONGEST:
+        while self.widest[-1] > width and self.spent[-1] < limit and len(self.spent) <= MAX_ATTEMPT_SITES:
             self._step()
         enough = next((k for k, left in enumerate(self.widest) if left <= width), None)
         return inf if enough is None else self.spent[enough]
@@ -102,7 +102,7 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
     """Return C*(xi, M) by trying multisets of measurements in the order of their cost, for a few points only.
 
     Raises:
-        InvalidArgumentError: If more than `STATES` multisets would have to be tried.
+        InvalidArgumentError: If more than `MAX_MULTISETS` multisets would have to be tried.
     """
     sites = np.flatnonzero(np.ones(setting.points, bool) if among is None else among)
     noise = setting.noise.ravel()
@@ -110,7 +110,7 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
     levels = setting.noise.shape[1]
     number = count()  # breaks ties between equal costs
     waiting = [(0.0, next(number), 0, setting.matrix())]
-    for _ in range(STATES):
+    for _ in range(MAX_MULTISETS):
         spent, _, first, covariance = heappop(waiting)
         variance = covariance.diagonal()
         if len(sites) == 0 or variance[sites].max() <= xi * xi * (1 + 1e-12):
@@ -124,5 +124,6 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
         if not waiting:
             break
     raise InvalidArgumentError(
-        f"the exact C* at xi = {xi:g} needs more than {STATES} sets of measurements; use Covering, an upper bound"
+        f"the exact C* at xi = {xi:g} needs more than {MAX_MULTISETS} sets of measurements; use Covering, an "
+        "upper bound"
     )
