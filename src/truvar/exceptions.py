@@ -12,7 +12,7 @@
 | `InvalidProblemError` | a problem file has a mistake |
 | `InvalidMeasurementError` | a measured value, or the file it is in, cannot be used |
 | `UnknownSuggestionError` | an id or suggestion is not known, or no longer pending |
-| `ConflictingMeasurementError` | another value was told for the same suggestion |
+| `ConflictingMeasurementError` | the suggestion already has another value |
 | `StudyStartedError` | something must be done before the first suggestion |
 | `SerializationError` | an object cannot be stored, or was stored by another version |
 | `StorageError` | a store cannot be used at the moment |
@@ -82,7 +82,7 @@ class UnknownSuggestionError(InvalidMeasurementError):
 
 
 class ConflictingMeasurementError(InvalidMeasurementError):
-    """Another value was told for the same suggestion."""
+    """The suggestion already has another value."""
 
 
 class StudyStartedError(TruvarError):

@@ -8,7 +8,7 @@ The state of a study is rebuilt from its event log.
 | fitted | the model was fitted to another data set |
 | asked | a suggestion was made: point, noise level, cost, and the end of its lease |
 | told | a value was measured |
-| corrected | a value that was told earlier is replaced |
+| corrected | the value of an earlier measurement is replaced |
 | withdrawn | a suggestion will not be measured, or a measurement is removed |
 | expired | the lease of a suggestion ran out |
 | exhausted | no candidate had anything left to gain |

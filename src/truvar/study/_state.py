@@ -58,7 +58,7 @@ class StudyState:
         leases: Until when pending suggestions are reserved, by id.
         learner: The model and Algorithm 1.
         pending: Suggestions that are neither measured nor withdrawn, by id.
-        expired: Suggestions whose leases ran out, by id; they may still be told.
+        expired: Suggestions whose leases ran out, by id; their values may still be told.
         positions: Id and point of every suggestion, or measurement that was not suggested, in order.
         history: One dictionary per measurement, with the keys `HISTORY_COLUMNS`.
         beta_history: The beta that the bounds after each measurement were computed with.

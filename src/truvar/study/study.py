@@ -1,4 +1,4 @@
-"""`Study`: asks where to measure, is told the values, and reports what they show."""
+"""`Study`: suggests where to measure next, records the values, and reports the result."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class Study:
     def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next.
 
-        A suggestion stays pending until it is told or withdrawn, and later suggestions take it into account.
+        A suggestion stays pending until its value is told or it is withdrawn; later suggestions take it into account.
 
         Args:
             n: Number of suggestions, chosen as a batch; None for a single one.
