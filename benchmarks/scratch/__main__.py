@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from benchmarks.scratch.runs import FIRST, Key, Run, RunFile, instance_of, run
 
 STEPS = 60
 STARTS = 20
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,14 +115,28 @@ def _outcomes(todo: Sequence[Key], steps: int, jobs: int) -> Iterator[tuple[Key,
             except Exception as error:
                 yield key, error
         return
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # read by the libraries when a worker loads them
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with _one_thread_for_workers(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(run, *key, steps): key for key in todo}
         for future in as_completed(futures):
             error = future.exception()
             if error is not None and not isinstance(error, Exception):
                 raise error
             yield futures[future], future.result() if error is None else error
+
+
+@contextmanager
+def _one_thread_for_workers() -> Iterator[None]:
+    """Set the variables that the libraries read when a worker loads them, and restore them afterwards."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def print_list(known: Sequence[Case]) -> None:

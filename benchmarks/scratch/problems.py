@@ -99,8 +99,8 @@ class Instance:
     def fingerprint(self) -> str:
         """Checksum by which runs on another version of the instance are recognised."""
         text = f"{self.goal} {np.round(np.mean(self.noise.sd), 6)} {self.noise.freedom} {self.noise.outlier}"
-        rounded = np.round((self.truth - self.truth.min()) / np.ptp(self.truth), 4)
-        points = np.round(self.domain.points, 4)
+        rounded = np.round((self.truth - self.truth.min()) / np.ptp(self.truth), 4) + 0.0
+        points = np.round(self.domain.points, 4) + 0.0  # no negative zeros
         checksum = zlib.crc32(text.encode())
         return f"{zlib.crc32(points.tobytes(), zlib.crc32(rounded.tobytes(), checksum)):08x}"
 

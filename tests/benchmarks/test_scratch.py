@@ -9,6 +9,7 @@ from benchmarks.scratch.methods import NAMES, make, missing, suits
 from benchmarks.scratch.problems import OUTLIER_NUMBER, cases
 from benchmarks.scratch.runs import FIRST, Run, RunFile, checkpoints, run
 from benchmarks.scratch.score import FLOOR, compared, finished_wrongly, is_disaster
+from scipy.stats import norm
 
 import truvar as tv
 
@@ -140,6 +141,33 @@ def test_every_installed_peer_runs(name):
     assert 0.0 <= found.area <= 1.0
 
 
+def test_botorch_ranks_by_the_improvement_that_its_posterior_expects():
+    pytest.importorskip("botorch")
+    instance = case_named("branin").instance(0)
+    peer = make("botorch", instance)
+    for number, row in enumerate(instance.first(12), 1):
+        peer.tell(row, instance.measure(row, number))
+    mean, sd = peer.posterior
+    z = (mean - max(peer.values)) / sd
+    expected = sd * (z * norm.cdf(z) + norm.pdf(z))
+    likely = expected > 1e-6 * expected.max()
+    assert np.exp(peer.scores()[likely]) == pytest.approx(expected[likely], rel=1e-3)
+    assert peer.ask() not in peer.rows
+
+
+def test_the_peers_straddle_the_threshold():
+    instance = case_named("bumps-set").instance(0)
+    peer = make("sklearn", instance)
+    for number, row in enumerate(instance.first(12), 1):
+        peer.tell(row, instance.measure(row, number))
+    mean, sd = peer.posterior
+    assert (sd >= 0).all()
+    scores = 1.96 * sd - np.abs(mean - instance.goal.threshold)
+    left = np.setdiff1d(np.arange(len(mean)), peer.rows)
+    assert peer.ask() == left[np.argmax(scores[left])]
+    assert np.array_equal(peer.report(), mean >= instance.goal.threshold)
+
+
 def test_a_finished_study_keeps_its_answer(monkeypatch):
     class Impatient:
         def tell(self, row, value):
@@ -188,7 +216,7 @@ def test_disasters_and_wrong_ends_are_told_apart():
 def test_the_command_keeps_runs_and_makes_them_again_on_demand(tmp_path, capsys):
     file = tmp_path / "runs.jsonl"
     options = ["--problems", ",".join(PROBLEMS), "--starts", "1", "--steps", str(STEPS), "--json", str(file)]
-    assert main([*options, "--methods", "random,truvar"]) == 0
+    assert main([*options, "--methods", "random,truvar", "--jobs", "2"]) == 0
     out = capsys.readouterr().out
     assert "4 runs made" in out
     assert "| ackley2 | truvar" in out
