@@ -89,12 +89,12 @@ def test_a_value_told_again_counts_once(served):
 
 def test_changes_made_through_the_store_are_seen_and_streamed(served):
     api, store = served
-    api.create("shared", CURVE)
+    api.create("streamed", CURVE)
     versions = []
     ready = threading.Event()
 
     def listen():
-        with Api(api.url).http.stream("GET", "/studies/shared/live", timeout=30) as stream:
+        with Api(api.url).http.stream("GET", "/studies/streamed/live", timeout=30) as stream:
             assert stream.headers["content-type"].startswith("text/event-stream")
             for line in stream.iter_lines():
                 if line.startswith("data: "):
@@ -106,13 +106,13 @@ def test_changes_made_through_the_store_are_seen_and_streamed(served):
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
     assert ready.wait(30)
-    other = tv.load(store, "shared")
+    other = tv.load(store, "streamed")
     suggestion = other.ask()  # not through the server
     deadline = time.monotonic() + 30
     while len(versions) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert [s["id"] for s in api.get("/studies/shared/status")["pending"]] == [suggestion.id]
-    api.post("/studies/shared/tell", {"id": suggestion.id, "y": 0.3})
+    assert [s["id"] for s in api.get("/studies/streamed/status")["pending"]] == [suggestion.id]
+    api.post("/studies/streamed/tell", {"id": suggestion.id, "y": 0.3})
     thread.join(30)
     assert versions == [1, 2, 3]
     other.refresh()
