@@ -7,9 +7,11 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.accuracy import reference
 from benchmarks.cases import level_set, noise_levels, optimum, state_of
+from benchmarks.measure import Row
 from benchmarks.recipe import Fixed, Recipe, Tuned
 
 import truvar as tv
+from benchmarks import startup
 from truvar.models.kernels import named_kernel
 from truvar.models.posterior import Posterior
 
@@ -35,6 +37,8 @@ ROWS = {
     "given-away",
     "study-overhead",
     *("baseline-es", "baseline-pes", "baseline-mrs"),
+    *(f"startup-{row}" for row in ("help", "version", "import", "ask", "tell", "status", "optuna")),
+    *("startup-help-optuna", "startup-version-optuna"),
     *("import", "first-suggestion"),
     *("search-grid", *(f"search-{share}{row}" for share in ("0.25", "0.05") for row in ("", "-fits"))),
     "cluster-busy",
@@ -61,6 +65,26 @@ def test_only_the_rows_asked_for_are_measured(tmp_path, capsys):
     path = tmp_path / "bench.json"
     main(["--quick", "--only", "overhead", "--json", str(path)])
     assert [row["name"] for row in json.loads(path.read_text(encoding="utf-8"))["rows"]] == ["study-overhead"]
+
+
+def test_the_start_up_rows_are_compared_with_release_0_1_0(monkeypatch):
+    """A command that takes as long as in 0.1.0, on a machine of any speed, has the ratio 1 and misses its target."""
+    taken = {key: 3.0 * ratio for key, ratio in startup.RELEASE_0_1_0.items()} | {"reference": 3.0, "classes": 6.0}
+    taken["help"] /= 10
+    monkeypatch.setattr(startup, "processor_times", lambda side, rounds: taken)
+    monkeypatch.setattr(startup, "_first_suggestion", lambda side, rounds: Row("first-suggestion", "", 1.0))
+    rows = {row.name: row for row in startup.rows(quick=False)}
+    assert rows["startup-help"].measured == pytest.approx(0.1)
+    for key in ("version", "import", "ask", "tell", "status", "optuna"):
+        assert rows[f"startup-{key}"].measured == pytest.approx(1.0)
+    met = {name: row.met for name, row in rows.items() if row.target is not None}
+    assert met.pop("startup-help") is True
+    assert met.pop("startup-help-optuna") is True
+    assert set(met.values()) == {False}
+    del taken["optuna"]
+    rows = {row.name: row for row in startup.rows(quick=False)}
+    assert rows["startup-optuna"].measured is None
+    assert rows["startup-help-optuna"].measured is None
 
 
 @pytest.mark.parametrize("case", [optimum(12, 6), level_set(12, 6), noise_levels(12, 4)], ids=lambda case: case.name)

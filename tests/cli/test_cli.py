@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 from tests.helpers.terminal import in_terminal
 
 from truvar import __version__, load_problem
+from truvar.__main__ import LONG_COMMANDS
 from truvar.backtest import Simulator
 from truvar.cli import COMMANDS, INTERRUPTED, main, parse_arguments
 
@@ -380,3 +382,31 @@ def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path) -> None:
     wrong = subprocess.run([*command, "--policies", "nonsense"], capture_output=True, text=True, check=False)
     assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
     assert "nonsense" in wrong.stderr
+
+
+# -- the entry point ---------------------------------------------------------------------------------------------------
+
+
+def test_the_installed_command_and_python_m_run_the_same_function():
+    scripts = tomllib.loads((LAKE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    assert scripts == {"truvar": "truvar.__main__:main"}
+    code = "import sys; sys.argv = ['truvar', 'ask', 'nowhere.db']; from truvar.__main__ import main; sys.exit(main())"
+    installed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    module = subprocess.run(command("ask", "nowhere.db"), capture_output=True, text=True, check=False)
+    assert (installed.returncode, installed.stdout, installed.stderr) == (1, "", module.stderr)
+    assert (module.returncode, module.stdout) == (1, "")
+    assert "nowhere.db" in module.stderr
+
+
+@pytest.mark.parametrize(("name", "is_long"), [("status", False), ("--version", False), ("run", True), ("serve", True)])
+def test_only_short_commands_collect_garbage_rarely(name, is_long):
+    code = (
+        "import gc, sys; before = gc.get_threshold(); import truvar.cli, truvar.__main__; truvar.cli.main = lambda: 0; "
+        f"sys.argv = ['truvar', {name!r}]; truvar.__main__.main(); print(gc.get_threshold() == before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(is_long)]
+
+
+def test_the_long_commands_exist():
+    assert {each.name for each in COMMANDS} >= LONG_COMMANDS
