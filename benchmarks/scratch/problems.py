@@ -21,6 +21,8 @@ import truvar as tv
 from benchmarks.decision import fields
 from benchmarks.decision.fields import Array
 from truvar.paper import lake, svm
+from truvar.paper.fields import SIDE as SIDE_OF_PAPER
+from truvar.paper.fields import TERRAIN_STEP
 
 Half = Literal["tuning", "held-out"]
 Kind = Literal["optimum", "level set"]
@@ -175,9 +177,9 @@ def _fields() -> list[Case]:
         Case("rough-set", "held-out", "level set", lambda start: _rough(start), quantile=0.85),
         Case("zurich-set", "held-out", "level set", lambda start: _zurich(start), threshold=lake.THRESHOLD),
         Case("exp-set", "tuning", "level set", _skewed, quantile=0.85),
-        Case("terrain-set", "tuning", "level set", lambda start: _terrain(east=False), quantile=0.8),
-        Case("terrain", "held-out", "maximize", lambda start: _terrain(east=True)),
-        Case("terrain-east-set", "held-out", "level set", lambda start: _terrain(east=True), quantile=0.75),
+        Case("terrain-set", "tuning", "level set", lambda start: _window(0, 0), quantile=0.75),
+        Case("terrain", "held-out", "maximize", lambda start: _terrain_east()),
+        Case("terrain-east-set", "held-out", "level set", lambda start: _window(200, 250), quantile=0.75),
     ]
 
 
@@ -419,9 +421,19 @@ def _skewed(start: int) -> Made:
     return domain, np.exp(1.2 * values)
 
 
-def _terrain(east: bool) -> Made:
-    frame, heights = fields.terrain(SIDE, east)
+def _terrain_east() -> Made:
+    """The eastern half of the elevation model."""
+    frame, heights = fields.terrain(SIDE, east=True)
     return tv.Domain.grid(**{name: np.unique(frame[name]) for name in frame.columns}), heights
+
+
+def _window(south: int, east: int) -> Made:
+    """A window of the elevation model, from a row and a column on, as large as the terrain of `truvar.paper`."""
+    from matplotlib.cbook import get_sample_data
+
+    heights = np.asarray(get_sample_data("jacksboro_fault_dem.npz")["elevation"], dtype=float)
+    steps = np.arange(0, TERRAIN_STEP * SIDE_OF_PAPER, 2 * TERRAIN_STEP)  # every second point of the paper's grid
+    return tv.Domain.grid(south=steps, east=steps), heights[np.ix_(south + steps, east + steps)].ravel()
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
