@@ -122,8 +122,9 @@ def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
     mean, sd = context.moments
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (mean - threshold(context)) / sd
-    uncertain = sd**2 > RESOLUTION * context.posterior.scale**2
+    variance = context.posterior.pending_variance[: len(sd)]  # of the model that the covariances belong to
+    uncertain = variance > RESOLUTION * context.posterior.scale**2
     weight = np.where(uncertain, ndtr(u) * ndtr(-u), 0.0)
     relevant = np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0)
     sites, multiplicity = sample_rows(relevant, count)
-    return UndecidedRows(sites, sd[sites] ** 2, ambiguity.ambiguity_curves(u[sites] ** 2, multiplicity))
+    return UndecidedRows(sites, variance[sites], ambiguity.ambiguity_curves(u[sites] ** 2, multiplicity))

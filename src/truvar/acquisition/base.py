@@ -24,6 +24,7 @@ from truvar.domain.goals import Goal, Regions
 from truvar.engines import Engine
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError, UnsupportedNoiseLevelsError
 from truvar.messages import for_interface
+from truvar.models.ensemble import Ensemble
 from truvar.models.posterior import Posterior
 
 T = TypeVar("T")
@@ -61,6 +62,8 @@ class PolicyContext:
         actions: Noise and cost of every possible measurement, also from other positions.
         has_bounds: Whether `lower` and `upper` mean something: False until there is a mean and a fitted kernel.
         only_best: Whether only the best candidate matters; others may then score any upper bound below it.
+        ensemble: The posterior averaged over plausible hyperparameters, for moments; None if they are known. `engine`
+            has the most probable ones.
         cache: Values that a policy computed for this choice; use `cached`.
     """
 
@@ -78,6 +81,7 @@ class PolicyContext:
     actions: ActionSpace
     has_bounds: bool = True
     only_best: bool = False
+    ensemble: Ensemble | None = None
     cache: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
@@ -89,7 +93,21 @@ class PolicyContext:
     def moments(self) -> tuple[Array, Array]:
         """Mean and standard deviation on the domain, (n,) each, given pending points; high means are good."""
         n = len(self.targets)
-        return self.goal.sign * self.posterior.mean[:n], np.sqrt(self.posterior.pending_variance[:n])
+        posterior = self.posterior
+        if self.ensemble is None:
+            return self.goal.sign * posterior.mean[:n], np.sqrt(posterior.pending_variance[:n])
+        ensemble = self.ensemble
+        mean, variance = self.cached("moments", lambda: (ensemble.mean, ensemble.variance))
+        return self.goal.sign * mean, np.sqrt(variance * self.pending_share[:n])
+
+    @property
+    def pending_share(self) -> Array:
+        """Share of the variance that pending measurements leave, at every site."""
+        posterior = self.posterior
+        if posterior.n_rows == posterior.n_observed:
+            return np.ones(len(posterior.variance))
+        before = posterior.variance
+        return np.divide(posterior.pending_variance, before, out=np.zeros_like(before), where=before > 0)
 
     @property
     def pending_points(self) -> Array:

@@ -112,7 +112,13 @@ def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDra
     normal = ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
     f = np.empty((len(sites), normal.shape[1]))
     f[pivots] = root @ normal[:-1]
-    f += context.goal.sign * context.posterior.mean[sites, None]
+    if context.ensemble is not None:  # the covariances are those of one model, the moments those of the mixture
+        own = np.sqrt(context.posterior.pending_variance[sites])
+        mean, sd = context.moments
+        f *= np.divide(sd[sites], own, out=np.ones_like(own), where=own > 0)[:, None]
+        f += mean[sites, None]
+    else:
+        f += context.goal.sign * context.posterior.mean[sites, None]
     maximiser = f.argmax(axis=0)
     order = np.argsort(maximiser, kind="stable")
     single = np.ascontiguousarray(normal[:, order], dtype=np.float32)

@@ -29,7 +29,16 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
         The means and the standard deviations. Shape (c,) each.
     """
     posterior = context.posterior
-    if candidates.sites is not None:
+    if context.ensemble is not None and candidates.sites is not None:
+        own_mean, own_sd = context.moments
+        return own_mean[candidates.sites], own_sd[candidates.sites]
+    if context.ensemble is not None:
+        mean, variance = context.ensemble.predict(candidates.points)
+        if posterior.n_rows > posterior.n_observed:
+            before = posterior.predict(candidates.points)[1]
+            pending = posterior.candidate_variance(candidates)
+            variance = variance * np.divide(pending, before, out=np.zeros_like(before), where=before > 0)
+    elif candidates.sites is not None:
         mean = posterior.mean[candidates.sites]
         variance = posterior.pending_variance[candidates.sites]
     else:

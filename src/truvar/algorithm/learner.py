@@ -10,23 +10,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Mask
 from truvar.acquisition import Policy, PolicyContext, ProposalPolicy
 from truvar.acquisition.confidence import RESOLUTION, EpochStart
 from truvar.acquisition.optimizer import best_in_box, polish
+from truvar.acquisition.truvar import TruVaR
 from truvar.algorithm import loop
 from truvar.algorithm.covering import cover_cost, information_bound
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLike
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal
+from truvar.domain.goals import Goal, LevelSet
 from truvar.engines import Engine, EngineLike
 from truvar.models.fit import Model
 from truvar.models.posterior import Posterior
 from truvar.models.surrogate import Prior, Surrogate
+
+THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
+KNOWN_WELL = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 
 
 class ActiveLearner:
@@ -43,7 +48,8 @@ class ActiveLearner:
 
     Attributes:
         surrogate: The model.
-        state: Regions, bounds and epoch after the last observation.
+        state: Regions, bounds and epoch after the last observation; the bounds are in the units of the model's
+            transform. `reported_state` has them in the user's.
     """
 
     def __init__(
@@ -65,7 +71,9 @@ class ActiveLearner:
         self._actions_noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
         policy.check_supported(goal, self._actions.n_levels)
-        self.surrogate = Surrogate(domain, prior, seed, engine)
+        reference = goal.threshold if isinstance(goal, LevelSet) else None
+        implicit = isinstance(goal, LevelSet) and goal.threshold is None
+        self.surrogate = Surrogate(domain, prior, seed, engine, reference, learn_power=not implicit)
         self.state = self._first_state()
 
     # -- updates -----------------------------------------------------------------------------------------------------
@@ -119,16 +127,31 @@ class ActiveLearner:
         """
         table = self.actions.candidates(last)
         context = self.context(n_asked)
+        if not self.surrogate.fitted and self.surrogate.model is not None:
+            return table, self._explore(context, table)
         if self.domain.continuous and isinstance(self.policy, ProposalPolicy):
             table = self.actions.candidates_at(self.policy.propose(context), last)
         choice = loop.choose(context, self.policy, table)
         if choice is None and pending:
             context, choice = loop.choose_ahead(context, self.policy, table)
+        if choice is None and self.surrogate.family is not None and self.surrogate.model is not None:
+            return table, self._explore(context, table)
         if choice is None or not self.domain.continuous or table.sites is None:
             return table, choice
         if self.policy.candidate_rows(context, table) is not None:
             return table, choice
         return self._refine_in_box(context, table, choice, last)
+
+    def _explore(self, context: PolicyContext, table: Candidates) -> loop.Choice | None:
+        """Choose by the total variance that a measurement removes per unit cost, whatever the goal and the values.
+
+        This is the initial design of a learned model, and what to do when a fit to flat data sees nothing to gain.
+        """
+        everywhere = np.ones(len(self.domain), bool)
+        everything = replace(context, targets=everywhere, epoch=replace(context.epoch, eta=0.0), cache={})
+        if table.sites is None:
+            table = self.actions.candidates(None)
+        return loop.choose(everything, TruVaR(eta=0.0), table)
 
     def _refine_in_box(
         self, context: PolicyContext, table: Candidates, choice: loop.Choice, last: Array | None
@@ -154,10 +177,10 @@ class ActiveLearner:
         values = [y for action, y in surrogate.observations if action.task == 0]
         best_y = None
         if values:
-            best_y = max(values) if self.goal.sign > 0 else min(values)
+            best_y = float(surrogate.transform.forward(max(values) if self.goal.sign > 0 else min(values)))
         return PolicyContext(
             engine=surrogate.engine,
-            goal=self.goal,
+            goal=self.model_goal,
             regions=state.regions,
             targets=state.targets,
             lower=state.lower,
@@ -169,6 +192,7 @@ class ActiveLearner:
             queried_points=surrogate.posterior.points,
             actions=self.actions,
             has_bounds=surrogate.fitted and (surrogate.mean is not None or len(surrogate.observations) > 0),
+            ensemble=surrogate.ensemble,
         )
 
     # -- queries -----------------------------------------------------------------------------------------------------
@@ -182,6 +206,47 @@ class ActiveLearner:
     def engine(self) -> Engine:
         """The surrogate's engine."""
         return self.surrogate.engine
+
+    @property
+    def model_goal(self) -> Goal:
+        """The goal in the units of the model's transform."""
+        if self.surrogate.transform.is_identity or not isinstance(self.goal, LevelSet) or self.goal.threshold is None:
+            return self.goal
+        return replace(self.goal, threshold=float(self.surrogate.transform.forward(self.goal.threshold)))
+
+    @property
+    def reported_state(self) -> loop.State:
+        """`state` with the bounds in the user's units."""
+        transform = self.surrogate.transform
+        if transform.is_identity:
+            return self.state
+        lower, upper = transform.inverse(self.state.lower), transform.inverse(self.state.upper)
+        return replace(self.state, lower=lower, upper=upper)
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation on the domain, in the user's units: (n,) each."""
+        mean, variance = self.surrogate.moments
+        return self.surrogate.transform.inverse_moments(mean, np.sqrt(variance))
+
+    @property
+    def probability(self) -> Array | None:
+        """Probability of lying above the threshold of a level set on the domain, (n,); None for an optimum.
+
+        It is averaged over the plausible hyperparameters, if these are learned. A value that is known exactly counts as
+        above if it is at least the threshold.
+        """
+        goal = self.model_goal
+        if not isinstance(goal, LevelSet):
+            return None
+        surrogate = self.surrogate
+        mean, variance = surrogate.moments
+        threshold = goal.thresholds(mean, mean)[0]
+        if surrogate.ensemble is not None:
+            mean, variance = surrogate.ensemble.means, surrogate.ensemble.variances
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = np.where(variance > 0, (mean - threshold) / np.sqrt(variance), np.where(mean >= threshold, np.inf, -np.inf))
+        return np.asarray(scipy.special.ndtr(u).reshape(-1, len(self.domain)).mean(axis=0))
 
     @property
     def observations(self) -> list[tuple[Action, float]]:
@@ -211,33 +276,70 @@ class ActiveLearner:
         return None
 
     def best_point(self) -> tuple[int | None, Array, float, float]:
-        """Return the point of best posterior mean: row (None in a box), coordinates (d,), mean, standard deviation."""
-        sign = self.goal.sign
-        posterior = self.posterior
-        mean = posterior.mean[: len(self.domain)]
-        index = int(np.argmax(sign * mean))
+        """Return the point to recommend: row (None in a box), coordinates (d,), mean, standard deviation.
+
+        It is the point of best posterior mean. With a learned model a point that was not measured must also be known
+        well, or be better than the best measured one with odds of three to one: a fit that extrapolates is not evidence.
+        """
+        mean, sd = self.moments
         if not self.domain.continuous:
-            return index, self.domain.points[index], float(mean[index]), float(np.sqrt(posterior.variance[index]))
-        d = len(self.domain.columns)
-        starts = [posterior.sites[index]]
-        starts += [action.point for action, _ in self.observations if action.task == 0]
-
-        def signed_mean(points: Array) -> Array:
-            return sign * self.surrogate.predict(points)[0]
-
-        with blas_in_one_thread():
-            points = np.stack(starts)[:, :d]
-            start = points[int(np.argmax(signed_mean(points)))]
-            point = polish(signed_mean, self.domain.bounds, start)
+            recommendable = self._recommendable(*self.surrogate.moments)
+            index = int(np.argmax(np.where(recommendable, self.goal.sign * mean, -np.inf)))
+            return index, self.domain.points[index], float(mean[index]), float(sd[index])
+        point = self._best_in_box()
         means, variances = self.surrogate.predict(point[None, :])
         return None, point, float(means[0]), float(np.sqrt(variances[0]))
+
+    def _best_in_box(self) -> Array:
+        """Return the point of a box to recommend, (d,)."""
+        sign = self.goal.sign
+        d = len(self.domain.columns)
+        measured = [action.point[:d] for action, _ in self.observations if action.task == 0]
+        starts = np.stack([self.domain.points[int(np.argmax(sign * self.surrogate.moments[0]))], *measured])
+
+        def signed_mean(points: Array) -> Array:
+            return sign * self.surrogate.predict_modelled(points)[0]
+
+        with blas_in_one_thread():
+            start = starts[int(np.argmax(signed_mean(starts)))]
+            point = polish(signed_mean, self.domain.bounds, start)
+            if self.surrogate.ensemble is None or not measured:
+                return point
+            among = np.stack([point, *measured])
+            mean, variance = self.surrogate.predict_modelled(among)
+        best_measured = 1 + int(np.argmax(sign * mean[1:]))
+        if self._is_supported(sign * (mean[:1] - mean[best_measured]), variance[:1])[0]:
+            return point
+        return among[best_measured]
+
+    def _recommendable(self, mean: Array, variance: Array) -> Mask:
+        """Return which points of the domain may be recommended, given the moments in the units of the model."""
+        rows = [action.site for action, _ in self.observations if action.task == 0 and action.site is not None]
+        if self.surrogate.ensemble is None or not rows:
+            return np.ones(len(mean), bool)
+        signed = self.goal.sign * mean
+        allowed = self._is_supported(signed - signed[rows].max(), variance)
+        allowed[rows] = True
+        return allowed
+
+    def _is_supported(self, lead: Array, variance: Array) -> Mask:
+        """Return where a lead over the best measured point, in posterior means, is more than an extrapolation."""
+        known_well = (lead > 0) & (variance <= (KNOWN_WELL * self.posterior.scale) ** 2)
+        return np.asarray(known_well | (lead >= THREE_TO_ONE * np.sqrt(variance)))
+
+    def best_observed(self) -> tuple[Action, float] | None:
+        """Return the measurement of the target with the best value, gross errors left out; None before the first."""
+        left_out = {action.id for action, _ in self.surrogate.outliers}
+        measured = [each for each in self.observations if each[0].task == 0 and each[0].id not in left_out]
+        return max(measured, key=lambda each: self.goal.sign * each[1], default=None)
 
     @property
     def epsilon(self) -> float:
         """Largest error of the answer if the bounds hold; infinite before there is a model."""
         if not self.surrogate.fitted:
             return float("inf")
-        return self.goal.epsilon(self.state.regions, self.state.lower, self.state.upper)
+        state = self.reported_state
+        return self.goal.epsilon(state.regions, state.lower, state.upper)
 
     @property
     def spent(self) -> float:
@@ -262,11 +364,14 @@ class ActiveLearner:
         """
         surrogate = self.surrogate
         family = surrogate.family
-        goal = self.goal
+        goal = self.model_goal
         if family is not None:
             goal = replace(goal, monotone=False)  # type: ignore[type-var]  # goals are dataclasses
         if surrogate.fitted:
-            self.state = loop.update(self.posterior, goal, self.policy, self.state, self._epoch_start, self.nested)
+            moments = surrogate.moments
+            self.state = loop.update(
+                self.posterior, moments, goal, self.policy, self.state, self._epoch_start, self.nested
+            )
         if family is not None and len(self.observations) < family.least and self.finished is not None:
             self.state = self._first_state()
         if not surrogate.fitted:

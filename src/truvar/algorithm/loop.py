@@ -117,19 +117,27 @@ def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates)
     return context, choice
 
 
-def update(posterior: Posterior, goal: Goal, policy: Policy, state: State, start: StartOfEpoch, nested: bool) -> State:
+def update(
+    posterior: Posterior,
+    moments: tuple[Array, Array],
+    goal: Goal,
+    policy: Policy,
+    state: State,
+    start: StartOfEpoch,
+    nested: bool,
+) -> State:
     """Algorithm 2 after an observation, then lines 5-6 of Algorithm 1.
 
     Args:
-        posterior: The posterior with the observation.
+        posterior: The posterior with the observation, which the epochs depend on.
+        moments: Its mean and variance on the domain, or those of a mixture of posteriors: the bounds are made of them.
         goal: Classifies the points by their bounds.
         policy: The policy, whose `confidence` sets beta and eta.
         state: The state before the observation.
         start: Returns what is known now.
         nested: Whether the bounds are intersected with the earlier ones, so that they never widen.
     """
-    n = len(state.lower)
-    lower, upper = bounds(posterior.mean[:n], posterior.variance[:n], state.epoch.beta)  # eq. (4)
+    lower, upper = bounds(*moments, state.epoch.beta)  # eq. (4)
     if nested:
         lower, upper = intersection((state.lower, state.upper), (lower, upper))
     regions = goal.update(state.regions, lower, upper)  # eqs. (5)-(7)

@@ -217,6 +217,14 @@ class Domain:
         width = self.bounds[:, 1] - self.bounds[:, 0]
         return np.where(width > 0, width, 1.0)
 
+    @cached_property
+    def spacing(self) -> Array:
+        """Mean distance of neighbouring coordinates along each column, as a share of its extent, shape (d,)."""
+        if self.continuous:
+            return np.zeros(len(self.columns))
+        counts = np.array([len(np.unique(column)) for column in self.points.T])
+        return 1.0 / np.maximum(counts - 1, 1)
+
     def point(self, index: int) -> dict[str, float]:
         """Return the point with that index as {column: value}."""
         return self.named(self.points[index])

@@ -5,7 +5,7 @@
 | X | points, each column divided by the extent of the domain | (t, d) |
 | u | standardised values | (t,) |
 | theta | log length-scales, log signal standard deviation, log noise variance, Yeo-Johnson power | (k,) |
-| z = psi(u) | `transforms.yeo_johnson`; the power is part of theta, or 1 | (t,) |
+| z = psi(u) | `transforms.yeo_johnson`; the power is part of theta, or known | (t,) |
 | K | s^2 (R(X, X) + C) + noise: R the correlation, C the variance of the constant mean in units of s^2 | (t, t) |
 | p(theta given u) | N(z; 0, K) |dz/du| N(theta; prior) up to a constant | |
 
@@ -41,38 +41,59 @@ STEP = 1e-3  # of the differences that give the curvature at the mode
 
 @dataclass(frozen=True)
 class HyperPrior:
-    """Independent normal priors on the components of theta.
+    """Independent normal priors on the components of theta, truncated to intervals.
 
     Attributes:
         mean: Their means.
         sd: Their standard deviations.
+        low: Lower ends of the intervals.
+        high: Upper ends of the intervals.
     """
 
     mean: Array  # (k,)
     sd: Array  # (k,)
+    low: Array  # (k,)
+    high: Array  # (k,)
 
     @staticmethod
-    def default(dimension: int, learn_noise: bool, learn_power: bool) -> HyperPrior:
+    def default(
+        dimension: int, learn_noise: bool, learn_power: bool, shortest: Array | float = 0.0
+    ) -> HyperPrior:
         """Return the priors for a domain of that dimension.
 
         The typical length-scale grows with the square root of the dimension (Hvarfner, Hellsten, Nardi 2024), from 0.3
         extents in one dimension; the noise is small unless the data say otherwise, so that it does not swallow a sparse
         signal.
+
+        Args:
+            dimension: d.
+            learn_noise: Whether theta has a component for the noise.
+            learn_power: Whether theta has a component for the power.
+            shortest: Shortest length-scale in extents, such as the spacing of the domain. (d,) or a number
         """
-        mean = [np.log(0.3 * np.sqrt(dimension))] * dimension + [0.0]
-        sd = [1.0] * dimension + [0.5]
+        mean = np.array([np.log(0.3 * np.sqrt(dimension))] * dimension + [0.0])
+        sd = np.array([1.0] * dimension + [0.5])
+        low = mean - REACH * sd
+        with np.errstate(divide="ignore"):
+            low[:dimension] = np.clip(np.log(shortest), low[:dimension], mean[:dimension] - sd[:dimension])
+        high = mean + REACH * sd
+        parts = [(mean, sd, low, high)]
         if learn_noise:
-            mean.append(-6.0)
-            sd.append(1.5)
+            parts.append(_interval(-6.0, 1.5, -6.0 - REACH * 1.5, -6.0 + REACH * 1.5))
         if learn_power:
-            mean.append(1.0)
-            sd.append(0.5)
-        return HyperPrior(np.array(mean), np.array(sd))
+            parts.append(_interval(1.0, 0.5, 0.0, 2.0))  # beyond these psi has no inverse everywhere
+        return HyperPrior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def log_density(self, theta: Array) -> float:
-        """Return the log density up to a constant."""
+        """Return the log density up to a constant; minus infinity outside the intervals."""
+        if (theta < self.low).any() or (theta > self.high).any():
+            return -np.inf
         pull = (theta - self.mean) / self.sd
         return -0.5 * float(pull @ pull)
+
+
+def _interval(*numbers: float) -> tuple[Array, ...]:
+    return tuple(np.array([number]) for number in numbers)
 
 
 class MarginalLikelihood:
@@ -85,6 +106,7 @@ class MarginalLikelihood:
         noise: Known noise variances of u; None if the noise is learned.
         extra: Variances that single observations have on top, such as those of outliers.
         learn_power: Whether the Yeo-Johnson power is part of theta.
+        known_power: The power, if it is not.
         constant: Variance of the constant mean in units of the signal variance; 0 if the mean is known.
     """
 
@@ -96,6 +118,7 @@ class MarginalLikelihood:
         noise: Array | None = None,
         extra: Array | None = None,
         learn_power: bool = False,
+        known_power: float = 1.0,
         constant: float = CONSTANT,
     ) -> None:
         self.points = np.ascontiguousarray(points, dtype=float)
@@ -104,6 +127,7 @@ class MarginalLikelihood:
         self.noise = noise
         self.extra = np.zeros(len(values)) if extra is None else extra
         self.learn_power = learn_power
+        self.known_power = known_power
         self.constant = constant
         self.dimension = points.shape[1]
 
@@ -122,7 +146,7 @@ class MarginalLikelihood:
 
     def power(self, theta: Array) -> float:
         """Return the Yeo-Johnson power."""
-        return float(theta[-1]) if self.learn_power else 1.0
+        return float(theta[-1]) if self.learn_power else self.known_power
 
     def noise_variances(self, theta: Array) -> Array:
         """Return the noise variance of every observation, in units of z (t,)."""
@@ -242,13 +266,14 @@ def find_mode(likelihood: MarginalLikelihood, prior: HyperPrior, starts: Sequenc
             return 1e10, np.zeros(len(theta))
         return -(value + prior.log_density(theta)), -(gradient - (theta - prior.mean) / prior.sd**2)
 
-    bounds = list(zip(prior.mean - REACH * prior.sd, prior.mean + REACH * prior.sd, strict=True))
+    bounds = list(zip(prior.low, prior.high, strict=True))
     best_loss = np.inf
     best = prior.mean
     with blas_in_one_thread():
         for start in starts:
             options = {"maxiter": MOST_ITERATIONS}
-            found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            inside = np.clip(start, prior.low, prior.high)
+            found = minimize(loss, inside, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
             if found.fun < best_loss:
                 best_loss = found.fun
                 best = np.asarray(found.x)
@@ -343,7 +368,10 @@ class _Proposal:
 
 
 def _log_posterior(likelihood: MarginalLikelihood, prior: HyperPrior, thetas: Array) -> Array:
-    return np.array([likelihood.value(theta) + prior.log_density(theta) for theta in thetas])
+    log_prior = np.array([prior.log_density(theta) for theta in thetas])
+    inside = np.isfinite(log_prior)
+    log_prior[inside] += [likelihood.value(theta) for theta in thetas[inside]]
+    return log_prior
 
 
 def _weights(thetas: Array, log_target: Array, used: Sequence[_Proposal]) -> Array:

@@ -8,7 +8,9 @@ goals, policies, epochs or costs. Callers change it through five methods (`obser
 |---|---|
 | kernel, constant mean, noise variance in use | `kernel`, `mean`, `noise` |
 | hyperparameters fitted after q observations | `fitted_models[q]` |
-| mu_t, sigma_t^2 | `posterior` |
+| values as the model sees them | `transform.forward(y)` |
+| mu_t, sigma_t^2 with the most probable hyperparameters | `posterior` |
+| mu_t, sigma_t^2 averaged over the plausible ones | `ensemble`; `moments` |
 | sums over the targets for every candidate | `engine` |
 """
 
@@ -27,16 +29,27 @@ from truvar.domain.candidates import model_sites
 from truvar.domain.costs import NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
-from truvar.exceptions import InvalidModelError, TruvarError
+from truvar.exceptions import InvalidMeasurementError, InvalidModelError, TruvarError
 from truvar.models.cholesky import local_factor
+from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, training_data, unfitted
 from truvar.models.kernels import Coregionalized, check_kernel
+from truvar.models.learned import FitData, fit_ensemble, unfitted_ensemble
+from truvar.models.outliers import find_outliers
 from truvar.models.posterior import Posterior
+from truvar.models.transforms import OutputTransform
 from truvar.validation import check_finite
 
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
+
+AnyModel = Model | EnsembleModel
+"""What is fitted to observations: the single best hyperparameters, or the best with a sample of the plausible ones."""
+
+ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
+SURPRISE = 3.5  # predictive standard deviations: a value further off than this has the model learned again at once
+IGNORED = 1e6  # factor on the squared deviation of a gross error, which is the noise variance that it is given
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,8 @@ class SurrogateSnapshot(NamedTuple):
     observations: list[tuple[Action, float]]
     kernel: Kernel
     noise: NoiseLike
-    fitted_models: dict[int, Model]
+    fitted_models: dict[int, AnyModel]
+    model: EnsembleModel | None
 
 
 class Surrogate:
@@ -76,16 +90,22 @@ class Surrogate:
         prior: Kernel, mean, noise and tasks, known or to be learned.
         seed: Seed of the hyperparameter search.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
+        reference: A value that matters, such as the threshold of a level set: what was measured far from it says little
+            about how far the values elsewhere may be.
+        learn_power: Whether the values may be modelled by a power of them.
 
     Attributes:
         kernel: The kernel in use, as given or as last fitted.
         mean: The constant prior mean; None: estimated by generalised least squares.
         noise: The noise variance in use, as given or as last fitted.
         family: The kernel family whose hyperparameters are learned; None if the kernel is known.
-        posterior: The posterior at the sites of the domain.
+        model: The hyperparameters in use, if they are learned and predictions are averaged over them.
+        ensemble: The posterior averaged over them; None if there is nothing to average over.
+        posterior: The posterior at the sites of the domain, with the most probable hyperparameters.
         engine: Computes the sums that scores are made of.
         observations: Actions with their observed values, in order.
         fitted_models: Fitted hyperparameters by number of observations, so that no fit is repeated.
+        n_initial: Number of observations before the model is used for claims and choices.
 
     Raises:
         InvalidModelError: If kernel, mean, noise and tasks do not make a model.
@@ -95,15 +115,30 @@ class Surrogate:
     engine: Engine
     kernel: Kernel
 
-    def __init__(self, domain: Domain, prior: Prior, seed: int = 0, engine: EngineLike = None) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        prior: Prior,
+        seed: int = 0,
+        engine: EngineLike = None,
+        reference: float | None = None,
+        learn_power: bool = True,
+    ) -> None:
         self.domain = domain
+        self.reference = reference
         self.tasks = prior.tasks
         self.seed = seed
         self.family = _family_to_learn(prior)
         self.mean = None if prior.mean is None else check_finite(prior.mean, "mean")
         self.noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         self.observations: list[tuple[Action, float]] = []
-        self.fitted_models: dict[int, Model] = {}
+        self.fitted_models: dict[int, AnyModel] = {}
+        self.model: EnsembleModel | None = None
+        self.ensemble: Ensemble | None = None
+        self.n_initial = 0
+        if self.family is not None:
+            self.n_initial = self.family.n_initial(len(domain.columns), len(domain))
+        self._learn_power = learn_power
         self._engine = None if engine is None else check_engine(engine)
         self._sites = model_sites(domain.points, prior.tasks)
         if self.family is None:
@@ -127,9 +162,11 @@ class Surrogate:
         is_next = bool(pending) and pending[0] is action  # its row is the first pending one already
         before = self.snapshot()
         try:
+            self._check_has_logarithm(y)
+            surprising = self._is_surprising(action, y)
             if not is_next:
                 self.set_pending([action])
-            self.posterior.observe(y, action.task)
+            self.posterior.observe(self._modelled(y), action.task)
         except TruvarError:
             self.set_pending(pending)
             raise
@@ -137,8 +174,11 @@ class Surrogate:
             self.observations = [*self.observations, (action, y)]
             if not is_next:
                 self.set_pending(others)
-            if self._is_refit_due:
+            if surprising or self._is_refit_due:
                 self._refit(others)
+            elif self.ensemble is not None:
+                noise = max(action.noise, self.minimum_noise)
+                self.ensemble.append(action.point, self._modelled(y), noise, not action.noise_given)
         except BaseException:
             self.rollback(before, pending)
             raise
@@ -160,11 +200,12 @@ class Surrogate:
         self.kernel = model.kernel
         self.mean = model.mean
         self.family = None
+        self.model = None
         self._refit(())
 
     def snapshot(self) -> SurrogateSnapshot:
         """Return a snapshot for `rollback`."""
-        return SurrogateSnapshot(self.observations, self.kernel, self.noise, dict(self.fitted_models))
+        return SurrogateSnapshot(self.observations, self.kernel, self.noise, dict(self.fitted_models), self.model)
 
     def rollback(self, snapshot: SurrogateSnapshot, pending: Iterable[Action]) -> None:
         """Restore a snapshot and condition on its observations and the given pending actions again."""
@@ -172,21 +213,53 @@ class Surrogate:
         self.kernel = snapshot.kernel
         self.noise = snapshot.noise
         self.fitted_models = snapshot.fitted_models
+        self.model = snapshot.model
         self._condition(pending)
 
     # -- queries -----------------------------------------------------------------------------------------------------
 
+    @property
+    def transform(self) -> OutputTransform:
+        """The transform of the values. `posterior` and `ensemble` are in its units, everything else is in the user's."""
+        return OutputTransform() if self.model is None else self.model.transform
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Posterior mean and variance at the points of the domain for claims, in the units of `transform`: (n,) each."""
+        if self.ensemble is not None:
+            return self.ensemble.mean, self.ensemble.variance
+        n = len(self.domain)
+        return self.posterior.mean[:n], self.posterior.variance[:n]
+
+    @property
+    def outliers(self) -> list[tuple[Action, float]]:
+        """Observations that are left out as gross errors."""
+        positions = () if self.model is None else self.model.outliers
+        return [self.observations[position] for position in positions]
+
     def predict(self, points: Array) -> tuple[Array, Array]:
-        """Return the posterior mean (q,) and variance (q,) of the target at points (q, d), from observations alone."""
-        points = np.array(points, dtype=float)  # a copy, as the posterior remembers its last answer by the array
-        if self.tasks is not None:
-            points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
-        return self.posterior.predict(points)
+        """Return mean (q,) and variance (q,) of the target at points (q, d), from observations alone."""
+        mean, variance = self.predict_modelled(points)
+        mean, sd = self.transform.inverse_moments(mean, np.sqrt(variance))
+        return mean, sd**2
 
     def predict_measurement(self, action: Action) -> tuple[float, float]:
         """Return mean and variance of the value that a measurement would give, its noise included."""
-        mean, variance = self.posterior.predict(action.point[None, :])
-        return float(mean[0]), float(variance[0] + action.noise)
+        if self.ensemble is not None:
+            mean, variance = self.predict_modelled(action.point[None, :])
+        else:
+            mean, variance = self.posterior.predict(action.point[None, :])
+        mean, sd = self.transform.inverse_moments(mean, np.sqrt(variance + action.noise))
+        return float(mean[0]), float(sd[0] ** 2)
+
+    def predict_modelled(self, points: Array) -> tuple[Array, Array]:
+        """Return mean and variance in the units of `transform`."""
+        points = np.array(points, dtype=float)  # a copy, as the posterior remembers its last answer by the array
+        if self.ensemble is not None:
+            return self.ensemble.predict(points)
+        if self.tasks is not None:
+            points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
+        return self.posterior.predict(points)
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Fit kernel and mean (and noise, if it is learned) to another data set. The surrogate does not change.
@@ -211,7 +284,7 @@ class Surrogate:
     @property
     def fitted(self) -> bool:
         """Whether there is a model to make claims with: a learned kernel has one only after its first fit."""
-        return self.family is None or len(self.observations) >= max(self.family.every, 2)
+        return self.family is None or len(self.observations) >= self.n_initial
 
     @property
     def is_learned(self) -> bool:
@@ -221,7 +294,11 @@ class Surrogate:
     @property
     def minimum_noise(self) -> float:
         """Smallest noise variance in use. A learned kernel was fitted with a little noise and is used with it."""
-        return 0.0 if self.family is None else JITTER * self.posterior.scale**2
+        if self.family is None:
+            return 0.0
+        if self.model is not None:
+            return ENSEMBLE_JITTER * self.model.transform.scale**2
+        return JITTER * self.posterior.scale**2
 
     # -- private -----------------------------------------------------------------------------------------------------
 
@@ -229,15 +306,34 @@ class Surrogate:
     def _is_refit_due(self) -> bool:
         if self.family is None:
             return False
-        return not self.fitted or len(self.observations) % self.family.every == 0
+        count = len(self.observations)
+        return count <= self.n_initial or count in self.fitted_models or self.family.is_refit_due(count)
+
+    def _is_surprising(self, action: Action, y: float) -> bool:
+        """Return whether a value that is not yet observed is so far from its prediction that the model is in doubt."""
+        if self.model is None or self.ensemble is None:
+            return False
+        values = np.array([*(value for _, value in self.observations), y])
+        if find_outliers(values, self.reference) != self.model.outliers:
+            return True
+        mean, variance = self.ensemble.predict(action.point[None, :])
+        deviation = self._modelled(y) - float(mean[0])
+        return deviation**2 > SURPRISE**2 * float(variance[0] + action.noise)
 
     def _refit(self, pending: Iterable[Action]) -> None:
         """Fit the hyperparameters, if they are learned, and condition on everything again."""
         if self.family is not None:
-            model = self._fit_family(self.family)
-            self.kernel = model.kernel
+            noise: float | None
+            if self.family.marginalise:
+                self.model = self._fit_ensemble(self.family)
+                self.kernel = self.model.kernel
+                noise = self.model.mode_noise
+            else:
+                model = self._fit_family(self.family)
+                self.kernel = model.kernel
+                noise = model.noise
             if self.family.noise:
-                noise = float(model.noise or 0.0)
+                noise = float(noise or 0.0)
                 self.noise = noise
                 self.observations = [
                     (action if action.noise_given else replace(action, noise=noise), y)
@@ -250,12 +346,57 @@ class Surrogate:
         if not self.fitted:
             return unfitted(family, self.domain.extent, values)
         count = len(self.observations)
-        if count not in self.fitted_models:
-            points = np.stack([action.point for action, _ in self.observations])
-            noise = np.array([action.noise for action, _ in self.observations])
-            extent = self.domain.extent
-            self.fitted_models[count] = fit(family, points, values, noise, extent, self.mean, self.seed + count)
-        return self.fitted_models[count]
+        known = self.fitted_models.get(count)
+        if isinstance(known, Model):
+            return known
+        points = np.stack([action.point for action, _ in self.observations])
+        noise = np.array([action.noise for action, _ in self.observations])
+        extent = self.domain.extent
+        model = fit(family, points, values, noise, extent, self.mean, self.seed + count)
+        self.fitted_models[count] = model
+        return model
+
+    def _fit_ensemble(self, family: Learned) -> EnsembleModel:
+        count = len(self.observations)
+        data = self._fit_data(family)
+        if not self.fitted:
+            return unfitted_ensemble(family.kernel, data)
+        known = self.fitted_models.get(count)
+        if isinstance(known, EnsembleModel):
+            return known
+        earlier = [number for number, each in self.fitted_models.items() if number < count]
+        previous = self.fitted_models[max(earlier)] if earlier else None
+        warm = previous if isinstance(previous, EnsembleModel) else None
+        model = fit_ensemble(family.kernel, data, warm, self.seed + count)
+        self.fitted_models[count] = model
+        return model
+
+    def _fit_data(self, family: Learned) -> FitData:
+        d = len(self.domain.columns)
+        actions = [action for action, _ in self.observations]
+        noise = None if family.noise else np.array([action.noise for action in actions])
+        exact = noise is None or not noise.any()
+        return FitData(
+            points=np.array([action.point for action in actions]).reshape(len(actions), d),
+            values=np.array([y for _, y in self.observations]),
+            noise=noise,
+            extent=self.domain.extent,
+            spacing=self.domain.spacing,
+            mean=self.mean,
+            reference=self.reference,
+            log=family.transform == "log",
+            learn_power=self._learn_power and family.transform == "auto" and self.mean is None and exact,
+        )
+
+    def _check_has_logarithm(self, y: float) -> None:
+        if self.transform.log and y <= 0:
+            raise InvalidMeasurementError(
+                f'values have logarithms with transform="log", got {y:.10g}; give a value > 0, or another transform'
+            )
+
+    def _modelled(self, y: float) -> float:
+        """Return a value in the units of `transform`."""
+        return float(self.transform.forward(y))
 
     def _condition(self, pending: Iterable[Action]) -> None:
         """Make a new posterior and engine from the present hyperparameters, observations and pending actions."""
@@ -268,10 +409,30 @@ class Surrogate:
         factor = getattr(self._engine, "factor", local_factor)  # an engine may keep the factor in other processes
         self.posterior = Posterior(kernel, self._sites, self.mean, task_means, len(self.domain), factor)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
-        for action, y in self.observations:
-            self.add_pending(action)
-            self.posterior.observe(y, action.task)
+        for position, (action, y) in enumerate(self.observations):
+            self.add_pending(self._without_weight(action, y, position))
+            self.posterior.observe(self._modelled(y), action.task)
         self.set_pending(pending)
+        self.ensemble = None
+        if self.model is not None and len(self.model.signal) > 1:
+            self._condition_ensemble(self.model)
+
+    def _condition_ensemble(self, model: EnsembleModel) -> None:
+        count = len(self.observations)
+        ensemble = Ensemble(model, self.domain.points, self.mean, count)
+        actions = [self._without_weight(action, y, position) for position, (action, y) in enumerate(self.observations)]
+        noise = np.array([max(action.noise, self.minimum_noise) for action in actions])
+        learned = np.array([not action.noise_given for action in actions])
+        z = model.transform.forward(np.array([y for _, y in self.observations]))
+        ensemble.condition(np.stack([action.point for action in actions]), z, noise, learned)
+        self.ensemble = ensemble
+
+    def _without_weight(self, action: Action, y: float, position: int) -> Action:
+        """Return the action as it is; that of a gross error with so much noise that it says nothing."""
+        if self.model is None or position not in self.model.outliers:
+            return action
+        deviation = self._modelled(y) - self.model.transform.shift
+        return replace(action, noise=action.noise + IGNORED * deviation**2, noise_given=True)
 
 
 def _family_to_learn(prior: Prior) -> Learned | None:
@@ -281,8 +442,8 @@ def _family_to_learn(prior: Prior) -> Learned | None:
         InvalidModelError: If kernel, noise and tasks do not go together.
     """
     kernel = prior.kernel
-    if kernel is None or isinstance(kernel, str):
-        kernel = Learned(kernel or "matern52")
+    if kernel is None or isinstance(kernel, str):  # as release 0.1.0 stored it
+        kernel = Learned(kernel or "matern52", marginalise=False)
     if not isinstance(kernel, Learned):
         if prior.noise is None:
             raise InvalidModelError(

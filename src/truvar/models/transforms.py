@@ -3,10 +3,12 @@
 | symbol | here |
 |---|---|
 | y | a value in the user's units |
-| u = (y - shift) / scale | the standardised value |
-| z = psi_lambda(u) | the value that the model sees; psi is the Yeo-Johnson family, lambda = 1 the identity |
+| v | y, or log y |
+| u = (v - shift) / scale | the standardised value |
+| z = shift + scale psi_lambda(u) | the value that the model sees; psi is the Yeo-Johnson family, lambda = 1 the identity |
 
-Every transform is strictly increasing, so a threshold, an order or a quantile carries over exactly.
+psi has slope 1 at 0, so that z has the units of v and agrees with it near `shift`: variances of noise carry over there
+without a factor. Every transform is strictly increasing, so a threshold, an order or a quantile carries over exactly.
 """
 
 from __future__ import annotations
@@ -18,34 +20,54 @@ import numpy as np
 from truvar._typing import Array
 
 FLAT = 1e-6  # |lambda| below which the power is replaced by the logarithm
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 @dataclass(frozen=True)
 class OutputTransform:
-    """Standardise, then apply a Yeo-Johnson power (Yeo and Johnson 2000).
+    """Take the logarithm if asked, then apply a Yeo-Johnson power (Yeo and Johnson 2000) to the standardised value.
 
     Attributes:
-        shift: The value that becomes 0.
-        scale: The width in the user's units that becomes 1.
-        power: lambda; 1 leaves the standardised value as it is, below 1 compresses large values.
+        shift: The value that stays as it is.
+        scale: The distance from it at which the power begins to matter.
+        power: lambda, from 0 to 2; 1 is the identity, below 1 compresses large values, above 1 small ones.
+        log: Whether the logarithm is taken first.
     """
 
     shift: float = 0.0
     scale: float = 1.0
     power: float = 1.0
+    log: bool = False
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether values stay as they are."""
+        return self.power == 1.0 and not self.log
 
     def forward(self, y: Array | float) -> Array:
-        """Return z for values in the user's units."""
-        return yeo_johnson((np.asarray(y, dtype=float) - self.shift) / self.scale, self.power)
+        """Return z for values in the user's units; minus infinity for the logarithm of a number that has none."""
+        v = np.asarray(y, dtype=float)
+        if self.log:
+            v = np.log(v, out=np.full(v.shape, -np.inf), where=v > 0)
+        if self.power == 1.0:
+            return v
+        return self.shift + self.scale * yeo_johnson((v - self.shift) / self.scale, self.power)
 
     def inverse(self, z: Array | float) -> Array:
         """Return the values in the user's units for z; infinite where no value has that z."""
-        return self.shift + self.scale * inverse_yeo_johnson(np.asarray(z, dtype=float), self.power)
+        v = np.asarray(z, dtype=float)
+        if self.power != 1.0:
+            v = self.shift + self.scale * inverse_yeo_johnson((v - self.shift) / self.scale, self.power)
+        return np.asarray(np.exp(v)) if self.log else v
 
-    def derivative(self, y: Array | float) -> Array:
-        """Return dz / dy at values in the user's units; its square turns a noise variance of y into one of z."""
-        u = (np.asarray(y, dtype=float) - self.shift) / self.scale
-        return np.exp(log_derivative(u, self.power)) / self.scale
+    def inverse_moments(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation in the user's units of a normal z, by quadrature."""
+        if self.is_identity:
+            return mean, sd
+        values = self.inverse(mean[..., None] + sd[..., None] * _NODES)
+        means = values @ _WEIGHTS
+        return means, np.sqrt(np.maximum((values - means[..., None]) ** 2 @ _WEIGHTS, 0.0))
 
 
 def yeo_johnson(u: Array, power: float) -> Array:

@@ -43,6 +43,8 @@ CLASS_MODULES: dict[str, str] = {
     "Tasks": "truvar.domain.costs",
     "Learned": "truvar.models.fit",
     "Model": "truvar.models.fit",
+    "EnsembleModel": "truvar.models.ensemble",
+    "OutputTransform": "truvar.models.transforms",
     "TopK": "truvar.acquisition.truvar",
     "LogBeta": "truvar.acquisition.confidence",
     "ConstantBeta": "truvar.acquisition.confidence",
@@ -52,6 +54,8 @@ CLASS_MODULES: dict[str, str] = {
 }
 # Stored studies contain class names. A class that is renamed is listed here as old name -> new name.
 RENAMED_CLASSES = {"Top": "TopK"}
+# Values of fields that classes got later, where what was stored before must not mean their defaults.
+ADDED_FIELDS: dict[str, dict[str, Any]] = {"Learned": {"marginalise": False}}
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -143,6 +147,7 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
             return kernel
     stored = _stored_class(RENAMED_CLASSES.get(kind, kind))
     if stored is not None:
+        parts = ADDED_FIELDS.get(kind, {}) | parts
         return stored(**{key: convert(item) for key, item in parts.items()})
     kernel_class = _kernel_class(kind)
     if kernel_class is None:

@@ -16,7 +16,7 @@ import numpy as np
 from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.exceptions import SerializationError, TruvarError
-from truvar.models.fit import Model
+from truvar.models.surrogate import AnyModel
 from truvar.storage.base import Event, StudySummary
 from truvar.study._events import Operation, StudyConfig, action_from_details
 
@@ -42,7 +42,7 @@ class Snapshot(NamedTuple):
     version: int
     next_id: int
     operations: list[Operation]
-    models: dict[int, Model]
+    models: dict[int, AnyModel]
     leases: dict[int, datetime]
 
 
@@ -71,7 +71,7 @@ class StudyState:
         self.next_id = 1
         self.leases: dict[int, datetime] = {}
         self._operations: list[Operation] = []
-        self._models: dict[int, Model] = {}  # fitted hyperparameters by number of observations
+        self._models: dict[int, AnyModel] = {}  # fitted hyperparameters by number of observations
         self._restart()
 
     def _restart(self) -> None:
@@ -99,7 +99,7 @@ class StudyState:
             entries.append((event, action))
         self._take(entries)
 
-    def apply(self, event: Event, action: Action | None = None) -> dict[int, Model]:
+    def apply(self, event: Event, action: Action | None = None) -> dict[int, AnyModel]:
         """Take the effect of a new event.
 
         Args:
@@ -114,7 +114,7 @@ class StudyState:
         """
         return self._take([(event, action)])
 
-    def _take(self, entries: Sequence[tuple[Event, Action | None]]) -> dict[int, Model]:
+    def _take(self, entries: Sequence[tuple[Event, Action | None]]) -> dict[int, AnyModel]:
         if not entries:
             return {}
         before = self.snapshot()
@@ -287,7 +287,7 @@ class StudyState:
         learner = self.learner
         regions = learner.state.regions
         epoch = learner.state.epoch
-        mean = learner.posterior.mean[: len(self.config.domain)]
+        mean = learner.surrogate.transform.inverse(learner.surrogate.moments[0])
         best_index = int(np.argmax(self.config.goal.sign * mean))
         spent = self.history[-1]["spent"] if self.history else 0.0
         values = (

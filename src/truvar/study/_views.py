@@ -12,7 +12,7 @@ from truvar.domain.action import Action
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.study._state import StudyState
 from truvar.study.records import MeasurementRecord, measurement_records
-from truvar.study.result import Best, Result
+from truvar.study.result import Best, BestObserved, Result
 from truvar.study.suggestion import Suggestion
 
 if TYPE_CHECKING:
@@ -68,15 +68,16 @@ def result(state: StudyState, reason: str | None) -> Result:
     config = state.config
     learner = state.learner
     domain = config.domain
-    n = len(domain)
     posterior = learner.posterior
-    regions = learner.state.regions
+    state_in_units = learner.reported_state
+    regions = state_in_units.regions
+    moments = learner.moments
     index, point, mean, sd = learner.best_point()
     certificate = certify(
         CertificateInputs(
             domain=domain,
             goal=config.goal,
-            state=learner.state,
+            state=state_in_units,
             policy=config.policy,
             actions=learner.actions,
             scale=posterior.scale,
@@ -94,11 +95,13 @@ def result(state: StudyState, reason: str | None) -> Result:
         potential=regions.potential,
         above=regions.above,
         below=regions.below,
-        mean=posterior.mean[:n],
-        sd=np.sqrt(posterior.variance[:n]),
-        lower=learner.state.lower,
-        upper=learner.state.upper,
+        mean=moments[0],
+        sd=moments[1],
+        lower=state_in_units.lower,
+        upper=state_in_units.upper,
         best=Best(index, domain.named(point), mean, sd),
+        best_observed=_best_observed(state),
+        probability=learner.probability,
         epsilon=certificate.epsilon,
         certificate=certificate,
         spent=learner.spent,
@@ -106,3 +109,12 @@ def result(state: StudyState, reason: str | None) -> Result:
         reason=reason,
         measured=tuple(site for site in measured if site is not None),
     )
+
+
+def _best_observed(state: StudyState) -> BestObserved | None:
+    found = state.learner.best_observed()
+    if found is None:
+        return None
+    action, value = found
+    own = suggestion(state, action)
+    return BestObserved(action.id, own.index, own.point, value)

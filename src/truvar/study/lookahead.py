@@ -54,15 +54,15 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     predictive_variance = variance_there + max(action.noise, learner.surrogate.minimum_noise)
     if predictive_variance <= EXACT * posterior.scale**2 or n_undecided == 0:
         return Lookahead(n_undecided, 0.0, 0.0)
-    before = posterior.variance[:n]
+    mean, before = learner.surrogate.moments
     shift = covariance[:n] / np.sqrt(predictive_variance)  # of the mean, if the value is one standard deviation high
     after = np.maximum(before - shift**2, 0.0)
     left = 0
     for z in QUANTILES:
-        lower, upper = bounds(posterior.mean[:n] + z * shift, after, state.epoch.beta)
+        lower, upper = bounds(mean + z * shift, after, state.epoch.beta)
         if learner.nested:
             lower, upper = intersection((state.lower, state.upper), (lower, upper))
-        regions = learner.goal.update(state.regions, lower, upper)
+        regions = learner.model_goal.update(state.regions, lower, upper)
         left += int((regions.potential & undecided).sum())
     total = float(before[undecided].sum())
     removed = 0.0

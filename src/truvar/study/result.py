@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Best:
-    """The point to report: the one with the best posterior mean.
+    """The point to recommend: that of the best posterior mean, if it was measured or the model is sure enough of it.
 
     Attributes:
         index: Row of the point in the domain; None inside a box.
@@ -37,6 +37,23 @@ class Best:
     point: dict[str, float]
     mean: float
     sd: float
+
+
+@dataclass(frozen=True)
+class BestObserved:
+    """The measurement with the best value.
+
+    Attributes:
+        id: Id of the measurement.
+        index: Row of the point in the domain; None inside a box.
+        point: Coordinates by column name.
+        value: The measured value.
+    """
+
+    id: int
+    index: int | None
+    point: dict[str, float]
+    value: float
 
 
 @dataclass(frozen=True)
@@ -54,6 +71,8 @@ class Result:
         lower: Lower confidence bounds.
         upper: Upper confidence bounds.
         best: The point to report.
+        best_observed: The best measurement; None before the first.
+        probability: Level set: probability that f lies above the threshold. None for an optimum.
         epsilon: Largest error of the answer, if the bounds hold.
         certificate: What is proven and under which assumptions; `str(certificate)` is a sentence.
         spent: Total cost of the measurements.
@@ -72,6 +91,8 @@ class Result:
     lower: Array
     upper: Array
     best: Best
+    best_observed: BestObserved | None
+    probability: Array | None
     epsilon: float
     certificate: Certificate
     spent: float
@@ -88,12 +109,14 @@ class Result:
 
     @property
     def classification(self) -> Mask | None:
-        """Points whose posterior mean is >= h, which the paper reports for a level set; None for an optimum.
+        """Points that lie above the threshold with probability >= 1/2; None for an optimum.
+
+        Unless the values are transformed, these are the points whose posterior mean is >= h, as the paper reports them.
 
         `above` and `below` may differ from it: a point was classified by the bounds of its own step and, unless the
         goal has `monotone=False`, stays so whatever mean and bounds say later.
         """
-        return None if self.threshold is None else self.mean >= self.threshold
+        return None if self.probability is None else self.probability >= 0.5
 
     def f1(self, truth: ArrayLike) -> float:
         """Return the F1 score of the classification.
@@ -213,6 +236,7 @@ class Result:
             "below": int(self.below.sum()),
             "threshold": self.threshold,
             "best": asdict(self.best),
+            "best_observed": None if self.best_observed is None else asdict(self.best_observed),
             "epsilon": None if self.epsilon == inf else self.epsilon,
             "certificate": self.certificate.to_dict(),
             "reason": self.reason,

@@ -153,7 +153,7 @@ class Study:
             domain=domain,
             goal=goal,
             policy=policy_named(policy or "truvar"),
-            prior=Prior(kernel, mean, noise, tasks),
+            prior=Prior(_family(kernel, tasks), mean, noise, tasks),
             cost=cost,
             start=_start_index(domain, start, seed),
             seed=seed,
@@ -824,6 +824,13 @@ def _check_limits(limits: Mapping[str, float] | None) -> dict[str, float]:
             raise InvalidArgumentError(unknown_name("limit", name, LIMITS))
         check_nonnegative(limit, name)
     return checked
+
+
+def _family(kernel: Any, tasks: Tasks | None) -> Any:
+    """Return the kernel, or what `Learned(...)` a name or None stands for."""
+    if tasks is None and (kernel is None or isinstance(kernel, str)):
+        return Learned(kernel or "matern52")
+    return kernel
 
 
 def _start_index(domain: Domain, start: Any, seed: int) -> int | None:

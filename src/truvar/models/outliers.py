@@ -1,0 +1,51 @@
+"""Detection of gross errors among measured values: a typing error, a failed instrument.
+
+The rule looks at the values alone and is deliberately blunt, since a high value that stands alone may be exactly what a
+study looks for. A group of at most a tenth of the values counts as gross errors if it is separated from all others by
+many times their range, and the others are spread over that range rather than piled up with a few exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from truvar._typing import Array
+
+LEAST = 6  # values below which nothing is called an outlier
+SEPARATION = 12.0  # gap between the outliers and the other values, in ranges of the latter
+SPREAD = 0.15  # least interquartile range of the other values, as a share of their range
+
+
+def find_outliers(values: Array, reference: float | None = None) -> tuple[int, ...]:
+    """Return the positions of values that are gross errors.
+
+    Args:
+        values: Measured values, in order. (t,)
+        reference: A value that counts as plausible, such as the threshold of a level set.
+    """
+    t = len(values)
+    if t < LEAST:
+        return ()
+    order = np.argsort(values, kind="stable")
+    for count in range(1, max(1, t // 10) + 1):
+        for outside, inside in ((order[-count:], order[:-count]), (order[:count], order[count:])):
+            if _is_separate(values[outside], values[inside], reference):
+                return tuple(sorted(int(i) for i in outside))
+    return ()
+
+
+def _is_separate(outside: Array, inside: Array, reference: float | None) -> bool:
+    plausible = inside if reference is None else np.append(inside, reference)
+    low, high = float(plausible.min()), float(plausible.max())
+    gap = max(float(outside.min()) - high, low - float(outside.max()))
+    quartiles = np.quantile(inside, [0.25, 0.75])
+    spread = float(quartiles[1] - quartiles[0])
+    own_range = float(np.ptp(inside))
+    return own_range > 0 and spread > SPREAD * own_range and gap > SEPARATION * (high - low)
+
+
+def without(values: Sequence[float] | Array, positions: Sequence[int]) -> Array:
+    """Return the values except those at the positions."""
+    return np.delete(np.asarray(values, dtype=float), list(positions))
