@@ -9,6 +9,7 @@ decided here:
 | power of the transform | 1, unless another makes the observations much more probable |
 | gross errors | left out (see `outliers`) |
 | size of the sample | 16 members, from fewer proposals the more observations there are |
+| nothing measured beyond the threshold yet | every second member is a draw of the prior: flat data say little about f elsewhere |
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from truvar._typing import Array
 from truvar.models.ensemble import EnsembleModel
@@ -98,7 +100,10 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
     proposals = 64 if len(kept) <= 250 else 32
     rounds = 2 if len(kept) <= 500 else 1
     sample = sample_posterior(likelihood, prior, mode, MEMBERS, proposals, rounds, seed)
-    thetas = np.vstack([mode, sample.thetas])
+    members = sample.thetas
+    if reference is not None and _is_one_sided(values[kept], reference):
+        members[::2] = _prior_members(prior, data.points.shape[1], mode, len(members[::2]), seed)
+    thetas = np.vstack([mode, members])
     d = data.points.shape[1]
     return EnsembleModel(
         family=family,
@@ -151,6 +156,8 @@ def _standardisations(
         return [plain]
     quartiles = np.quantile(values, [0.25, 0.75])
     narrow = max(float(quartiles[1] - quartiles[0]) / 1.35, 0.01 * scale)
+    if reference is not None:
+        narrow = max(narrow, abs(reference - shift) / REFERENCE)
     powers = [_Standardisation(shift, scale, learn_power=True)]
     if narrow < 0.7 * scale:
         powers.append(_Standardisation(shift, narrow, learn_power=True))
@@ -159,6 +166,21 @@ def _standardisations(
     if previous.transform.power == 1.0:
         return [plain]
     return [min(powers, key=lambda option: abs(np.log(option.scale / previous.transform.scale)))]
+
+
+def _is_one_sided(values: Array, reference: float) -> bool:
+    return bool(values.max() < reference or values.min() > reference)
+
+
+def _prior_members(prior: HyperPrior, d: int, mode: Array, count: int, seed: int) -> Array:
+    """Return hyperparameters from the prior, with length-scales at most typical and the noise of the mode. (count, k)"""
+    from scipy.stats import qmc
+
+    uniform = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(count)
+    members = np.repeat(mode[None, :], count, axis=0)
+    members[:, :d] = prior.mean[:d] + prior.sd[:d] * ndtri(0.5 * np.clip(uniform, 1e-6, 1.0))
+    members[:, d] = prior.mean[d]
+    return np.maximum(members, prior.low)
 
 
 def _problem(
