@@ -23,13 +23,27 @@ def test_the_inverse_gives_the_value_back(power: float) -> None:
 
 
 @pytest.mark.parametrize("power", POWERS)
-def test_it_is_strictly_increasing_with_the_stated_derivative(power: float) -> None:
+def test_it_is_strictly_increasing_with_slope_one_at_the_shift(power: float) -> None:
     transform = OutputTransform(shift=-1.0, scale=0.5, power=power)
-    values = np.linspace(-4.0, 4.0, 41)
-    assert (np.diff(transform.forward(values)) > 0).all()
+    assert (np.diff(transform.forward(np.linspace(-4.0, 4.0, 41))) > 0).all()
+    assert transform.forward(-1.0) == -1.0
     step = 1e-6
-    slope = (transform.forward(values + step) - transform.forward(values - step)) / (2 * step)
-    np.testing.assert_allclose(transform.derivative(values), slope, rtol=1e-6)
+    slope = (transform.forward(-1.0 + step) - transform.forward(-1.0 - step)) / (2 * step)
+    assert slope == pytest.approx(1.0, rel=1e-5)
+
+
+def test_a_power_of_one_is_the_identity_and_the_logarithm_comes_first() -> None:
+    values = np.array([0.5, 2.0, 70.0])
+    assert (OutputTransform(shift=3.0, scale=2.0).forward(values) == values).all()
+    np.testing.assert_allclose(OutputTransform(log=True).forward(values), np.log(values))
+    np.testing.assert_allclose(OutputTransform(1.0, 2.0, 0.4, log=True).inverse([1.0]), [np.e])
+    assert OutputTransform(log=True).forward(0.0) == -np.inf
+
+
+def test_moments_in_the_units_of_the_user_are_those_of_the_lognormal_distribution() -> None:
+    mean, sd = OutputTransform(log=True).inverse_moments(np.array([0.3, 1.0]), np.array([0.5, 0.0]))
+    np.testing.assert_allclose(mean, [np.exp(0.3 + 0.125), np.e], rtol=1e-6)
+    np.testing.assert_allclose(sd, [np.exp(0.425) * np.sqrt(np.exp(0.25) - 1), 0.0], rtol=1e-4, atol=1e-12)
 
 
 def test_beyond_the_range_of_the_transform_the_inverse_is_infinite() -> None:

@@ -46,7 +46,7 @@ from truvar.storage.serialization import deserialize
 from truvar.study._views import measurement_frame
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import MeasurementRecord
-from truvar.study.result import Best, Result
+from truvar.study.result import Best, BestObserved, Result
 from truvar.study.runner import RunLimits, run
 from truvar.study.study import Study
 from truvar.study.suggestion import Suggestion
@@ -475,6 +475,8 @@ class RemoteStudy:
             lower=np.array([_number(value, -inf) for value in posterior["lower"]]),
             upper=np.array([_number(value, inf) for value in posterior["upper"]]),
             best=Best(**result["best"]),
+            best_observed=None if result["best_observed"] is None else BestObserved(**result["best_observed"]),
+            probability=None if posterior["probability"] is None else np.array(posterior["probability"], dtype=float),
             epsilon=_number(result["epsilon"], inf),
             certificate=_certificate(result["certificate"]),
             spent=result["spent"],

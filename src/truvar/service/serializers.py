@@ -93,6 +93,7 @@ def posterior(study: Study) -> dict[str, Any]:
         "columns": list(study.domain.columns),
         "points": study.domain.points.tolist(),
         **arrays,
+        "probability": None if result.probability is None else result.probability.tolist(),
         "classes": _class_letters(result.above, result.below),
         "measured": list(result.measured),
         "result": result.to_dict(),
