@@ -309,7 +309,9 @@ def wave(point: dict[str, float]) -> float:
 
 @pytest.mark.parametrize("every", [2, 3, 5])
 def test_the_model_is_learned_again_every_so_many_values(every: int) -> None:
-    study = tv.Study(GRID, tv.Maximize(), kernel=tv.Learned("rbf", every=every, restarts=1, marginalise=False), noise=0.01)
+    study = tv.Study(
+        GRID, tv.Maximize(), kernel=tv.Learned("rbf", every=every, restarts=1, marginalise=False), noise=0.01
+    )
     fitted: list[list[float]] = []
     rng = np.random.default_rng(0)
     for _ in range(11):
@@ -334,7 +336,9 @@ def test_the_model_learned_online_is_the_fit_to_the_measurements() -> None:
 def test_with_a_learned_model_m_is_recomputed_from_the_whole_domain(goal: Any) -> None:
     """Three values that hardly differ make a narrow model, which decides points; three that do make it wide again."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 30))
-    study = tv.Study(domain, goal, kernel=tv.Learned("rbf", every=3, least=0, restarts=1, marginalise=False), noise=1e-6)
+    study = tv.Study(
+        domain, goal, kernel=tv.Learned("rbf", every=3, least=0, restarts=1, marginalise=False), noise=1e-6
+    )
     sizes = []
     for x, y in ((0.0, 0.0), (0.5, 0.02), (1.0, 0.1), (0.25, 3.0), (0.75, -3.0), (0.6, 1.0)):
         study.tell({"x": x}, y)
@@ -374,7 +378,9 @@ def test_the_bounds_before_the_first_fit_are_about_the_mean_that_is_reported() -
 
 def test_a_known_mean_stays_while_the_rest_is_learned() -> None:
     domain = tv.Domain.grid(x=np.linspace(0, 100, 11))
-    study = tv.Study(domain, tv.Maximize(), kernel=tv.Learned("rbf", restarts=1, marginalise=False), mean=-4.0, noise=0.01)
+    study = tv.Study(
+        domain, tv.Maximize(), kernel=tv.Learned("rbf", restarts=1, marginalise=False), mean=-4.0, noise=0.01
+    )
     data = np.array([[0.0, 10.0], [10.0, 11.0], [20.0, 9.0]])
     for x, y in data:
         study.tell({"x": x}, y)

@@ -220,8 +220,8 @@ class ActiveLearner:
         transform = self.surrogate.transform
         if transform.is_identity:
             return self.state
-        lower, upper = transform.inverse(self.state.lower), transform.inverse(self.state.upper)
-        return replace(self.state, lower=lower, upper=upper)
+        lower = transform.inverse(self.state.lower)
+        return replace(self.state, lower=lower, upper=transform.inverse(self.state.upper))
 
     @property
     def moments(self) -> tuple[Array, Array]:
@@ -243,9 +243,12 @@ class ActiveLearner:
         mean, variance = surrogate.moments
         threshold = goal.thresholds(mean, mean)[0]
         if surrogate.ensemble is not None:
-            mean, variance = surrogate.ensemble.means, surrogate.ensemble.variances
+            mean = surrogate.ensemble.means
+            variance = surrogate.ensemble.variances
         with np.errstate(divide="ignore", invalid="ignore"):
-            u = np.where(variance > 0, (mean - threshold) / np.sqrt(variance), np.where(mean >= threshold, np.inf, -np.inf))
+            u = np.where(
+                variance > 0, (mean - threshold) / np.sqrt(variance), np.where(mean >= threshold, np.inf, -np.inf)
+            )
         return np.asarray(scipy.special.ndtr(u).reshape(-1, len(self.domain)).mean(axis=0))
 
     @property
@@ -279,7 +282,7 @@ class ActiveLearner:
         """Return the point to recommend: row (None in a box), coordinates (d,), mean, standard deviation.
 
         It is the point of best posterior mean. With a learned model a point that was not measured must also be known
-        well, or be better than the best measured one with odds of three to one: a fit that extrapolates is not evidence.
+        well, or be better than the best measured one with odds of three to one: an extrapolation is not evidence.
         """
         mean, sd = self.moments
         if not self.domain.continuous:
@@ -302,7 +305,7 @@ class ActiveLearner:
 
         with blas_in_one_thread():
             start = starts[int(np.argmax(signed_mean(starts)))]
-            point = polish(signed_mean, self.domain.bounds, start)
+            point: Array = polish(signed_mean, self.domain.bounds, start)
             if self.surrogate.ensemble is None or not measured:
                 return point
             among = np.stack([point, *measured])
@@ -310,7 +313,7 @@ class ActiveLearner:
         best_measured = 1 + int(np.argmax(sign * mean[1:]))
         if self._is_supported(sign * (mean[:1] - mean[best_measured]), variance[:1])[0]:
             return point
-        return among[best_measured]
+        return np.asarray(among[best_measured])
 
     def _recommendable(self, mean: Array, variance: Array) -> Mask:
         """Return which points of the domain may be recommended, given the moments in the units of the model."""

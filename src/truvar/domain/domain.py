@@ -223,7 +223,7 @@ class Domain:
         if self.continuous:
             return np.zeros(len(self.columns))
         counts = np.array([len(np.unique(column)) for column in self.points.T])
-        return 1.0 / np.maximum(counts - 1, 1)
+        return np.asarray(1.0 / np.maximum(counts - 1, 1))
 
     def point(self, index: int) -> dict[str, float]:
         """Return the point with that index as {column: value}."""

@@ -19,9 +19,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array
+from truvar._typing import Array, Index
 from truvar.models.hyperposterior import CONSTANT
-from truvar.models.kernels import SMOOTHNESS, NamedKernel, Stationary, check_named_kernel
+from truvar.models.kernels import SMOOTHNESS, NamedKernel, Stationary, check_named_kernel, twice_nu
 from truvar.models.transforms import OutputTransform
 
 MEMORY = 4e8  # bytes that the factors of all members may take
@@ -60,7 +60,7 @@ class EnsembleModel:
         """The noise variance of the mode; None: as the user gave it."""
         return None if self.noise is None else float(self.noise[0])
 
-    def members(self, most: int) -> Array:
+    def members(self, most: int) -> Index:
         """Return the rows of at most that many members, spread over the sample; the mode if that is one."""
         count = len(self.signal) - 1
         if most < 2 or count < 2:
@@ -81,7 +81,7 @@ class Ensemble:
 
     def __init__(self, model: EnsembleModel, sites: Array, mean: float | None, capacity: int) -> None:
         rows = model.members(int(MEMORY / (8 * len(sites) * max(capacity, 64))))
-        smoothness = _twice_nu(model.family)
+        smoothness = twice_nu(SMOOTHNESS[model.family])
         self.sites = np.ascontiguousarray(sites, dtype=float)
         self.kernels = [Stationary(smoothness, float(model.signal[j]), model.lengthscales[j]) for j in rows]
         self.signal = model.signal[rows]
@@ -99,12 +99,12 @@ class Ensemble:
 
     @property
     def mean(self) -> Array:
-        """The mean of the mixture at every site. (n,)"""
+        """The mean of the mixture at every site, (n,)."""
         return np.asarray(self.means.mean(axis=0))
 
     @property
     def variance(self) -> Array:
-        """The variance of the mixture at every site. (n,)"""
+        """The variance of the mixture at every site, (n,)."""
         return np.asarray(self.variances.mean(axis=0) + self.means.var(axis=0))
 
     @blas_in_one_thread()
@@ -200,8 +200,3 @@ def _padded(array: Array, shape: tuple[int, ...]) -> Array:
     grown = np.zeros(shape)
     grown[tuple(slice(n) for n in array.shape)] = array
     return grown
-
-
-def _twice_nu(family: str) -> int:
-    nu = SMOOTHNESS[family]
-    return 0 if np.isinf(nu) else int(2 * nu)

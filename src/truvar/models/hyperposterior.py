@@ -56,9 +56,7 @@ class HyperPrior:
     high: Array  # (k,)
 
     @staticmethod
-    def default(
-        dimension: int, learn_noise: bool, learn_power: bool, shortest: Array | float = 0.0
-    ) -> HyperPrior:
+    def default(dimension: int, learn_noise: bool, learn_power: bool, shortest: Array | float = 0.0) -> HyperPrior:
         """Return the priors for a domain of that dimension.
 
         The typical length-scale grows with the square root of the dimension (Hvarfner, Hellsten, Nardi 2024), from 0.3
@@ -77,7 +75,7 @@ class HyperPrior:
         with np.errstate(divide="ignore"):
             low[:dimension] = np.clip(np.log(shortest), low[:dimension], mean[:dimension] - sd[:dimension])
         high = mean + REACH * sd
-        parts = [(mean, sd, low, high)]
+        parts: list[tuple[Array, ...]] = [(mean, sd, low, high)]
         if learn_noise:
             parts.append(_interval(-6.0, 1.5, -6.0 - REACH * 1.5, -6.0 + REACH * 1.5))
         if learn_power:

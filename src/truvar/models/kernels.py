@@ -61,7 +61,7 @@ class NamedKernel:
         """The compiled form."""
         scales = np.atleast_1d(np.asarray(self.length_scale, dtype=float))
         variance = 1.0 if self.variance is None else float(self.variance)
-        return Stationary(_twice_nu(SMOOTHNESS[self.name]), variance, scales)
+        return Stationary(twice_nu(SMOOTHNESS[self.name]), variance, scales)
 
     def __call__(self, points: Array, others: Array | None = None) -> Array:
         """Return k(points, others)."""
@@ -244,7 +244,7 @@ def stationary_form(kernel: Kernel | NamedKernel) -> Stationary | None:
         return None
     variance = float(np.prod([f.constant_value for f in factors if isinstance(f, ConstantKernel)]))
     scales = np.atleast_1d(np.asarray(shapes[0].length_scale, dtype=float))
-    return Stationary(_twice_nu(nu), variance, scales)
+    return Stationary(twice_nu(nu), variance, scales)
 
 
 def covariance_function(kernel: Kernel | NamedKernel | Coregionalized) -> Covariance:
@@ -288,6 +288,6 @@ def _factors(kernel: Kernel) -> list[Kernel]:
     return [kernel]
 
 
-def _twice_nu(nu: float) -> int:
+def twice_nu(nu: float) -> int:
     """Return the smoothness of the compiled kernels: twice nu, or 0 for RBF."""
     return 0 if np.isinf(nu) else int(2 * nu)

@@ -1,15 +1,14 @@
 """Learning kernel, mean, noise and output transform from the observations: the mode and a sample of what is plausible.
 
-Coordinates are divided by the extent of the domain, values are standardised, and `hyperposterior` does the rest. What is
-decided here:
+Coordinates are divided by the extent of the domain, values are standardised, and `hyperposterior` does the rest.
 
 | question | answer |
 |---|---|
-| unit of the values | standard deviation, but at least 0.4 of the distance between the typical value and the threshold |
+| unit of the values | standard deviation, at least 0.4 of the distance from the typical value to the threshold |
 | power of the transform | 1, unless another makes the observations much more probable |
 | gross errors | left out (see `outliers`) |
 | size of the sample | 16 members, from fewer proposals the more observations there are |
-| nothing measured beyond the threshold yet | every second member is a draw of the prior: flat data say little about f elsewhere |
+| nothing measured beyond the threshold yet | every second member is from the prior: flat data say little |
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from scipy.special import ndtri
 from truvar._typing import Array
 from truvar.models.ensemble import EnsembleModel
 from truvar.models.hyperposterior import CONSTANT, HyperPrior, MarginalLikelihood, find_mode, sample_posterior
-from truvar.models.kernels import SMOOTHNESS
+from truvar.models.kernels import SMOOTHNESS, twice_nu
 from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform
 
@@ -173,7 +172,7 @@ def _is_one_sided(values: Array, reference: float) -> bool:
 
 
 def _prior_members(prior: HyperPrior, d: int, mode: Array, count: int, seed: int) -> Array:
-    """Return hyperparameters from the prior, with length-scales at most typical and the noise of the mode. (count, k)"""
+    """Return hyperparameters (count, k) from the prior, with at most typical length-scales and the mode's noise."""
     from scipy.stats import qmc
 
     uniform = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(count)
@@ -188,15 +187,15 @@ def _problem(
 ) -> tuple[MarginalLikelihood, HyperPrior]:
     """Return likelihood and prior; `power` fixes the power that was found."""
     learn_power = option.learn_power and power is None
-    nu = SMOOTHNESS[family]
+    noise = None if data.noise is None else data.noise[kept] / option.scale**2
     likelihood = MarginalLikelihood(
         data.points[kept] / data.extent,
         (values[kept] - option.shift) / option.scale,
-        0 if np.isinf(nu) else int(2 * nu),
-        None if data.noise is None else data.noise[kept] / option.scale**2,
+        twice_nu(SMOOTHNESS[family]),
+        noise,
         learn_power=learn_power,
         known_power=1.0 if power is None else power,
-        constant=CONSTANT if data.mean is None else 0.0,
+        constant=CONSTANT * (data.mean is None),
     )
     d = data.points.shape[1]
     return likelihood, HyperPrior.default(d, data.noise is None, learn_power, 0.5 * data.spacing)

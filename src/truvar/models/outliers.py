@@ -2,7 +2,8 @@
 
 The rule looks at the values alone and is deliberately blunt, since a high value that stands alone may be exactly what a
 study looks for. A group of at most a tenth of the values counts as gross errors if it is separated from all others by
-many times their range, and the others are spread over that range rather than piled up with a few exceptions.
+many times their range, and the others are spread over that range rather than piled up with a few exceptions or a
+heavy tail.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from truvar._typing import Array
 LEAST = 6  # values below which nothing is called an outlier
 SEPARATION = 12.0  # gap between the outliers and the other values, in ranges of the latter
 SPREAD = 0.15  # least interquartile range of the other values, as a share of their range
+LIGHT_TAIL = 0.4  # and as a share of the range from their lowest to their highest tenth; a normal distribution has 0.53
 
 
 def find_outliers(values: Array, reference: float | None = None) -> tuple[int, ...]:
@@ -38,12 +40,13 @@ def find_outliers(values: Array, reference: float | None = None) -> tuple[int, .
 
 def _is_separate(outside: Array, inside: Array, reference: float | None) -> bool:
     plausible = inside if reference is None else np.append(inside, reference)
-    low, high = float(plausible.min()), float(plausible.max())
+    low = float(plausible.min())
+    high = float(plausible.max())
     gap = max(float(outside.min()) - high, low - float(outside.max()))
-    quartiles = np.quantile(inside, [0.25, 0.75])
-    spread = float(quartiles[1] - quartiles[0])
-    own_range = float(np.ptp(inside))
-    return own_range > 0 and spread > SPREAD * own_range and gap > SEPARATION * (high - low)
+    tenth, quarter, three_quarters, nine_tenths = np.quantile(inside, [0.1, 0.25, 0.75, 0.9])
+    spread = three_quarters - quarter
+    is_spread = spread > SPREAD * np.ptp(inside) and spread > LIGHT_TAIL * (nine_tenths - tenth)
+    return bool(is_spread and gap > SEPARATION * (high - low))
 
 
 def without(values: Sequence[float] | Array, positions: Sequence[int]) -> Array:

@@ -220,12 +220,12 @@ class Surrogate:
 
     @property
     def transform(self) -> OutputTransform:
-        """The transform of the values. `posterior` and `ensemble` are in its units, everything else is in the user's."""
+        """The transform of the values. `posterior` and `ensemble` are in its units, all else is in the user's."""
         return OutputTransform() if self.model is None else self.model.transform
 
     @property
     def moments(self) -> tuple[Array, Array]:
-        """Posterior mean and variance at the points of the domain for claims, in the units of `transform`: (n,) each."""
+        """Posterior mean and variance on the domain for claims, in the units of `transform`: (n,) each."""
         if self.ensemble is not None:
             return self.ensemble.mean, self.ensemble.variance
         n = len(self.domain)
@@ -310,7 +310,7 @@ class Surrogate:
         return count <= self.n_initial or count in self.fitted_models or self.family.is_refit_due(count)
 
     def _is_surprising(self, action: Action, y: float) -> bool:
-        """Return whether a value that is not yet observed is so far from its prediction that the model is in doubt."""
+        """Return whether a new value is so far from its prediction that the model must be learned again at once."""
         if self.model is None or self.ensemble is None:
             return False
         values = np.array([*(value for _, value in self.observations), y])

@@ -5,7 +5,7 @@
 | y | a value in the user's units |
 | v | y, or log y |
 | u = (v - shift) / scale | the standardised value |
-| z = shift + scale psi_lambda(u) | the value that the model sees; psi is the Yeo-Johnson family, lambda = 1 the identity |
+| z = shift + scale psi_lambda(u) | the value that the model sees; psi: Yeo-Johnson; lambda = 1: the identity |
 
 psi has slope 1 at 0, so that z has the units of v and agrees with it near `shift`: variances of noise carry over there
 without a factor. Every transform is strictly increasing, so a threshold, an order or a quantile carries over exactly.

@@ -464,6 +464,10 @@ class RemoteStudy:
         posterior = self._get("posterior")
         result = posterior["result"]
         classes = np.array(list(posterior["classes"]))
+        best_observed = None if result["best_observed"] is None else BestObserved(**result["best_observed"])
+        probability = None
+        if posterior["probability"] is not None:
+            probability = np.array(posterior["probability"], dtype=float)
         return Result(
             domain=self.domain,
             goal=self.goal,
@@ -475,8 +479,8 @@ class RemoteStudy:
             lower=np.array([_number(value, -inf) for value in posterior["lower"]]),
             upper=np.array([_number(value, inf) for value in posterior["upper"]]),
             best=Best(**result["best"]),
-            best_observed=None if result["best_observed"] is None else BestObserved(**result["best_observed"]),
-            probability=None if posterior["probability"] is None else np.array(posterior["probability"], dtype=float),
+            best_observed=best_observed,
+            probability=probability,
             epsilon=_number(result["epsilon"], inf),
             certificate=_certificate(result["certificate"]),
             spent=result["spent"],

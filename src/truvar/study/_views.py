@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from truvar.algorithm.covering import information_bound
 from truvar.domain.action import Action
 from truvar.inference.certificate import CertificateInputs, certify

@@ -228,6 +228,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a summary of JSON values, without the arrays; an infinite epsilon is None."""
+        best_observed = None if self.best_observed is None else asdict(self.best_observed)
         return {
             "steps": self.steps,
             "spent": self.spent,
@@ -236,7 +237,7 @@ class Result:
             "below": int(self.below.sum()),
             "threshold": self.threshold,
             "best": asdict(self.best),
-            "best_observed": None if self.best_observed is None else asdict(self.best_observed),
+            "best_observed": best_observed,
             "epsilon": None if self.epsilon == inf else self.epsilon,
             "certificate": self.certificate.to_dict(),
             "reason": self.reason,
