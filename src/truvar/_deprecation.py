@@ -26,6 +26,29 @@ def warn_deprecated(old: str, new: str, *, removed_in: str, stacklevel: int = 2)
     warnings.warn(message, DeprecationWarning, stacklevel=stacklevel + 1)
 
 
+class deprecated_attribute:
+    """An old name of an attribute of instances; reading it warns.
+
+    Args:
+        new: The attribute's present name.
+        removed_in: The release that removes the old name.
+    """
+
+    def __init__(self, new: str, *, removed_in: str) -> None:
+        self._new = new
+        self._removed_in = removed_in
+        self._old = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._old = name
+
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        if instance is None:
+            return self
+        warn_deprecated(f"{owner.__name__}.{self._old}", f"{owner.__name__}.{self._new}", removed_in=self._removed_in)
+        return getattr(instance, self._new)
+
+
 class deprecated_alias:
     """An old name of a method or class method.
 

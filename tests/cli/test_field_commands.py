@@ -130,8 +130,8 @@ def test_every_answer_comes_as_json_too(truvar: Truvar, capsys: pytest.CaptureFi
     assert (new["limits"], new["warnings"]) == ({"budget": 60}, [])
     (asked,) = as_json(truvar("ask", "--json"))["suggestions"]
     assert asked["id"] == 1
-    assert 0 < asked["outlook"]["removed"] < 1
-    assert asked["outlook"]["settled"] > 0
+    assert 0 < asked["lookahead"]["variance_reduction"] < 1
+    assert asked["lookahead"]["expected_decided"] > 0
     assert asked["expected"]["mean"] == 0.0
     answer = as_json(truvar("tell", "1", "0.2", "--json"))
     assert answer["told"] == [1]
@@ -170,6 +170,19 @@ def test_each_command_explains_itself_with_examples(capsys: pytest.CaptureFixtur
         assert end.value.code == 0
         for line in command.example.splitlines():
             assert line in said
+
+
+def test_new_describes_the_tasks_of_a_problem(truvar: Truvar) -> None:
+    tasks = "[tasks]\nnames = ['algae', 'colour']\ncovariance = [[1.0, 1.6], [1.6, 4.0]]\ncost = [5, 1]\n"
+    Path("tasks.toml").write_text(SINE + tasks)
+    said = " ".join(truvar("new", "tasks.toml", "--check").split())
+    assert "tasks algae (the target, cost 5); can be measured instead: colour (correlation 0.8, cost 1)" in said
+    assert "noise standard deviation ± 0.1" in said
+    assert "cost that of the task, plus 1 per unit of x_m travelled; the first measurement 1 to 5" in said
+    Path("tasks.toml").write_text(SINE + tasks + "noise = [0.01, 0.25]\n")
+    said = " ".join(truvar("new", "tasks.toml", "--check").split())
+    assert "algae (the target, ± 0.1, cost 5); can be measured instead: colour (correlation 0.8, ± 0.5, cost 1)" in said
+    assert "noise that of the task" in said
 
 
 @pytest.mark.parametrize("words", [["status"], ["ask"], ["tell", "1", "0.5"]])

@@ -59,13 +59,28 @@ def cluster() -> Iterator[Any]:
 
 
 def test_eight_workers_are_kept_busy(cluster: Any) -> None:
+    """A run takes little longer than Dask does for as many measurements that are all known beforehand.
+
+    Both bear what else the machine is doing; Dask is timed before and after the run, as that changes. With one of the
+    eight workers idle a run takes 10 s and not 8 s, with half of them idle 16 s.
+    """
     a_study().run(hill, steps=10)  # whatever is compiled is compiled
+    before = seconds_on_dask_alone(cluster, 64)
     study = a_study()
     begin = time.perf_counter()
     result = study.run(measuring(1.0), steps=64, executor=cluster)
     seconds = time.perf_counter() - begin
+    after = seconds_on_dask_alone(cluster, 64)
     assert result.steps == 64
-    assert seconds <= 1.3 * 8.0
+    assert seconds <= 1.3 * max(before, after)
+
+
+def seconds_on_dask_alone(cluster: Any, steps: int) -> float:
+    """Return the time of so many measurements of one second, without a study."""
+    points = [{"x": float(step), "y": 0.0} for step in range(steps)]
+    begin = time.perf_counter()
+    cluster.gather(cluster.map(measuring(1.0), points, pure=False))
+    return time.perf_counter() - begin
 
 
 def test_a_point_is_measured_again_when_it_is_asked_for_again(cluster: Any) -> None:

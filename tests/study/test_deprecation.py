@@ -51,6 +51,21 @@ def test_an_old_method_name_warns_and_gives_the_same_answer(old: str) -> None:
         assert call(getattr(study, old)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("open", "undecided"), ("settled", "expected_decided"), ("removed", "variance_reduction")],
+)
+def test_an_old_field_of_a_lookahead_warns_and_has_the_same_value(old: str, new: str) -> None:
+    study = a_study()
+    ahead = study.lookahead(1)
+    message = rf"Lookahead\.{old} is deprecated .* 0\.4\.0; use Lookahead\.{new} instead"
+    with pytest.warns(DeprecationWarning, match=message) as caught:
+        value = getattr(ahead, old)
+    assert value == getattr(ahead, new)
+    assert caught[0].filename == __file__
+    assert old not in repr(ahead)
+
+
 def test_the_old_name_of_a_class_method_warns_and_opens_the_same_study() -> None:
     event_log = InMemoryEventLog()
     study = a_study(event_log)

@@ -32,28 +32,28 @@ def test_the_share_of_variance_it_removes_is_what_telling_it_removes_whatever_th
     for y in (-1.0, 2.0):
         told = deepcopy(study)
         told.tell(suggestion, y)
-        open_before = before.potential
-        left = (told.result().sd[open_before] ** 2).sum() / (before.sd[open_before] ** 2).sum()
-        assert ahead.removed == pytest.approx(1 - left)
-        assert ahead.open == open_before.sum()
+        undecided_before = before.potential
+        left = (told.result().sd[undecided_before] ** 2).sum() / (before.sd[undecided_before] ** 2).sum()
+        assert ahead.variance_reduction == pytest.approx(1 - left)
+        assert ahead.undecided == undecided_before.sum()
 
 
 @pytest.mark.parametrize("goal", [tv.LevelSet(0.5), tv.Maximize()])
-def test_the_number_it_is_expected_to_settle_is_the_mean_over_the_values_it_could_give(goal) -> None:
+def test_the_number_it_is_expected_to_decide_is_the_mean_over_the_values_it_could_give(goal) -> None:
     """400 values: the mean of counts below 60 is within 4 standard errors but once in 15,000 seeds; the 16 values of
     the lookahead itself add less than one point."""
     study = a_study(goal)
     suggestion = begin(study)
     ahead = study.lookahead(suggestion)
     rng = np.random.default_rng(1)
-    settled = []
+    decided = []
     for _ in range(400):
         told = deepcopy(study)
         told.tell(suggestion, told.sample_measurement(suggestion, rng))
-        settled.append(ahead.open - told.result().potential.sum())
-    error = np.std(settled) / np.sqrt(len(settled))
-    assert ahead.settled == pytest.approx(np.mean(settled), abs=4 * error + 1)
-    assert np.mean(settled) > 0.5
+        decided.append(ahead.undecided - told.result().potential.sum())
+    error = np.std(decided) / np.sqrt(len(decided))
+    assert ahead.expected_decided == pytest.approx(np.mean(decided), abs=4 * error + 1)
+    assert np.mean(decided) > 0.5
 
 
 def test_pending_measurements_are_left_aside() -> None:
@@ -83,7 +83,7 @@ def test_in_a_box_between_its_points_it_holds_too() -> None:
     before = study.result()
     study.tell(suggestion, 0.4)
     left = (study.result().sd[before.potential] ** 2).sum() / (before.sd[before.potential] ** 2).sum()
-    assert ahead.removed == pytest.approx(1 - left)
+    assert ahead.variance_reduction == pytest.approx(1 - left)
 
 
 def test_the_quantiles_are_those_of_the_normal_distribution() -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.helpers.server import GRID
 
 import truvar as tv
-from truvar.exceptions import ConflictingMeasurementError, UnknownSuggestionError
+from truvar.exceptions import ConflictingMeasurementError, InvalidMeasurementError, UnknownSuggestionError
 from truvar.problem import problem_from_dict
 from truvar.service import Server
 from truvar.service.client import RemoteStudy
@@ -63,8 +63,10 @@ def script(study: StudyLike) -> dict[str, Any]:
         study.tell(99, 1.0)
     with pytest.raises(ConflictingMeasurementError, match="already has the value"):
         study.tell(first, 5.0)
-    with pytest.raises(tv.TruvarError, match="noise must be >= 0"):
+    with pytest.raises(InvalidMeasurementError, match="noise must be >= 0"):
         study.tell(first, 1.0, noise=-1.0)
+    with pytest.raises(InvalidMeasurementError, match="cost must be >= 0"):
+        study.correct(first, 1.0, cost=-1.0)
     answers["pending"] = study.pending
     calls: list[int] = []
     result = study.run(measure, steps=7, progress=lambda running: calls.append(running.steps))
@@ -143,4 +145,4 @@ def test_a_lookahead_has_the_same_fields_here_and_on_a_server(request: pytest.Fi
     ahead = here.lookahead(suggestion)
     assert ahead is not None
     assert there.lookahead(suggestion) == ahead
-    assert set(asdict(ahead)) == {"open", "settled", "removed"}
+    assert set(asdict(ahead)) == {"undecided", "expected_decided", "variance_reduction"}

@@ -40,6 +40,12 @@ from truvar.domain.goals import Goal, LevelSet
 from truvar.messages import format_coordinates
 
 Regime = Literal["theorem", "outside", "heuristic", "learned"]
+REGIME_SUMMARIES: dict[Regime, str] = {
+    "theorem": "proven, with a bound on the cost",
+    "outside": "proven, without a bound on the cost",
+    "heuristic": "not proven: confidence bounds by a rule of thumb",
+    "learned": "not proven: the model was learned from these measurements",
+}
 
 DEFAULT_DELTA = 0.1  # delta with which a beta is compared whose schedule has none
 ROUNDING = 1 + 1e-9  # largest ratio of the required beta to the one in use that counts as enough

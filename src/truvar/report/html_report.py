@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from truvar.exceptions import OutputError
+from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.report import style
 from truvar.report.formatting import column_label, count_noun, format_number
 from truvar.report.plot_1d import draw_curve
@@ -36,12 +37,6 @@ DPI = 150  # dots per inch of the parts of a figure that are pixels
 # Content-Security-Policy of the file: its own pictures and style, no script, nothing from elsewhere.
 SECURITY_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 SHOWN_EVENTS = ("noted", "corrected", "withdrawn", "expired")  # kinds of events listed under "History"
-REGIMES = {
-    "theorem": "proven, with a bound on the cost",
-    "outside": "proven, without a bound on the cost",
-    "heuristic": "not proven: confidence bounds by a rule of thumb",
-    "learned": "not proven: the model was learned from these measurements",
-}
 
 
 class Figure(NamedTuple):
@@ -105,7 +100,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
         "tiles": _tiles(study, data),
         "classes": _classes(data),
         "certificate": data.result.certificate,
-        "regime": REGIMES[data.result.certificate.regime],
+        "regime": REGIME_SUMMARIES[data.result.certificate.regime],
         "proven": data.result.certificate.regime in ("theorem", "outside"),
         "reason": data.result.reason,
         "figures": [{"source": _svg(figure, data), "caption": figure.caption} for figure in _figures(data)],

@@ -16,6 +16,7 @@ from truvar.report.status import describe_goal, describe_policy
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
+    from truvar.domain.costs import Tasks
     from truvar.problem import Problem
     from truvar.study.study import Study
 
@@ -37,8 +38,9 @@ def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> 
     rows = [
         ("domain", _domain(problem, study)),
         ("model", _model(problem)),
-        ("noise", _noise(spec.get("noise", {}))),
-        ("cost", f"{_cost(spec.get('cost', {}))}; the first measurement {_first_cost(study)}"),
+        *([] if study.tasks is None else [("tasks", _tasks(study.tasks))]),
+        ("noise", _noise(spec.get("noise", {}), study.tasks)),
+        ("cost", f"{_cost(spec.get('cost', {}), study.tasks)}; the first measurement {_first_cost(study)}"),
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
     ]
@@ -96,7 +98,27 @@ def _model(problem: Problem) -> str:
     return f"{spec.get('kernel', 'matern52')}: {spread}, and are similar over distances of about {distances}"
 
 
-def _noise(spec: Mapping[str, Any]) -> str:
+def _tasks(tasks: Tasks) -> str:
+    """Return the target and what can be measured instead, with correlation, precision and cost where they are given."""
+    covariance = np.asarray(tasks.covariance, dtype=float)
+    descriptions = []
+    for k, name in enumerate(tasks.names):
+        parts = ["the target"]
+        if k > 0:
+            scale = sqrt(covariance[0, 0] * covariance[k, k])
+            correlation = float(covariance[0, k]) / scale if scale > 0 else 0.0
+            parts = [f"correlation {correlation:.2g}"]
+        if tasks.noise is not None:
+            parts.append(f"± {sqrt(tasks.noise[k]):.3g}")
+        if tasks.cost is not None:
+            parts.append(f"cost {tasks.cost[k]:g}")
+        descriptions.append(f"{name} ({', '.join(parts)})")
+    return f"{descriptions[0]}; can be measured instead: {', '.join(descriptions[1:])}"
+
+
+def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
+    if tasks is not None and tasks.noise is not None:
+        return "that of the task"
     if "variance" in spec:
         return f"standard deviation ± {sqrt(spec['variance']):.3g}" if spec["variance"] else "none"
     if "column" in spec:
@@ -107,13 +129,19 @@ def _noise(spec: Mapping[str, Any]) -> str:
     return "learned from the values as they come"
 
 
-def _cost(spec: Mapping[str, Any]) -> str:
-    if not spec:
-        return "the same everywhere"
-    parts = [f"from column {spec['column']}" if "column" in spec else f"{spec.get('base', 0):g} each"]
+def _cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
+    parts = [_base_cost(spec, tasks)]
     parts += [f"{rate:g} per unit of {name} travelled" for name, rate in spec.get("travel", {}).items()]
     parts += [f"{rate:g} per unit of |{name}|" for name, rate in spec.get("magnitude", {}).items()]
     return ", plus ".join(parts)
+
+
+def _base_cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
+    if tasks is not None and tasks.cost is not None:
+        return "that of the task"
+    if not spec:
+        return "the same everywhere"
+    return f"from column {spec['column']}" if "column" in spec else f"{spec.get('base', 0):g} each"
 
 
 def _first_cost(study: Study) -> str:

@@ -43,7 +43,7 @@ def suggestion_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
     return {
         **suggestion.to_dict(),
         "expected": {"mean": mean, "sd": sd},
-        "outlook": None if lookahead is None else asdict(lookahead),
+        "lookahead": None if lookahead is None else asdict(lookahead),
     }
 
 
@@ -58,10 +58,11 @@ def describe_gain(study: Study, suggestion: Suggestion) -> str:
     lookahead = study.lookahead(suggestion)
     if lookahead is None:
         return "there is no model yet: the first measurements are spread out to learn one from"
-    decided = f"{lookahead.settled:.0f}" if lookahead.settled >= 9.5 else f"{lookahead.settled:.2g}"
+    expected = lookahead.expected_decided
+    decided = f"{expected:.0f}" if expected >= 9.5 else f"{expected:.2g}"
     text = (
-        f"by itself it removes {100 * lookahead.removed:.3g} % of the variance of the "
-        f"{count_noun(lookahead.open, 'undecided point')} and is expected to decide about {decided} of them"
+        f"by itself it removes {100 * lookahead.variance_reduction:.3g} % of the variance of the "
+        f"{count_noun(lookahead.undecided, 'undecided point')} and is expected to decide about {decided} of them"
     )
     if isnan(suggestion.gain):
         return text

@@ -20,6 +20,7 @@ from truvar.exceptions import (
     DamagedStudyError,
     Finished,
     InvalidArgumentError,
+    InvalidMeasurementError,
     LimitExceededError,
     StorageError,
     StudyExistsError,
@@ -33,6 +34,7 @@ from truvar.service.limits import ServiceLimits
 from truvar.service.middleware import SecurityMiddleware
 from truvar.service.routes import api_router
 from truvar.service.routes._common import json_response
+from truvar.service.schemas import MEASUREMENT_FIELDS
 from truvar.service.sessions import StudySessions
 
 STATIC = Path(__file__).parent / "static"
@@ -119,7 +121,9 @@ async def _handle_invalid_request(_: Request, error: Any) -> Response:
     errors = error.errors()
     if any(found["type"] == "json_invalid" for found in errors):
         return _error_response(400, "the body is not valid JSON; check its quotes, commas and braces")
-    return _error_response(422, request_message(errors[0], SECTIONS), InvalidArgumentError)
+    field = errors[0]["loc"][1:2]
+    exception = InvalidArgumentError if MEASUREMENT_FIELDS.isdisjoint(field) else InvalidMeasurementError
+    return _error_response(422, request_message(errors[0], SECTIONS), exception)
 
 
 async def _handle_http_error(_: Request, error: Any) -> Response:

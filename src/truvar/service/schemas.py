@@ -14,6 +14,7 @@ from truvar.problem.schema import NonNegative, NonNegativeCount, Number, Problem
 from truvar.service.limits import ServiceLimits
 from truvar.storage.base import MAX_NAME_LENGTH
 
+MEASUREMENT_FIELDS = frozenset({"y", "noise", "cost", "level"})  # of the bodies `Tell` and `Correct`
 MAX_LEASE = 366 * 86_400  # seconds: a year
 
 Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")]

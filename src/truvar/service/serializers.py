@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
+from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.report import style
 from truvar.report.formatting import column_label
 from truvar.report.status import describe_goal, status_data
@@ -119,6 +120,7 @@ def view(study: Study) -> dict[str, Any]:
     task_names = None if study.tasks is None else list(study.tasks.names)
     return {
         **status(study),
+        "regime_summary": REGIME_SUMMARIES[result.certificate.regime],
         "threshold": result.threshold,
         "level_set": study.goal.level_set,
         "sign": study.goal.sign,

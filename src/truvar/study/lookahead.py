@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from truvar._deprecation import deprecated_attribute
 from truvar.acquisition.confidence import bounds, intersection
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
@@ -31,14 +32,18 @@ class Lookahead:
     """The expected effect of one measurement, given the observations so far and no other pending measurement.
 
     Attributes:
-        open: Number of undecided points now (M).
-        settled: Expected number of them that the measurement decides, with the present beta.
-        removed: Share of their total variance that it removes, whatever its value.
+        undecided: Number of undecided points now (M).
+        expected_decided: Expected number of them that the measurement decides, with the present beta.
+        variance_reduction: Share of their total variance that it removes, whatever its value.
     """
 
-    open: int
-    settled: float
-    removed: float
+    undecided: int
+    expected_decided: float
+    variance_reduction: float
+
+    open = deprecated_attribute("undecided", removed_in="0.4.0")
+    settled = deprecated_attribute("expected_decided", removed_in="0.4.0")
+    removed = deprecated_attribute("variance_reduction", removed_in="0.4.0")
 
 
 def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
@@ -65,7 +70,7 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
         regions = learner.model_goal.update(state.regions, lower, upper)
         left += int((regions.potential & undecided).sum())
     total = float(before[undecided].sum())
-    removed = 0.0
+    reduction = 0.0
     if total > 0:
-        removed = float((before - after)[undecided].sum()) / total
-    return Lookahead(n_undecided, n_undecided - left / len(QUANTILES), removed)
+        reduction = float((before - after)[undecided].sum()) / total
+    return Lookahead(n_undecided, n_undecided - left / len(QUANTILES), reduction)

@@ -121,24 +121,17 @@ function downloads(name) {
     button("Export", "export", `${name}.json`), alert);
 }
 
-const REGIMES = {
-  theorem: "proven, with a bound on the cost",
-  outside: "proven, without a bound on the cost",
-  heuristic: "not proven: confidence bounds by a rule of thumb",
-  learned: "not proven: the model was learned from these measurements",
-};
-
 function certificatePanel(current) {
   const node = el("div", {});
   const items = (title, rows) => (rows.length ? [el("h3", {}, title), el("ul", {}, rows.map((row) => el("li", {}, row)))] : []);
   function redraw() {
-    const { certificate } = current().result;
+    const { regime_summary: summary, result: { certificate } } = current();
     const probability = certificate.delta === null ? "" : `, with probability ${number(1 - certificate.delta, 3)}`;
     const open = node.querySelector("details")?.open ?? false;
     replace(node, el("h2", {}, "Certificate"),
       el("blockquote", {}, certificate.statement),
       el("p", {}, el("span", { class: `badge ${certificate.regime}` }, certificate.regime), " ",
-        el("span", { class: "note" }, `${REGIMES[certificate.regime] ?? ""}${probability}`)),
+        el("span", { class: "note" }, `${summary}${probability}`)),
       el("details", { open }, el("summary", {}, "Reason and assumptions"), el("p", { class: "note" }, `${certificate.because}.`),
         items("Assumptions", certificate.assumes), items("Caveats", certificate.caveats)));
   }
