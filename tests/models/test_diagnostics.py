@@ -116,19 +116,22 @@ def test_an_estimated_mean_is_estimated_again_without_the_value(name: str) -> No
 
 
 def test_predictions_do_not_depend_on_when_they_are_asked_for() -> None:
-    points, noise, y = scattered(40, seed=2)
+    points, noise, y = scattered(120, seed=2)
     posterior = Posterior(KERNELS["matern"], points[:1], mean=None)
-    for i in range(40):
+    for i in range(120):
         posterior.add(points[i], noise[i])
         posterior.observe(y[i])
-        if i in (0, 3, 4, 20, 21, 22):
+        if i in (0, 3, 4, 20, 31, 32, 33, 70):
             posterior.leave_one_out()
     posterior.add(points[0] + 0.1, 0.1)  # pending, and so without influence
     means, variances = posterior.leave_one_out()
     expected = conditioned(KERNELS["matern"], points, noise, y, mean=None).leave_one_out()
-    np.testing.assert_allclose(means, expected[0], rtol=1e-10)
-    np.testing.assert_allclose(variances, expected[1], rtol=1e-10)
+    np.testing.assert_array_equal(means, expected[0])
+    np.testing.assert_array_equal(variances, expected[1])
     np.testing.assert_array_equal(posterior.values, y)
+    inverse = np.linalg.inv(KERNELS["matern"](points) + np.diag(noise))
+    ones = inverse.sum(axis=0)
+    np.testing.assert_allclose(variances, 1 / (inverse.diagonal() - ones**2 / ones.sum()), rtol=1e-9)
 
 
 @pytest.mark.parametrize("mean", [0.0, None])
@@ -265,8 +268,8 @@ def test_the_message_says_what_is_wrong_with_a_kernel_and_what_to_do() -> None:
 
 
 def test_a_learned_model_gets_another_advice() -> None:
-    assert "kernel=None" in wrong_kernel(0.2, 0.6).message
-    assert "kernel=None" not in wrong_kernel(0.2, 0.6, learned=True).message
+    assert "leave out the kernel" in wrong_kernel(0.2, 0.6).message
+    assert "leave out the kernel" not in wrong_kernel(0.2, 0.6, learned=True).message
 
 
 @pytest.mark.parametrize("mean", [0.0, None])

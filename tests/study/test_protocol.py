@@ -89,6 +89,10 @@ def script(study: StudyLike) -> dict[str, Any]:
     answers["events"] = list(zip(events["number"], events["who"], events["kind"], strict=True))
     answers["exported events"] = len(json.loads(study.to_json())["events"])
     answers["axes of the figure"] = len(study.plot().axes)
+    answers["axes of the model check"] = len(study.plot_model_check().axes)
+    check = result.model_check
+    answers["model check"] = [check.ok, check.message, check.coverage, check.failure, check.misfit, check.degrees]
+    answers["leave-one-out"] = [check.ids, check.z_scores.tolist(), check.means.tolist(), check.sds.tolist()]
     return answers
 
 

@@ -104,6 +104,8 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
     print(f"{name}: {count}; stopped: {result.reason or 'interrupted'}; cost {result.spent:.6g}")
     print(f"  {result.certificate}")
     print(f"  {result.certificate.regime}: {result.certificate.because}")
+    if not result.model_check.ok:
+        print(f"  model check failed: {result.model_check.message}")
     if result.goal.level_set:
         print(f"  F1 against {column}: {result.f1(truth):.3f}")
     else:

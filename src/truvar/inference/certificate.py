@@ -17,8 +17,13 @@ four regimes:
 |---|---|
 | theorem | both statements hold |
 | outside | the bounds hold with probability 1 - delta, but Theorem 3.1 does not bound the cost |
-| heuristic | beta is smaller than the lemma requires: the bounds may well hold, but no probability can be given |
+| heuristic | beta is smaller than the lemma requires, or the data contradict the model: no probability is given |
 | learned | kernel, mean or noise were fitted to the measurements that they are used to interpret |
+
+The model itself is judged by `models.diagnostics.check_model`. Where its check fails because the model is too sure of
+itself, the statement opens with that. A model that is too cautious makes the bounds wider than necessary and is
+mentioned among the caveats. With `RKHSBeta` f is no draw from the Gaussian process; the data contradict a function of
+norm B, with noise that never exceeds its standard deviation, if r^T (K_t + Sigma_t)^-1 r > B^2 + t.
 """
 
 from __future__ import annotations
@@ -38,6 +43,7 @@ from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet
 from truvar.messages import format_coordinates
+from truvar.models.diagnostics import ModelCheck
 
 Regime = Literal["theorem", "outside", "heuristic", "learned"]
 REGIME_SUMMARIES: dict[Regime, str] = {
@@ -118,6 +124,7 @@ class CertificateInputs:
         information: Function T -> upper bound on gamma_T, for the RKHS setting.
         tolerance: By how much a choice may be worse than the best, as a share.
         epsilon: Accuracy from the bounds; infinite while there are too few measurements to learn the model from.
+        model_check: Whether the measurements agree with the model.
     """
 
     domain: Domain
@@ -131,6 +138,7 @@ class CertificateInputs:
     information: Callable[[int], float]
     tolerance: float
     epsilon: float
+    model_check: ModelCheck
 
 
 def certify(inputs: CertificateInputs) -> Certificate:
@@ -148,7 +156,7 @@ def certify(inputs: CertificateInputs) -> Certificate:
     solved_with_cost = isinstance(schedule, TheoremBeta | RKHSBeta)
     if inputs.learned:
         regime = "learned"
-    elif shortfall > ROUNDING:
+    elif shortfall > ROUNDING or _is_contradicted(inputs):
         regime = "heuristic"
     elif reasons or not solved_with_cost:
         regime = "outside"
@@ -168,6 +176,8 @@ def certify(inputs: CertificateInputs) -> Certificate:
     statement = "Nothing is claimed yet: too few measurements to learn the model from."
     if has_claim:
         statement = f"{_condition(regime, delta)}, {_claim(inputs, accurate_to)}"
+        if _is_contradicted(inputs):
+            statement = f"The measurements contradict the model: {_lowered(inputs.model_check.finding)}. {statement}"
     return Certificate(
         statement=statement,
         epsilon=inputs.epsilon,
@@ -231,6 +241,17 @@ def _needed(inputs: CertificateInputs, t: int, delta: float) -> float:
     if isinstance(schedule, RKHSBeta):
         return rkhs_beta(schedule.norm, inputs.information(t + 1), t + 1, delta)
     return lemma_beta(len(inputs.domain), t, delta)
+
+
+def _is_contradicted(inputs: CertificateInputs) -> bool:
+    """Return whether the measurements are further from the model than what the certificate assumes allows."""
+    check = inputs.model_check
+    if check.failure not in ("overconfident", "outlier"):
+        return False
+    schedule = inputs.policy.confidence.beta
+    if isinstance(schedule, RKHSBeta):
+        return check.misfit > schedule.norm**2 + len(check.ids)
+    return True
 
 
 def _cost_covered(beta: float, actions: ActionSpace, delta: float) -> float:
@@ -330,6 +351,10 @@ def _point(inputs: CertificateInputs, mask: Mask) -> str:
     return f"({format_coordinates(point, digits=4)})"
 
 
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
 def _all(count: int, kind: str) -> str:
     return f"{'all' if count > 1 else 'the'} {_count(count, kind)}"
 
@@ -360,6 +385,10 @@ def _because(
             "kernel, mean or noise were learned from the same measurements, which the theory does not cover; "
             f"beta = {beta:.4g}, against the {required} with a known model"
         )
+    since = f"after each of the {_count(t, 'measurement')} so far" if t else "before the first measurement"
+    enough = f"beta was at least what {_source(inputs)} requires {since} (now {beta:.4g} against {needed:.4g})"
+    if regime == "heuristic" and shortfall <= ROUNDING:
+        return f"the measurements contradict the model, so that no probability can be given for its bounds; {enough}"
     if regime == "heuristic":
         earlier = ""
         if shortfall > needed / beta * ROUNDING:
@@ -368,8 +397,6 @@ def _because(
             f"beta = {beta:.4g} is {beta / needed:.2g} of the {required}{earlier}: the bounds are a rule of thumb, and "
             "no probability can be given for them"
         )
-    since = f"after each of the {_count(t, 'measurement')} so far" if t else "before the first measurement"
-    enough = f"beta was at least what {_source(inputs)} requires {since} (now {beta:.4g} against {needed:.4g})"
     if regime == "outside":
         return (
             f"{'; '.join(reasons)}: the bounds of Theorem 3.1 on the cost of an epoch and on C_epsilon do not apply. "
@@ -405,6 +432,8 @@ def _assumptions(inputs: CertificateInputs, regime: Regime) -> tuple[str, ...]:
 
 def _caveats(inputs: CertificateInputs, regime: Regime, reasons: list[str]) -> tuple[str, ...]:
     caveats = []
+    if not inputs.model_check.ok and not _is_contradicted(inputs):
+        caveats.append(f"the check of the model failed: {_lowered(inputs.model_check.finding)}")
     if inputs.domain.continuous:
         caveats.append(
             f"the statement is about the {len(inputs.domain)} representer points; nothing is claimed about f between "

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truvar._typing import Array, Mask
-from truvar.messages import for_interface
 
 if TYPE_CHECKING:
     from truvar.models.posterior import Posterior
@@ -51,7 +50,8 @@ class ModelCheck:
 
     Attributes:
         ok: False if the measurements contradict the model; True also where there are too few to tell.
-        message: The finding and, if the check failed, what to do about it, as a sentence.
+        finding: The result of the check as a sentence without its full stop.
+        advice: What to do about it; empty if the check did not fail.
         coverage: Share of the measurements inside their leave-one-out 95 % interval; NaN without measurements.
         failure: "overconfident": values are further from their predictions than the model allows; "outlier": they are
             not, but for one; "cautious": they are closer than it expects. None if the check did not fail.
@@ -65,7 +65,8 @@ class ModelCheck:
     """
 
     ok: bool
-    message: str
+    finding: str
+    advice: str
     coverage: float
     failure: Failure | None
     misfit: float
@@ -75,6 +76,11 @@ class ModelCheck:
     values: Array = field(repr=False)
     means: Array = field(repr=False)
     sds: Array = field(repr=False)
+
+    @property
+    def message(self) -> str:
+        """The finding and, if the check failed, what to do about it, as a sentence."""
+        return f"{self.finding}; {self.advice}." if self.advice else f"{self.finding}."
 
     @property
     def z_scores(self) -> Array:
@@ -91,6 +97,8 @@ class ModelCheck:
         return {
             "ok": self.ok,
             "message": self.message,
+            "finding": self.finding,
+            "advice": self.advice,
             "coverage": _finite(self.coverage),
             "failure": self.failure,
             "misfit": self.misfit,
@@ -100,13 +108,14 @@ class ModelCheck:
         }
 
 
-def check_model(posterior: Posterior, ids: Sequence[int], *, learned: bool = False) -> ModelCheck:
+def check_model(posterior: Posterior, ids: Sequence[int], *, learned: bool = False, fitted: bool = True) -> ModelCheck:
     """Compare every measurement with what the others predict.
 
     Args:
         posterior: The model, given the measurements.
         ids: Ids of the measurements, in the order of the posterior.
         learned: Whether the kernel is learned from the measurements, which changes the advice only.
+        fitted: Whether there is a model to judge: one that is to be learned may not have been fitted yet.
     """
     t = posterior.n_observed
     values = posterior.values.copy()
@@ -116,11 +125,15 @@ def check_model(posterior: Posterior, ids: Sequence[int], *, learned: bool = Fal
     misfit, degrees = posterior.misfit()
     judged = np.abs(z[np.isfinite(z)])
     limit = NormalDist().inv_cdf(1 - LEVEL / (2 * len(judged))) if len(judged) else inf
-    failure = _failure(misfit, degrees, float(judged.max()), limit) if t >= MIN_MEASUREMENTS and degrees > 1 else None
+    failure: Failure | None = None
+    if fitted and t >= MIN_MEASUREMENTS and degrees > 1:
+        failure = _failure(misfit, degrees, float(judged.max()), limit)
     coverage = float((judged <= NORMAL_95).mean()) if len(judged) else nan
+    finding = _agreement(t, coverage) if fitted else "The model is not learned yet, so that there is nothing to check"
     check = ModelCheck(
         ok=failure is None,
-        message="",
+        finding=finding,
+        advice="",
         coverage=coverage,
         failure=failure,
         misfit=misfit,
@@ -131,7 +144,9 @@ def check_model(posterior: Posterior, ids: Sequence[int], *, learned: bool = Fal
         means=means,
         sds=sds,
     )
-    return replace(check, message=_message(check, learned))
+    if failure is None:
+        return check
+    return replace(check, finding=_finding(check), advice=_advice(failure, learned))
 
 
 def _failure(misfit: float, degrees: int, largest: float, limit: float) -> Failure | None:
@@ -185,55 +200,50 @@ def _z_scores(values: Array, means: Array, sds: Array) -> Array:
 # -- sentences ---------------------------------------------------------------------------------------------------------
 
 
-def _message(check: ModelCheck, learned: bool) -> str:
-    """Return the finding and the advice as one sentence."""
-    t = len(check.ids)
+def _agreement(t: int, coverage: float) -> str:
     if t < MIN_MEASUREMENTS:
-        return f"Too few measurements to check the model: {t}, of at least {MIN_MEASUREMENTS} that a check needs."
-    if check.failure is None:
-        return (
-            f"The measurements agree with the model: {100 * check.coverage:.0f} % of the {t} lie inside the 95 % "
-            "interval that the others predict."
-        )
-    size = np.abs(np.nan_to_num(check.z_scores))
-    order = np.argsort(-size, kind="stable")  # the worst first
-    far = [check.ids[i] for i in order if check.outlying[i]]
-    if check.failure == "outlier":
-        return (
-            f"Measurement {far[0]} lies {size[order[0]]:.2g} predicted standard deviations from what the others say, "
-            f"and they agree with the model without it; correct or withdraw it if it is wrong, or give {_noise()} if "
-            "measurements can be that far off."
-        )
-    ratio = check.misfit / check.degrees
-    if check.failure == "cautious":
-        return (
-            f"The squared errors of the predictions are only {ratio:.2g} of what the model expects; the length-scale "
-            "is probably too short, or the variance or the noise too large, and the bounds are wider than they need "
-            f"to be: {_advice(learned, 'give a longer length-scale')}."
-        )
-    finding = f"The squared errors of the predictions are {ratio:.2g} times what the model expects"
-    if far:
-        lie = "lies" if len(far) == 1 else "lie"
-        finding = (
-            f"{len(far)} of {t} measurements ({_named(far)}) {lie} more than {check.limit:.2g} predicted standard "
-            "deviations from what the others say"
-        )
+        return f"Too few measurements to check the model: {t}, of at least {MIN_MEASUREMENTS} that a check needs"
     return (
-        f"{finding}; the kernel is probably too smooth, or its variance or the noise too small: "
-        f"{_advice(learned, 'give a shorter length-scale')}, or give {_noise()}."
+        f"The measurements agree with the model: {100 * coverage:.0f} % of the {t} lie inside the 95 % interval that "
+        "the others predict"
     )
 
 
-def _advice(learned: bool, otherwise: str) -> str:
+def _finding(check: ModelCheck) -> str:
+    """Return what is wrong, with the ids of the measurements that show it, the worst first."""
+    size = np.abs(np.nan_to_num(check.z_scores))
+    order = np.argsort(-size, kind="stable")
+    far = [check.ids[i] for i in order if check.outlying[i]]
+    ratio = check.misfit / check.degrees
+    if check.failure == "outlier":
+        return (
+            f"Measurement {far[0]} lies {size[order[0]]:.2g} predicted standard deviations from what the others say, "
+            "which agree with the model without it"
+        )
+    if check.failure == "cautious":
+        return f"The squared errors of the predictions are only {ratio:.2g} of what the model expects"
+    if not far:
+        return f"The squared errors of the predictions are {ratio:.2g} times what the model expects"
+    lie = "lies" if len(far) == 1 else "lie"
+    return (
+        f"{len(far)} of {len(check.ids)} measurements ({_named(far)}) {lie} more than {check.limit:.2g} predicted "
+        "standard deviations from what the others say"
+    )
+
+
+def _advice(failure: Failure, learned: bool) -> str:
+    """Return the advice in words that suit a program as well as a problem file."""
+    if failure == "outlier":
+        return "correct or withdraw it if it is wrong, or give a larger noise variance if values can be that far off"
+    if failure == "cautious":
+        cause = "the length-scale is probably too short, or the variance or the noise too large"
+        remedy = "give the kernel, if it is known" if learned else "learn the model (leave out the kernel)"
+        return f"{cause}, and the bounds are wider than they need to be: {remedy}"
+    cause = "the kernel is probably too smooth, or its variance or the noise too small"
+    remedy = "learn the model (leave out the kernel), or give a shorter length-scale or a larger noise variance"
     if learned:
-        rougher = for_interface("kernel='matern32'", problem='[model] kernel = "matern32"')
-        return f"try another kernel ({rougher})"
-    learn = for_interface("kernel=None", problem="a problem file without kernel")
-    return f"learn the model ({learn}) or {otherwise}"
-
-
-def _noise() -> str:
-    return f"a larger noise variance ({for_interface('noise=...', problem='[noise] variance')})"
+        remedy = "try a rougher kernel (matern32), or give a larger noise variance"
+    return f"{cause}: {remedy}"
 
 
 def _named(ids: Sequence[int]) -> str:

@@ -4,10 +4,11 @@
 |---|---|---|
 | L^-1 | `InverseFactor` | (t, t) |
 | Q = (L L^T)^-1 = L^-T L^-1, its diagonal | `precisions` | (t,) |
-| L^-T b for right-hand sides b | `back_substituted` | (t,) |
+| L^-T b for right-hand sides b | `substituted` | (n_sides, t) |
 
 A row that is appended to L leaves the rows of L^-1 above it as they are, and adds one term to every entry of the other
-two. So one more row costs O(t^2), the product of that row with L^-1.
+two. So one more row costs O(t^2). Rows are computed in blocks of `BLOCK`, the last and incomplete one every time again:
+the result depends on L alone, to the last bit, and not on how often it was asked for while L grew.
 """
 
 from __future__ import annotations
@@ -17,56 +18,61 @@ from scipy.linalg.lapack import dtrtri
 
 from truvar._typing import Array
 
+BLOCK = 32  # rows
+
 
 class InverseFactor:
-    """L^-1 by rows, with the sums over its rows.
+    """L^-1 by rows, in complete blocks, with the sums over its rows.
 
     Args:
         n_sides: Number of right-hand sides.
+
+    Attributes:
+        n_rows: Number of rows that are kept.
     """
 
     def __init__(self, n_sides: int) -> None:
-        self._n_rows = 0
+        self.n_rows = 0
         self._rows = np.zeros((0, 0))
         self._precisions = np.zeros(0)
         self._substituted = np.zeros((n_sides, 0))
 
-    def __len__(self) -> int:
-        return self._n_rows
-
-    @property
-    def precisions(self) -> Array:
-        """Diagonal of Q: (t,)."""
-        return self._precisions[: self._n_rows]
-
-    def back_substituted(self, side: int) -> Array:
-        """Return L^-T b for a right-hand side b: (t,)."""
-        return self._substituted[side, : self._n_rows]
-
-    def extend(self, lower: Array, sides: Array) -> None:
-        """Append rows.
+    def update(self, lower: Array, sides: Array) -> tuple[Array, Array]:
+        """Return the diagonal of Q (t,) and L^-T b for each right-hand side b (n_sides, t).
 
         Args:
-            lower: The new rows of L, up to the diagonal of the last one. (q, t + q)
+            lower: The rows of L behind the `n_rows` that are kept. (q, t)
             sides: Their entries of each right-hand side. (n_sides, q)
         """
-        done = self._n_rows
-        count = len(lower)
-        total = done + count
+        total = lower.shape[1]
         if total > len(self._rows):
             self._grow(max(2 * len(self._rows), total))
-        new = dtrtri(lower[:, done:], lower=1)[0]
-        rows = self._rows[done:total]
-        rows[:, done:total] = np.tril(new)
-        if done > 0:
-            rows[:, :done] = -new @ (lower[:, :done] @ self._rows[:done, :done])
-        added = rows[:, :total]
-        self._precisions[:total] += (added * added).sum(axis=0)
-        self._substituted[:, :total] += sides @ added
-        self._n_rows = total
+        first = self.n_rows
+        while total - self.n_rows >= BLOCK:
+            kept = self.n_rows
+            end = kept + BLOCK
+            new = slice(kept - first, end - first)
+            rows = self._new_rows(lower[new, :end])
+            self._rows[kept:end, :end] = rows
+            self._precisions[:end] += (rows * rows).sum(axis=0)
+            self._substituted[:, :end] += sides[:, new] @ rows
+            self.n_rows = end
+        precisions = self._precisions[:total].copy()
+        substituted = self._substituted[:, :total].copy()
+        if self.n_rows < total:
+            rows = self._new_rows(lower[self.n_rows - first :])
+            precisions += (rows * rows).sum(axis=0)
+            substituted += sides[:, self.n_rows - first :] @ rows
+        return precisions, substituted
+
+    def _new_rows(self, lower: Array) -> Array:
+        """Return the rows of L^-1 for the rows of L behind those that are kept: (q, n_rows + q)."""
+        done = self.n_rows
+        corner = np.tril(dtrtri(lower[:, done:], lower=1)[0])
+        return np.hstack([-corner @ (lower[:, :done] @ self._rows[:done, :done]), corner])
 
     def _grow(self, size: int) -> None:
-        t = self._n_rows
+        t = self.n_rows
         rows = np.zeros((size, size))
         rows[:t, :t] = self._rows[:t, :t]
         precisions = np.zeros(size)

@@ -169,14 +169,13 @@ class Posterior:
         estimate the constant from, the mean is NaN and the variance infinite.
         """
         t = self.n_observed
-        inverse = self._updated_inverse()
-        precision = inverse.precisions  # Q_ii
-        weights = inverse.back_substituted(0) - self._shift * inverse.back_substituted(1)  # P r
-        known = np.ones(t, dtype=bool)
+        with_constant, (of_values, of_ones) = self._invert()  # Q_ii, Q y, Q 1
+        weights = of_values - self._shift * of_ones  # P r
+        precision = with_constant
         if self._prior_mean is None and t > 0:
             ones = self._ones[:t]
-            precision = precision - inverse.back_substituted(1) ** 2 / float(ones @ ones)  # P_ii
-            known = precision > ROUNDING * inverse.precisions
+            precision = with_constant - of_ones**2 / float(ones @ ones)  # P_ii
+        known = precision > ROUNDING * with_constant
         means = np.full(t, np.nan)
         variances = np.full(t, np.inf)
         means[known] = self.values[known] - weights[known] / precision[known]
@@ -310,18 +309,16 @@ class Posterior:
         self._solved = points, key, solved
         return solved
 
-    def _updated_inverse(self) -> InverseFactor:
-        """Return L^-1 of the observed rows. Only the rows that are new since the last call are computed."""
-        done = len(self._inverse)
+    def _invert(self) -> tuple[Array, Array]:
+        """Return the diagonal of Q (t,), and Q y and Q 1, y without the offset (2, t), over the observed rows."""
+        done = self._inverse.n_rows
         t = self.n_observed
-        if done < t:
-            rows = self._cholesky[done:t, :t].copy()
-            diagonal = rows[np.arange(t - done), np.arange(done, t)]
-            # Rows without information get the smallest variance that is an information, instead of an infinite one.
-            finite = np.where(np.isinf(diagonal), np.sqrt(EXACT) * self.scale, diagonal)
-            rows[np.arange(t - done), np.arange(done, t)] = finite
-            self._inverse.extend(rows, np.stack([self._whitened[done:t], self._ones[done:t]]))
-        return self._inverse
+        rows = self._cholesky[done:t, :t].copy()
+        here = np.arange(t - done)
+        diagonal = rows[here, here + done]
+        # Rows without information get the smallest variance that is an information, instead of an infinite one.
+        rows[here, here + done] = np.where(np.isinf(diagonal), np.sqrt(EXACT) * self.scale, diagonal)
+        return self._inverse.update(rows, np.stack([self._whitened[done:t], self._ones[done:t]]))
 
     def _check_consistent(self, row: int, y: float, innovation: float) -> None:
         """Check a value against one that is known exactly, by a measurement or because the kernel determines it.

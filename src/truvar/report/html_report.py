@@ -16,11 +16,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from truvar.exceptions import OutputError
 from truvar.inference.certificate import REGIME_SUMMARIES
+from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
 from truvar.report.formatting import column_label, count_noun, format_number
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData, optimum_name
+from truvar.report.plot_model_check import draw_model_check
 from truvar.report.plot_parallel import draw_parallel
 from truvar.report.plots import draw_classes, draw_epsilon
 from truvar.report.status import describe_budget, describe_goal, describe_policy
@@ -102,6 +104,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
         "certificate": data.result.certificate,
         "regime": REGIME_SUMMARIES[data.result.certificate.regime],
         "proven": data.result.certificate.regime in ("theorem", "outside"),
+        "model_check": data.result.model_check,
         "reason": data.result.reason,
         "figures": [{"source": _svg(figure, data), "caption": figure.caption} for figure in _figures(data)],
         "pending": _pending(study),
@@ -165,6 +168,9 @@ def _figures(data: PlotData) -> list[Figure]:
     if len(data.history):
         figures.append(Figure(_draw_epsilon, CHART_SIZE, "Accuracy ε against the cost spent"))
         figures.append(Figure(draw_classes, CHART_SIZE, "Share of the points in each class against the cost spent"))
+    if data.result.steps >= MIN_MEASUREMENTS:
+        caption = "Model check: each measurement against what the others predict, with 95 % intervals"
+        figures.append(Figure(draw_model_check, MAP_SIZE, caption))
     return figures
 
 

@@ -73,6 +73,8 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     if not study.goal.level_set and result.steps and isfinite(result.epsilon):
         best = f"{format_coordinates(result.best.point)}: {result.best.mean:.6g} ± {result.best.sd:.2g}"
         rows.insert(3, ("best so far", best))
+    if not result.model_check.ok:
+        rows.append(("model check", f"failed: {result.model_check.message}"))
     for suggestion in study.pending:
         point = format_coordinates(suggestion.point)
         rows.append(("pending", f"{suggestion.id}: {point}, cost {format_number(suggestion.cost)}"))

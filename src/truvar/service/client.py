@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from math import inf
+from math import inf, nan
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, overload
@@ -40,6 +40,7 @@ from truvar.exceptions import (
     import_optional,
 )
 from truvar.inference.certificate import Certificate
+from truvar.models.diagnostics import ModelCheck
 from truvar.service.server import DEFAULT_PORT
 from truvar.storage.base import whoami
 from truvar.storage.serialization import deserialize
@@ -483,6 +484,7 @@ class RemoteStudy:
             probability=probability,
             epsilon=_number(result["epsilon"], inf),
             certificate=_certificate(result["certificate"]),
+            model_check=_model_check(posterior["model_check"]),
             spent=result["spent"],
             steps=result["steps"],
             reason=result["reason"] or self._stop_reason,
@@ -554,6 +556,12 @@ class RemoteStudy:
 
         return plot_study(self, truth=truth)  # type: ignore[arg-type]
 
+    def plot_model_check(self) -> Any:
+        """Plot every measured value against what the others predict, as `Study.plot_model_check`."""
+        from truvar.report.plot_model_check import plot_model_check
+
+        return plot_model_check(self)  # type: ignore[arg-type]
+
     def to_json(self) -> str:
         """Return the whole study as text, which `Study.from_json` reads."""
         return self.server.get_text(f"{self._path}/export")
@@ -577,6 +585,23 @@ def _certificate(form: Mapping[str, Any]) -> Certificate:
             value = _number(value, inf)
         parts[name] = tuple(value) if isinstance(value, list) else value
     return Certificate(**parts)
+
+
+def _model_check(form: Mapping[str, Any]) -> ModelCheck:
+    return ModelCheck(
+        ok=form["ok"],
+        finding=form["finding"],
+        advice=form["advice"],
+        coverage=_number(form["coverage"], nan),
+        failure=form["failure"],
+        misfit=form["misfit"],
+        degrees=form["degrees"],
+        limit=_number(form["limit"], inf),
+        ids=tuple(form["ids"]),
+        values=np.array(form["values"], dtype=float),
+        means=np.array([_number(value, nan) for value in form["means"]]),
+        sds=np.array([_number(value, inf) for value in form["sds"]]),
+    )
 
 
 def _number(value: Any, missing: float) -> float:

@@ -24,6 +24,7 @@ from truvar.storage.serialization import serialize
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
+    from truvar.models.diagnostics import ModelCheck
     from truvar.study.study import Study
 
 MAX_DRAWN_POINTS = 20_000  # of a domain that are sent to a page
@@ -87,7 +88,7 @@ def history(study: Study) -> dict[str, list[Any]]:
 
 
 def posterior(study: Study) -> dict[str, Any]:
-    """Return mean, sd, bounds and class of every point, exactly, and the result."""
+    """Return mean, sd, bounds and class of every point, the model check and the result, exactly."""
     result = study.result()
     arrays = {name: getattr(result, name).tolist() for name in ("mean", "sd", "lower", "upper")}
     return {
@@ -97,6 +98,7 @@ def posterior(study: Study) -> dict[str, Any]:
         "probability": None if result.probability is None else result.probability.tolist(),
         "classes": _class_letters(result.above, result.below),
         "measured": list(result.measured),
+        "model_check": _model_check(result.model_check),
         "result": result.to_dict(),
     }
 
@@ -165,6 +167,12 @@ def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[st
         "mean": _rounded(mean),
         "sd": _rounded(sd),
     }
+
+
+def _model_check(check: ModelCheck) -> dict[str, Any]:
+    """Return a model check with its arrays."""
+    arrays = {name: getattr(check, name).tolist() for name in ("values", "means", "sds")}
+    return {**check.to_dict(), "ids": list(check.ids), **arrays}
 
 
 def _domain_kind(domain: Domain) -> Literal["box", "grid", "table"]:

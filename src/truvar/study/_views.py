@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from truvar.algorithm.covering import information_bound
 from truvar.domain.action import Action
 from truvar.inference.certificate import CertificateInputs, certify
+from truvar.models.diagnostics import check_model
 from truvar.study._state import StudyState
 from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Best, BestObserved, Result
@@ -71,6 +72,12 @@ def result(state: StudyState, reason: str | None) -> Result:
     regions = state_in_units.regions
     moments = learner.moments
     index, point, mean, sd = learner.best_point()
+    model_check = check_model(
+        posterior,
+        [action.id for action, _ in learner.observations],
+        learned=learner.surrogate.family is not None,
+        fitted=learner.surrogate.fitted,
+    )
     certificate = certify(
         CertificateInputs(
             domain=domain,
@@ -84,6 +91,7 @@ def result(state: StudyState, reason: str | None) -> Result:
             information=lambda steps: information_bound(posterior, steps, learner.actions.candidates(None)),
             tolerance=float(getattr(learner.engine, "tolerance", 0.0)),
             epsilon=learner.epsilon,
+            model_check=model_check,
         )
     )
     measured = [action.site for action, _ in learner.observations if action.task == 0]
@@ -102,6 +110,7 @@ def result(state: StudyState, reason: str | None) -> Result:
         probability=learner.probability,
         epsilon=certificate.epsilon,
         certificate=certificate,
+        model_check=model_check,
         spent=learner.spent,
         steps=len(learner.observations),
         reason=reason,

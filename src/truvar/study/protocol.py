@@ -210,6 +210,10 @@ class StudyLike(Protocol):
         """Draw the state of the study."""
         ...
 
+    def plot_model_check(self) -> Any:
+        """Draw every measured value against what the others predict."""
+        ...
+
     def to_json(self) -> str:
         """Return the whole study as text."""
         ...

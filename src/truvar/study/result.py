@@ -16,6 +16,7 @@ from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.goals import Goal, LevelSet
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.certificate import Certificate
+from truvar.models.diagnostics import ModelCheck
 from truvar.validation import check_truth
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Result:
         probability: Level set: probability that f lies above the threshold. None for an optimum.
         epsilon: Largest error of the answer, if the bounds hold.
         certificate: What is proven and under which assumptions; `str(certificate)` is a sentence.
+        model_check: Whether every measurement agrees with what the others predict; a failed check is repeated by the
+            certificate.
         spent: Total cost of the measurements.
         steps: Number of measurements.
         reason: Why the study stopped or is finished, such as "step limit (60) reached"; None if it did not.
@@ -95,6 +98,7 @@ class Result:
     probability: Array | None
     epsilon: float
     certificate: Certificate
+    model_check: ModelCheck
     spent: float
     steps: int
     reason: str | None
@@ -240,5 +244,6 @@ class Result:
             "best_observed": best_observed,
             "epsilon": None if self.epsilon == inf else self.epsilon,
             "certificate": self.certificate.to_dict(),
+            "model_check": self.model_check.to_dict(),
             "reason": self.reason,
         }

@@ -647,6 +647,19 @@ class Study:
 
         return plot_study(self, truth=truth)
 
+    def plot_model_check(self) -> Any:
+        """Draw every measured value against what the other measurements predict, with 95 % intervals.
+
+        Returns:
+            A matplotlib Figure.
+
+        Raises:
+            MissingDependencyError: If matplotlib is not installed.
+        """
+        from truvar.report.plot_model_check import plot_model_check
+
+        return plot_model_check(self)
+
     # -- running -------------------------------------------------------------------------------------------------------
 
     def run(

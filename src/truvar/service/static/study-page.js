@@ -125,13 +125,16 @@ function certificatePanel(current) {
   const node = el("div", {});
   const items = (title, rows) => (rows.length ? [el("h3", {}, title), el("ul", {}, rows.map((row) => el("li", {}, row)))] : []);
   function redraw() {
-    const { regime_summary: summary, result: { certificate } } = current();
+    const { regime_summary: summary, result: { certificate, model_check: check } } = current();
     const probability = certificate.delta === null ? "" : `, with probability ${number(1 - certificate.delta, 3)}`;
     const open = node.querySelector("details")?.open ?? false;
     replace(node, el("h2", {}, "Certificate"),
       el("blockquote", {}, certificate.statement),
       el("p", {}, el("span", { class: `badge ${certificate.regime}` }, certificate.regime), " ",
         el("span", { class: "note" }, `${summary}${probability}`)),
+      check.ok
+        ? el("p", { class: "note" }, `Model check: ${check.message}`)
+        : el("p", { class: "failed-check" }, el("strong", {}, "Model check failed. "), check.message),
       el("details", { open }, el("summary", {}, "Reason and assumptions"), el("p", { class: "note" }, `${certificate.because}.`),
         items("Assumptions", certificate.assumes), items("Caveats", certificate.caveats)));
   }

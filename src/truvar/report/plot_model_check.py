@@ -1,0 +1,122 @@
+"""Figure of the model check: every measured value against what the other measurements predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truvar._typing import Array, Mask
+from truvar.models.diagnostics import NORMAL_95
+from truvar.report import style
+from truvar.report.plot_data import PlotData, add_legend
+from truvar.report.style import INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from truvar.study.study import Study
+
+WIDTH = 6.4  # inches
+HEIGHT = 4.4  # inches
+DPI = 110  # dots per inch
+INSIDE = "#44779A"  # measurements inside their 95 % interval
+OUTSIDE = "#E69F00"  # measurements outside of it, of which one in twenty is expected
+CONTRADICTS = "#B2182B"  # measurements that contradict the model by themselves
+MAX_LABELS = 12  # measurements whose ids are written beside them
+MARGIN = 0.06  # of the axes, as a share of the range of the values
+
+Inverse = Callable[[Array], Array]
+
+
+def plot_model_check(study: Study, inverse: Inverse | None = None) -> Figure:
+    """Return a matplotlib Figure of the measured values against their leave-one-out predictions.
+
+    Args:
+        study: The study, which is not changed.
+        inverse: Function from the model's units to those of the measurements, where the model transforms them;
+            default: the axes have the model's units.
+
+    Raises:
+        MissingDependencyError: If matplotlib is not installed.
+    """
+    figure: Figure = style.new_figure(WIDTH, HEIGHT, DPI)
+    data = PlotData.from_study(study)
+    draw_model_check(figure.subplots(), data, inverse)
+    verdict = "passed" if data.result.model_check.ok else "failed"
+    figure.suptitle(f"{study.name or 'study'}: model check {verdict}", x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def draw_model_check(ax: Any, data: PlotData, inverse: Inverse | None = None) -> None:
+    """Draw leave-one-out predictions with 95 % intervals over the measured values.
+
+    Args:
+        ax: Axes to draw into.
+        data: Data of the study.
+        inverse: As for `plot_model_check`.
+    """
+    check = data.result.model_check
+    z = np.abs(check.z_scores)
+    shown = np.isfinite(z)
+    to_units = inverse or _unchanged
+    values = to_units(check.values)
+    if not shown.any():
+        ax.text(0.5, 0.5, "too few measurements", ha="center", va="center", color="#777777", transform=ax.transAxes)
+        ax.set_xticks([])
+        ax.set_yticks([])
+        return
+    middle = to_units(check.means)
+    low = to_units(check.means - NORMAL_95 * check.sds)
+    high = to_units(check.means + NORMAL_95 * check.sds)
+    outlying = check.outlying
+    outside = (z > NORMAL_95) & ~outlying
+    groups: list[tuple[str, str, Mask]] = [
+        ("inside the 95 % interval", INSIDE, shown & ~outside & ~outlying),
+        ("outside", OUTSIDE, outside),
+        ("contradicts the model", CONTRADICTS, outlying),
+    ]
+    handles = [ax.axline((float(values[0]), float(values[0])), slope=1, color=INK, lw=1, ls=":", label="exact")]
+    for label, colour, mask in groups:
+        if mask.any():
+            bars = np.stack([middle[mask] - low[mask], high[mask] - middle[mask]])
+            drawn = ax.errorbar(
+                values[mask], middle[mask], yerr=bars, fmt="o", ms=4, color=colour, ecolor=colour, elinewidth=1.1,
+                alpha=0.9, label=f"{label}: {mask.sum()}",
+            )  # fmt: skip
+            handles.append(drawn)
+    _write_ids(ax, values, middle, [(i, check.ids[i]) for i in np.argsort(-z) if outlying[i]])
+    _set_limits(ax, values[shown], low[shown], high[shown])
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    units = "" if inverse is not None or not _is_transformed(data) else " (in the model's units)"
+    ax.set_xlabel(f"measured value{units}")
+    ax.set_ylabel("predicted from the others")
+    add_legend(ax, handles, max_columns=4)
+
+
+def _unchanged(values: Array) -> Array:
+    return values
+
+
+def _is_transformed(data: PlotData) -> bool:
+    """Return whether the model sees other values than those that were measured."""
+    target = np.isfinite(data.values)
+    return not np.array_equal(data.values[target], data.result.model_check.values[target])
+
+
+def _write_ids(ax: Any, values: Array, middle: Array, named: list[tuple[Any, int]]) -> None:
+    for i, id_ in named[:MAX_LABELS]:
+        ax.annotate(
+            str(id_), (values[i], middle[i]), xytext=(5, 4), textcoords="offset points", fontsize=8, color=CONTRADICTS,
+        )  # fmt: skip
+
+
+def _set_limits(ax: Any, values: Array, low: Array, high: Array) -> None:
+    """Show every value and interval; the horizontal axis is that of the values."""
+    for set_limits, numbers in ((ax.set_xlim, values), (ax.set_ylim, np.concatenate([values, low, high]))):
+        least = float(numbers.min())
+        greatest = float(numbers.max())
+        margin = MARGIN * (greatest - least) or 1.0
+        set_limits(least - margin, greatest + margin)
