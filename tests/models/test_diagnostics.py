@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from tests.reference import naive
 
-from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck, check_model, chi2_upper_tail
+from truvar.models.diagnostics import (
+    MIN_MEASUREMENTS,
+    NORMAL_95,
+    ModelCheck,
+    check_model,
+    chi2_upper_tail,
+    normal_limit,
+)
 from truvar.models.posterior import Posterior
 
 KERNELS = {"rbf": RBF(0.4), "matern": ConstantKernel(3.0) * Matern([0.3, 0.7], nu=1.5)}
@@ -204,6 +211,12 @@ def test_tail_of_chi_squared_is_that_of_scipy(degrees: int) -> None:
         assert chi2_upper_tail(x, degrees) == pytest.approx(chi2.sf(x, degrees), rel=1e-7, abs=1e-11)
     assert chi2_upper_tail(0.0, degrees) == 1.0
     assert chi2_upper_tail(1e6, degrees) == 0.0
+
+
+def test_limit_of_a_normal_variable_is_that_of_scipy() -> None:
+    for level in (0.05, 0.01 / 5, 0.01 / 1000, 1e-12):
+        assert normal_limit(level) == pytest.approx(norm.isf(level / 2), abs=1e-9)
+    assert normal_limit(0.05) == pytest.approx(NORMAL_95, abs=1e-10)
 
 
 # -- the check ---------------------------------------------------------------------------------------------------------

@@ -214,3 +214,17 @@ def test_files_are_downloaded(page_on, served):
     with page.expect_download() as download:
         page.get_by_role("button", name="Report").click()
     assert download.value.suggested_filename == "down_load.html"
+
+
+def test_a_failed_model_check_is_shown_with_the_certificate(page_on, served):
+    api, _ = served
+    api.create("contradicted")
+    for k in range(6):
+        api.post("/studies/contradicted/tell", {"point": {"x": 0.5, "y": 0.5}, "y": 50.0 * (-1) ** k})
+    check = api.get("/studies/contradicted/result")["model_check"]
+    assert not check["ok"]
+    page = page_on(DESKTOP, "#/study/contradicted")
+    warning = page.locator(".certificate .failed-check")
+    warning.wait_for()
+    assert warning.inner_text() == f"Model check failed. {check['message']}"
+    assert "The measurements contradict the model: " in page.locator(".certificate blockquote").inner_text()

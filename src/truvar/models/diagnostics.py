@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import erfc, exp, inf, isfinite, lgamma, log, nan, sqrt
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -37,7 +36,8 @@ Failure = Literal["overconfident", "outlier", "cautious"]
 
 MIN_MEASUREMENTS = 5  # below this number nothing is judged
 LEVEL = 0.01  # share of right models that each of the two tests rejects, at most
-NORMAL_95 = NormalDist().inv_cdf(0.975)  # half width of a 95 % interval, in standard deviations
+NORMAL_95 = 1.959963984540054  # half width of a 95 % interval, in standard deviations
+LARGEST_LIMIT = 40.0  # standard deviations; the chance of more is below the smallest number
 MAX_NAMED = 5  # measurements that a message names
 
 
@@ -124,7 +124,7 @@ def check_model(posterior: Posterior, ids: Sequence[int], *, learned: bool = Fal
     z = _z_scores(values, means, sds)
     misfit, degrees = posterior.misfit()
     judged = np.abs(z[np.isfinite(z)])
-    limit = NormalDist().inv_cdf(1 - LEVEL / (2 * len(judged))) if len(judged) else inf
+    limit = normal_limit(LEVEL / len(judged)) if len(judged) else inf
     failure: Failure | None = None
     if fitted and t >= MIN_MEASUREMENTS and degrees > 1:
         failure = _failure(misfit, degrees, float(judged.max()), limit)
@@ -184,6 +184,19 @@ def chi2_upper_tail(x: float, degrees: int) -> float:
         power = i + odd / 2
         tail += exp(power * log(half) - half - lgamma(power + 1))
     return min(tail, 1.0)
+
+
+def normal_limit(level: float) -> float:
+    """Return the x that |Z| of a standard normal Z exceeds with probability `level`, by bisection."""
+    low = 0.0
+    high = LARGEST_LIMIT
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        if erfc(middle / sqrt(2)) > level:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
 
 
 def _finite(value: float) -> float | None:

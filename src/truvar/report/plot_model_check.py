@@ -73,7 +73,7 @@ def draw_model_check(ax: Any, data: PlotData, inverse: Inverse | None = None) ->
     outlying = check.outlying
     outside = (z > NORMAL_95) & ~outlying
     groups: list[tuple[str, str, Mask]] = [
-        ("inside the 95 % interval", INSIDE, shown & ~outside & ~outlying),
+        ("inside 95 %", INSIDE, shown & ~outside & ~outlying),
         ("outside", OUTSIDE, outside),
         ("contradicts the model", CONTRADICTS, outlying),
     ]
@@ -107,9 +107,12 @@ def _is_transformed(data: PlotData) -> bool:
 
 
 def _write_ids(ax: Any, values: Array, middle: Array, named: list[tuple[Any, int]]) -> None:
-    for i, id_ in named[:MAX_LABELS]:
+    """Write ids beside the points, from left to right above and below in turn, so that neighbours stay readable."""
+    from_left = sorted(named[:MAX_LABELS], key=lambda entry: float(values[entry[0]]))
+    for number, (i, id_) in enumerate(from_left):
+        offset = (4, 4) if number % 2 == 0 else (4, -11)
         ax.annotate(
-            str(id_), (values[i], middle[i]), xytext=(5, 4), textcoords="offset points", fontsize=8, color=CONTRADICTS,
+            str(id_), (values[i], middle[i]), xytext=offset, textcoords="offset points", fontsize=8, color=CONTRADICTS,
         )  # fmt: skip
 
 
