@@ -117,9 +117,11 @@ def _write_ids(ax: Any, values: Array, middle: Array, named: list[tuple[Any, int
 
 
 def _set_limits(ax: Any, values: Array, low: Array, high: Array) -> None:
-    """Show every value and interval; the horizontal axis is that of the values."""
-    for set_limits, numbers in ((ax.set_xlim, values), (ax.set_ylim, np.concatenate([values, low, high]))):
-        least = float(numbers.min())
-        greatest = float(numbers.max())
-        margin = MARGIN * (greatest - least) or 1.0
-        set_limits(least - margin, greatest + margin)
+    """Show every value and its interval; very wide intervals, as of values without weight, run out of the axes."""
+    least = float(values.min())
+    greatest = float(values.max())
+    spread = (greatest - least) or 1.0
+    ax.set_xlim(least - MARGIN * spread, greatest + MARGIN * spread)
+    bottom = max(min(least, float(low.min())), least - spread)
+    top = min(max(greatest, float(high.max())), greatest + spread)
+    ax.set_ylim(bottom - MARGIN * spread, top + MARGIN * spread)
