@@ -164,7 +164,7 @@ def test_the_figure_names_the_measurements_that_contradict_the_model(contradicte
 
 def test_the_figure_of_a_transformed_model_says_so_or_is_transformed_back(contradicted: tv.Study) -> None:
     from truvar.report import style
-    from truvar.report.plot_model_check import draw_model_check
+    from truvar.report.plot_diagnostics import draw_model_check
 
     data = PlotData.from_study(contradicted)
     data.values[:] = np.exp(data.values)  # as if the model had taken logarithms

@@ -5,8 +5,9 @@ Drawing needs matplotlib (`pip install "truvar[plot]"`), which is imported only 
 
 from __future__ import annotations
 
+from truvar.report.plot_diagnostics import plot_model_check
 from truvar.report.plots import plot_study
 from truvar.report.progress import Progress
 from truvar.report.tables import summary, write_report
 
-__all__ = ["Progress", "plot_study", "summary", "write_report"]
+__all__ = ["Progress", "plot_model_check", "plot_study", "summary", "write_report"]

@@ -22,7 +22,7 @@ from truvar.report.formatting import column_label, count_noun, format_number
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData, optimum_name
-from truvar.report.plot_model_check import draw_model_check
+from truvar.report.plot_diagnostics import draw_model_check
 from truvar.report.plot_parallel import draw_parallel
 from truvar.report.plots import draw_classes, draw_epsilon
 from truvar.report.status import describe_budget, describe_goal, describe_policy

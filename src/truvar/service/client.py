@@ -558,7 +558,7 @@ class RemoteStudy:
 
     def plot_model_check(self) -> Any:
         """Plot every measured value against what the others predict, as `Study.plot_model_check`."""
-        from truvar.report.plot_model_check import plot_model_check
+        from truvar.report import plot_model_check
 
         return plot_model_check(self)  # type: ignore[arg-type]
 

@@ -656,7 +656,7 @@ class Study:
         Raises:
             MissingDependencyError: If matplotlib is not installed.
         """
-        from truvar.report.plot_model_check import plot_model_check
+        from truvar.report import plot_model_check
 
         return plot_model_check(self)
 
