@@ -40,8 +40,8 @@ POLICY_MODULES: dict[str, str] = {
 
 METHODS = ("check_supported", "candidate_rows", "score")  # what every policy must have
 
-POLICY_NAMES: dict[str, str] = {class_name.lower(): class_name for class_name in POLICY_MODULES}
-"""Name at the command line and in problem files ("ei") -> class name ("EI")."""
+POLICY_NAMES: dict[str, str] = {"auto": "Plus"} | {class_name.lower(): class_name for class_name in POLICY_MODULES}
+"""Name at the command line and in problem files ("ei") -> class name ("EI"); "auto" is the policy we recommend."""
 
 
 def policy_class(name: str) -> Callable[..., Policy]:

@@ -23,6 +23,7 @@ from truvar.messages import unknown_name
 from truvar.models.fit import Learned, training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
 from truvar.problem.schema import (
+    DEFAULT_POLICY,
     REPRESENTERS,
     CostSpec,
     DomainSpec,
@@ -291,14 +292,16 @@ def build_tasks(spec: TasksSpec) -> Tasks | None:
         return Tasks(spec.covariance, spec.names, spec.noise, spec.cost, spec.mean)
 
 
-def build_policy(spec: PolicySpec) -> Policy:
-    """Build the policy from the section [policy]."""
-    name, _, suffix = spec.name.partition("/")
-    policy = policy_class(name)
-    known = [option.name for option in policy_options(policy)]
+def build_policy(spec: PolicySpec) -> Policy | None:
+    """Build the policy from the section [policy]; None if it is empty, for the default of the study."""
     options = spec.options
     for key in spec.given("beta", "among", "anticipate"):
         options[key] = getattr(spec, key)
+    if spec.name is None and not options:
+        return None
+    name, _, suffix = (spec.name or DEFAULT_POLICY).partition("/")
+    policy = policy_class(name)
+    known = [option.name for option in policy_options(policy)]
     for key in options:
         if key not in known:
             raise InvalidProblemError(f"[policy]: {unknown_name('key', key, known)}")

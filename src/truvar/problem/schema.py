@@ -38,7 +38,7 @@ from truvar.problem.messages import (
 )
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
-DEFAULT_POLICY = "truvar"
+DEFAULT_POLICY = "truvar"  # of options without a name
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
@@ -398,10 +398,11 @@ class PolicySpec(StrictModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    name: PolicyName = Field(
-        default=DEFAULT_POLICY,
-        description='Name of the policy; "/cost" after it divides its score by the cost.',
-        examples=["truvar", "ei/cost"],
+    name: PolicyName | None = Field(
+        default=None,
+        description='Name of the policy; "/cost" after it divides its score by the cost. Default: "auto" with a learned '
+        'model, "truvar" with a known kernel.',
+        examples=["auto", "truvar", "ei/cost"],
     )
     beta: Beta | None = Field(
         default=None,

@@ -86,7 +86,8 @@ class Study:
         cost: Cost of a measurement: a number, column name, array, function of the points and the last one, or `Cost`.
             Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
-        policy: How the next measurement is chosen: a policy or its name; default: `TruVaR()`.
+        policy: How the next measurement is chosen: a policy or its name; default: "auto" with a learned model,
+            `TruVaR()` with a known kernel.
         start: The first suggestion: "random", an index or a point; default: the policy's own choice.
         seed: Seed of everything that is drawn.
         engine: How scores are computed: "dense", "dense32", "dense64", "lazy" or a factory; default: chosen by the
@@ -149,11 +150,12 @@ class Study:
                 f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of them"
             )
         seed = check_integer(seed, "seed", minimum=0)
+        family = _family(kernel, tasks)
         config = StudyConfig(
             domain=domain,
             goal=goal,
-            policy=policy_named(policy or "truvar"),
-            prior=Prior(_family(kernel, tasks), mean, noise, tasks),
+            policy=policy_named(policy or _default_policy(family)),
+            prior=Prior(family, mean, noise, tasks),
             cost=cost,
             start=_start_index(domain, start, seed),
             seed=seed,
@@ -844,6 +846,11 @@ def _family(kernel: Any, tasks: Tasks | None) -> Any:
     if tasks is None and (kernel is None or isinstance(kernel, str)):
         return Learned(kernel or "matern52")
     return kernel
+
+
+def _default_policy(kernel: Any) -> str:
+    """Return the policy of a study that was given none."""
+    return "auto" if isinstance(kernel, Learned) and kernel.marginalise else "truvar"
 
 
 def _start_index(domain: Domain, start: Any, seed: int) -> int | None:
