@@ -20,10 +20,10 @@ from scipy.linalg import solve_triangular
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
-from truvar.models.hyperposterior import CONSTANT
 from truvar.models.kernels import SMOOTHNESS, NamedKernel, Stationary, check_named_kernel, twice_nu
 from truvar.models.transforms import OutputTransform
 
+CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
 MEMORY = 4e8  # bytes that the factors of all members may take
 BLOCK = 32  # rows by which the factors grow
 

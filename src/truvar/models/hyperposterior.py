@@ -27,10 +27,10 @@ from scipy.special import chdtri, ndtri
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
+from truvar.models.ensemble import CONSTANT
 from truvar.models.kernels import Stationary
 from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
-CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values
 REACH = 4.0  # prior standard deviations that the search for the mode may go
 FREEDOM = 5.0  # degrees of freedom of the proposals

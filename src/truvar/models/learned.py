@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from truvar._typing import Array
-from truvar.models.ensemble import EnsembleModel
-from truvar.models.hyperposterior import CONSTANT, HyperPrior, MarginalLikelihood, find_mode, sample_posterior
+from truvar.models.ensemble import CONSTANT, EnsembleModel
+from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mode, sample_posterior
 from truvar.models.kernels import SMOOTHNESS, twice_nu
 from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform

@@ -34,7 +34,6 @@ from truvar.models.cholesky import local_factor
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, training_data, unfitted
 from truvar.models.kernels import Coregionalized, check_kernel
-from truvar.models.learned import FitData, fit_ensemble, unfitted_ensemble
 from truvar.models.outliers import find_outliers
 from truvar.models.posterior import Posterior
 from truvar.models.transforms import OutputTransform
@@ -43,6 +42,8 @@ from truvar.validation import check_finite
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
+
+    from truvar.models.learned import FitData
 
 AnyModel = Model | EnsembleModel
 """What is fitted to observations: the single best hyperparameters, or the best with a sample of the plausible ones."""
@@ -357,6 +358,8 @@ class Surrogate:
         return model
 
     def _fit_ensemble(self, family: Learned) -> EnsembleModel:
+        from truvar.models.learned import fit_ensemble, unfitted_ensemble  # imports slowly, and is not always needed
+
         count = len(self.observations)
         data = self._fit_data(family)
         if not self.fitted:
@@ -372,6 +375,8 @@ class Surrogate:
         return model
 
     def _fit_data(self, family: Learned) -> FitData:
+        from truvar.models.learned import FitData
+
         d = len(self.domain.columns)
         actions = [action for action, _ in self.observations]
         noise = None if family.noise else np.array([action.noise for action in actions])

@@ -20,8 +20,6 @@ import numpy as np
 from truvar._typing import Array
 
 FLAT = 1e-6  # |lambda| below which the power is replaced by the logarithm
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,11 @@ class OutputTransform:
         """Return mean and standard deviation in the user's units of a normal z, by quadrature."""
         if self.is_identity:
             return mean, sd
-        values = self.inverse(mean[..., None] + sd[..., None] * _NODES)
-        means = values @ _WEIGHTS
-        return means, np.sqrt(np.maximum((values - means[..., None]) ** 2 @ _WEIGHTS, 0.0))
+        nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+        weights = weights / weights.sum()
+        values = self.inverse(mean[..., None] + sd[..., None] * nodes)
+        means = values @ weights
+        return means, np.sqrt(np.maximum((values - means[..., None]) ** 2 @ weights, 0.0))
 
 
 def yeo_johnson(u: Array, power: float) -> Array:

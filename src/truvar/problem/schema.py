@@ -400,8 +400,8 @@ class PolicySpec(StrictModel):
 
     name: PolicyName | None = Field(
         default=None,
-        description='Name of the policy; "/cost" after it divides its score by the cost. Default: "auto" with a learned '
-        'model, "truvar" with a known kernel.',
+        description='Name of the policy; "/cost" after it divides its score by the cost. Default: "auto" if the model '
+        'is learned, "truvar" with a known kernel.',
         examples=["auto", "truvar", "ei/cost"],
     )
     beta: Beta | None = Field(
