@@ -23,6 +23,8 @@
 | `OutputError` | a file or folder of results cannot be written |
 | `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
 | `MissingDependencyError` | an optional library is not installed |
+
+`OutlierWarning` is issued when a measured value is taken for a gross error.
 """
 
 from __future__ import annotations
@@ -139,6 +141,10 @@ class LimitExceededError(ServiceError):
 
 class MissingDependencyError(TruvarError, ImportError):
     """An optional library is not installed."""
+
+
+class OutlierWarning(UserWarning):
+    """A measured value is taken for a gross error and left out of the model."""
 
 
 class Finished(Exception):

@@ -71,6 +71,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from truvar.report import Progress, summary, write_report
     from truvar.report.style import import_matplotlib
     from truvar.report.tables import make_folder, to_json
+    from truvar.study.outliers import collect_outliers
 
     problem = load_problem(arguments.words, check=False)  # the study below is the check
     options = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
@@ -88,7 +89,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     display: Any = nullcontext()
     if not arguments.quiet:
         display = Progress(study, truth, budget=limits["budget"], steps=limits["steps"])
-    with display as show, interruptible() as interrupted, suppress(Interrupted):
+    with display as show, interruptible() as interrupted, collect_outliers(), suppress(Interrupted):
         study.run(measure, **limits, progress=after_each_measurement(show, interrupted))
     paths = write_report(study, folder, truth)
     if arguments.json:
@@ -100,17 +101,23 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
 
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
+    from truvar.report.status import describe_best_observed
+
     count = "1 measurement" if result.steps == 1 else f"{result.steps} measurements"
     print(f"{name}: {count}; stopped: {result.reason or 'interrupted'}; cost {result.spent:.6g}")
     print(f"  {result.certificate}")
     print(f"  {result.certificate.regime}: {result.certificate.because}")
     if not result.model_check.ok:
         print(f"  model check failed: {result.model_check.message}")
+    if result.outliers:
+        print(f"  left out as gross errors: measurement {', '.join(map(str, result.outliers))}")
     if result.goal.level_set:
         print(f"  F1 against {column}: {result.f1(truth):.3f}")
     else:
         best = format_point(result.best.point, style="http", digits=6)
         print(f"  best: {best}, value {result.best.mean:.6g} ± {result.best.sd:.2g}")
+        if result.best_observed is not None:
+            print(f"  best measured: {describe_best_observed(result.best_observed)}")
         print(f"  regret against {column}: {result.regret(truth):.4g}")
 
 

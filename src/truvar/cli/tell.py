@@ -33,6 +33,7 @@ def _tell(arguments: argparse.Namespace) -> int:
     """Tell measured values and print how the classes changed."""
     from truvar.report.tell_summary import unexpected_values
     from truvar.study.measurements_io import parse_csv, parse_words, tell_all
+    from truvar.study.outliers import collect_outliers
 
     words = own_words(arguments)
     options = {name: getattr(arguments, name) for name in ("noise", "cost", "level", "task")}
@@ -47,13 +48,15 @@ def _tell(arguments: argparse.Namespace) -> int:
         text = read_text(arguments.csv)
         study = open_study(arguments)
         measurements = parse_csv(text, study)
-    warnings = unexpected_values(study, measurements)
+    unexpected = unexpected_values(study, measurements)
     before = _result_before(arguments, study)
-    ids = tell_all(study, measurements)
+    with collect_outliers() as outliers:
+        ids = tell_all(study, measurements)
+    # A value that is left out is unexpected too; one message is enough.
+    warnings = [message for position, message in unexpected.items() if ids[position] not in outliers]
+    warnings.extend(outliers.values())
     _print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
-    if not arguments.json:
-        for warning in warnings:
-            print(f"truvar: {warning}", file=sys.stderr)
+    _print_warnings(arguments, warnings)
     return 0
 
 
@@ -66,6 +69,7 @@ def _correct_arguments(sub: argparse.ArgumentParser) -> None:
 def _correct(arguments: argparse.Namespace) -> int:
     """Correct a measured value and print how the classes changed."""
     from truvar.study.measurements_io import parse_words
+    from truvar.study.outliers import collect_outliers
 
     words = own_words(arguments)
     if len(words) != 2 or "=" in words[0]:
@@ -75,8 +79,11 @@ def _correct(arguments: argparse.Namespace) -> int:
     before = _result_before(arguments, study)
     (measurement,) = parse_words(words, study.domain)
     id_: Any = measurement.what
-    study.correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost)
-    _print_change(study, before, "corrected", [id_], {"corrected": id_})
+    with collect_outliers() as outliers:
+        study.correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost)
+    warnings = list(outliers.values())
+    _print_change(study, before, "corrected", [id_], {"corrected": id_, "warnings": warnings})
+    _print_warnings(arguments, warnings)
     return 0
 
 
@@ -143,6 +150,13 @@ def _print_change(study: Study, before: Result | None, verb: str, ids: list[int]
         _print_json(study, data)
     else:
         _print_text(tell_summary(ids, before, study, verb))
+
+
+def _print_warnings(arguments: argparse.Namespace, warnings: list[str]) -> None:
+    """Print warnings to stderr; with --json they are part of the output."""
+    if not arguments.json:
+        for warning in warnings:
+            print(f"truvar: {warning}", file=sys.stderr)
 
 
 def _print_json(study: Study, data: dict[str, Any]) -> None:

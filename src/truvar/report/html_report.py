@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isfinite, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,14 @@ from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.plot_diagnostics import draw_model_check
 from truvar.report.plot_parallel import draw_parallel
 from truvar.report.plots import draw_classes, draw_epsilon
-from truvar.report.status import describe_budget, describe_goal, describe_policy
+from truvar.report.status import (
+    describe_budget,
+    describe_goal,
+    describe_optimum,
+    describe_policy,
+    describe_transform,
+    study_warnings,
+)
 from truvar.report.suggestion_card import describe_action, describe_gain
 
 if TYPE_CHECKING:
@@ -99,7 +106,9 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
         "name": study.name or "study",
         "goal": describe_goal(study.goal),
         "security_policy": SECURITY_POLICY,
+        "warnings": study_warnings(study, data.result),
         "tiles": _tiles(study, data),
+        "optimum": describe_optimum(study, data.result),
         "classes": _classes(data),
         "certificate": data.result.certificate,
         "regime": REGIME_SUMMARIES[data.result.certificate.regime],
@@ -108,7 +117,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
         "reason": data.result.reason,
         "figures": [{"source": _svg(figure, data), "caption": figure.caption} for figure in _figures(data)],
         "pending": _pending(study),
-        "measurements": _measurements(study),
+        "measurements": _measurements(study, data.result.outliers),
         "events": _events(study),
         "settings": _settings(study),
     }
@@ -131,7 +140,9 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         (accuracy, "accuracy ε"),
     ]
     if not study.goal.level_set and result.steps and has_accuracy:
-        tiles.append((f"{result.best.mean:.4g}", f"best so far (± {result.best.sd:.2g})"))
+        tiles.append((f"{result.best.mean:.4g}", f"estimated at the recommended point (± {result.best.sd:.2g})"))
+    if not study.goal.level_set and result.best_observed is not None:
+        tiles.append((f"{result.best_observed.value:.4g}", "best measured"))
     tiles.append((str(int(result.potential.sum())), f"of {count_noun(len(data.domain), 'point')} {state}"))
     return tiles
 
@@ -207,8 +218,13 @@ def _pending(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _measurements(study: Study) -> dict[str, list[Any]]:
-    """Return headings and rows of the table of measurements; level and task only where there are any."""
+def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]:
+    """Return headings and rows of the table of measurements; level and task only where there are any.
+
+    Args:
+        study: The study.
+        outliers: Ids of the measurements that the model leaves out.
+    """
     records = study.measurement_records()
     optional = [name for name in ("level", "task") if any(getattr(record, name) is not None for record in records)]
     headings = ["id", *map(column_label, study.domain.columns), *optional, "value", "±", "cost", "spent"]
@@ -217,7 +233,7 @@ def _measurements(study: Study) -> dict[str, list[Any]]:
             record.id,
             *(f"{coordinate:.6g}" for coordinate in record.point.values()),
             *(getattr(record, name) for name in optional),
-            f"{record.value:.6g}",
+            f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
             f"{sqrt(record.noise):.3g}",
             format_number(record.cost),
             format_number(record.spent),
@@ -248,9 +264,11 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         for name, (low, high) in zip(study.domain.columns, study.domain.bounds, strict=True)
     )
     epoch = study.epoch
+    transform = describe_transform(study.transform)
     return [
         ("domain", f"{count_noun(len(study.domain), 'point')}: {columns}"),
         ("kernel", str(study.kernel)),
+        *([] if transform is None else [("model", transform)]),
         ("policy", describe_policy(study.policy)),
         ("engine", study.engine),
         ("epoch", f"{epoch.index}, η = {epoch.eta:.3g}, β = {epoch.beta:.4g}"),

@@ -52,7 +52,7 @@ class PlotData:
         goal: Level set or optimum.
         result: Posterior and classes.
         measured: Measured points, in order. (t, d)
-        values: Measured values; NaN for tasks other than the target. (t,)
+        values: Measured values; NaN for tasks other than the target and for gross errors that are left out. (t,)
         noise: Noise variances of the measurements. (t,)
         pending: Points of the pending suggestions.
         truth: True values on the domain, where they are known. (n,)
@@ -89,13 +89,14 @@ class PlotData:
         records = study.measurement_records()
         points = [[record.point[name] for name in columns] for record in records]
         result = study.result()
+        left_out = set(result.outliers)
         true_values = None if truth is None else check_truth(truth, len(study.domain))
         return PlotData(
             domain=study.domain,
             goal=study.goal,
             result=result,
             measured=np.array(points, dtype=float).reshape(-1, len(columns)),
-            values=np.array([r.value if r.task == target else np.nan for r in records], dtype=float),
+            values=np.array([r.value if r.task == target and r.id not in left_out else np.nan for r in records]),
             noise=np.array([r.noise for r in records], dtype=float),
             pending=tuple(dict(suggestion.point) for suggestion in study.pending),
             truth=true_values,

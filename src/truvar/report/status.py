@@ -13,10 +13,13 @@ from truvar.report.plot_data import PlotData
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
 from truvar.report.text_map import text_map
+from truvar.study.outliers import outlier_messages
 
 if TYPE_CHECKING:
     from truvar.acquisition import Policy
     from truvar.domain.goals import Goal
+    from truvar.models.transforms import OutputTransform
+    from truvar.study.result import Best, BestObserved, Result
     from truvar.study.study import Study
 
 
@@ -50,6 +53,54 @@ def describe_budget(study: Study) -> str:
     return f"{text}, of which {format_number(pending)} is suggested" if pending else text
 
 
+def describe_best(best: Best) -> str:
+    """Return the recommended point with its estimated value."""
+    return f"{format_coordinates(best.point)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
+
+
+def describe_best_observed(best: BestObserved) -> str:
+    """Return the best measured value with its point and id."""
+    return f"{best.value:.6g} at {format_coordinates(best.point)} (measurement {best.id})"
+
+
+def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
+    """Return the recommended point and the best measurement, each with its name; nothing for a level set.
+
+    Args:
+        study: The study.
+        result: Its present result.
+    """
+    rows: list[tuple[str, str]] = []
+    if study.goal.level_set or not result.steps:
+        return rows
+    if isfinite(result.epsilon):
+        rows.append(("recommended", describe_best(result.best)))
+    if result.best_observed is not None:
+        rows.append(("best measured", describe_best_observed(result.best_observed)))
+    return rows
+
+
+def describe_transform(transform: OutputTransform) -> str | None:
+    """Return how values are transformed before they are modelled; None if they are not."""
+    if transform.is_identity:
+        return None
+    if transform.log:
+        return "values are modelled as their logarithms"
+    return f"values are modelled as their power {transform.power:.2g}"
+
+
+def study_warnings(study: Study, result: Result) -> list[str]:
+    """Return a message for each measurement that the model leaves out as a gross error.
+
+    Args:
+        study: The study.
+        result: Its present result.
+    """
+    if not result.outliers:
+        return []
+    return list(outlier_messages(study.measurement_records(), result.outliers).values())
+
+
 def status_text(study: Study, terminal: TerminalStyle) -> str:
     """Return the status of a study with a small map, as text.
 
@@ -70,9 +121,11 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
         ("regime", f"{certificate.regime}: {certificate.because}"),
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
     ]
-    if not study.goal.level_set and result.steps and isfinite(result.epsilon):
-        best = f"{format_coordinates(result.best.point)}: {result.best.mean:.6g} ± {result.best.sd:.2g}"
-        rows.insert(3, ("best so far", best))
+    rows[3:3] = describe_optimum(study, result)
+    transform = describe_transform(study.transform)
+    if transform is not None:
+        rows.append(("model", transform))
+    rows += [("warning", message) for message in study_warnings(study, result)]
     if not result.model_check.ok:
         rows.append(("model check", f"failed: {result.model_check.message}"))
     for suggestion in study.pending:
@@ -87,10 +140,12 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
 def status_data(study: Study) -> dict[str, Any]:
     """Return the status of a study for JSON."""
     budget = study.limits.get("budget")
+    result = study.result()
     return {
         **summary(study),
         "engine": study.engine,
         "limits": study.limits,
         "left": None if budget is None else max(budget - study.spent, 0.0),
         "finished": study.finished,
+        "warnings": study_warnings(study, result),
     }

@@ -79,6 +79,7 @@ def summary(study: Study, truth: ArrayLike | None = None) -> dict[str, Any]:
             "columns": list(study.domain.columns),
             "goal": _describe(study.goal),
             "kernel": str(study.kernel),
+            "transform": {"log": study.transform.log, "power": study.transform.power},
             "policy": _describe(study.policy),
             "seed": study.seed,
         },

@@ -36,15 +36,18 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
     return f"{text}; {now.reason}" if now.reason else text
 
 
-def unexpected_values(study: Study, measurements: Iterable[MeasurementInput]) -> list[str]:
+def unexpected_values(study: Study, measurements: Iterable[MeasurementInput]) -> dict[int, str]:
     """Return a message for each value so far from its prediction that it may be a typing mistake.
 
     Args:
         study: The study before the values are told.
         measurements: The values.
+
+    Returns:
+        The messages, by position among the values.
     """
-    messages = []
-    for measurement in measurements:
+    messages = {}
+    for position, measurement in enumerate(measurements):
         try:
             mean, sd = study.predict_measurement(measurement.what)
         except TruvarError:  # told already, or not in the domain: `tell` reports it
@@ -52,7 +55,7 @@ def unexpected_values(study: Study, measurements: Iterable[MeasurementInput]) ->
         distance = abs(measurement.value - mean) / sd if sd > 0 else 0.0
         if distance > UNEXPECTED:
             id_ = measurement.what if isinstance(measurement.what, int) else "ID"
-            messages.append(
+            messages[position] = (
                 f"{measurement.value:g} is {distance:.1f} standard deviations from the expected {mean:.4g} ± {sd:.2g}; "
                 f"if it is a typing mistake, correct it: truvar correct {id_} VALUE"
             )

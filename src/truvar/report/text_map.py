@@ -248,7 +248,7 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     lines.append(f"  bar height: share of the points in that part of the range; {len(data.measured)} measured")
     if data.shows_best:
         best = data.result.best
-        text = f"best so far: {format_coordinates(best.point)}, value {best.mean:.4g} ± {best.sd:.2g}"
+        text = f"recommended: {format_coordinates(best.point)}, value {best.mean:.4g} ± {best.sd:.2g}"
         lines.append(f"  {terminal.plain(text)}")
     return "\n".join(lines)
 

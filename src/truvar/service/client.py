@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from math import inf, nan
@@ -32,6 +33,7 @@ from truvar.exceptions import (
     Finished,
     InvalidArgumentError,
     LimitExceededError,
+    OutlierWarning,
     ServiceError,
     StorageError,
     StudyNotFoundError,
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 # Attributes of `Study` that are computed here, on a copy of the study.
 COPY_ATTRIBUTES = frozenset(
     {"candidates", "engine", "epoch", "gains", "kernel", "policy_context", "sample_measurement", "theory_setting"}
+    | {"transform"}
     | {"expects", "imagine", "outlook", "scene", "setting"}  # deprecated names of some of these
 )
 MAX_ATTEMPTS = 4  # for a request that may be sent again
@@ -347,13 +350,16 @@ class RemoteStudy:
             body |= {"point": point, "key": key or token_urlsafe(16)}
         else:
             body["id"] = _id(what)
-        return int(self._post("tell", body, repeatable=True)["id"])
+        answer = self._post("tell", body, repeatable=True)
+        _warn_of_outliers(answer)
+        return int(answer["id"])
 
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
     ) -> None:
         """Correct the value of a measurement, as `Study.correct`."""
-        self._post("correct", {"id": _id(what), "y": _plain(y), "noise": noise, "cost": cost}, repeatable=True)
+        body = {"id": _id(what), "y": _plain(y), "noise": noise, "cost": cost}
+        _warn_of_outliers(self._post("correct", body, repeatable=True))
 
     def withdraw(self, what: Suggestion | int) -> None:
         """Withdraw a suggestion, or remove a measurement."""
@@ -489,6 +495,7 @@ class RemoteStudy:
             steps=result["steps"],
             reason=result["reason"] or self._stop_reason,
             measured=tuple(posterior["measured"]),
+            outliers=tuple(result["outliers"]),
         )
 
     @property
@@ -602,6 +609,12 @@ def _model_check(form: Mapping[str, Any]) -> ModelCheck:
         means=np.array([_number(value, nan) for value in form["means"]]),
         sds=np.array([_number(value, inf) for value in form["sds"]]),
     )
+
+
+def _warn_of_outliers(answer: Mapping[str, Any]) -> None:
+    """Issue the warnings of a server about gross errors, as from the line that called the study's method."""
+    for message in answer.get("warnings", ()):
+        warnings.warn(message, OutlierWarning, stacklevel=3)
 
 
 def _number(value: Any, missing: float) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.inference.certificate import REGIME_SUMMARIES
+from truvar.messages import interface
 from truvar.report import style
 from truvar.report.formatting import column_label
 from truvar.report.status import describe_goal, status_data
@@ -48,7 +49,9 @@ def study_state(study: Study) -> State:
 
 def status(study: Study) -> dict[str, Any]:
     """Return the counters, result, certificate and pending suggestions, without arrays."""
-    return {**status_data(study), "state": study_state(study), "words": describe_goal(study.goal)}
+    with interface("http"):  # the answer is kept for all clients, so that its warnings suit every one
+        data = status_data(study)
+    return {**data, "state": study_state(study), "words": describe_goal(study.goal)}
 
 
 def definition(study: Study) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from truvar.domain.action import Action
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.models.diagnostics import check_model
 from truvar.study._state import StudyState
+from truvar.study.outliers import outlier_ids
 from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Best, BestObserved, Result
 from truvar.study.suggestion import Suggestion
@@ -115,6 +116,7 @@ def result(state: StudyState, reason: str | None) -> Result:
         steps=len(learner.observations),
         reason=reason,
         measured=tuple(site for site in measured if site is not None),
+        outliers=outlier_ids(state),
     )
 
 

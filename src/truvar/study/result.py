@@ -82,6 +82,7 @@ class Result:
         steps: Number of measurements.
         reason: Why the study stopped or is finished, such as "step limit (60) reached"; None if it did not.
         measured: Rows of the points where the target was measured, in order.
+        outliers: Ids of the measurements that the model leaves out as gross errors.
     """
 
     domain: Domain
@@ -103,6 +104,7 @@ class Result:
     steps: int
     reason: str | None
     measured: tuple[int, ...]
+    outliers: tuple[int, ...] = ()
 
     @property
     def threshold(self) -> float | None:
@@ -242,6 +244,7 @@ class Result:
             "threshold": self.threshold,
             "best": asdict(self.best),
             "best_observed": best_observed,
+            "outliers": list(self.outliers),
             "epsilon": None if self.epsilon == inf else self.epsilon,
             "certificate": self.certificate.to_dict(),
             "model_check": self.model_check.to_dict(),

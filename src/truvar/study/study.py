@@ -37,6 +37,7 @@ from truvar.messages import for_interface, format_point, unknown_name
 from truvar.models.fit import Learned, Model
 from truvar.models.kernels import to_sklearn
 from truvar.models.surrogate import Prior
+from truvar.models.transforms import OutputTransform
 from truvar.storage.base import Event, EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
@@ -52,6 +53,7 @@ from truvar.study._resolve import (
 from truvar.study._state import HISTORY_COLUMNS, StudyState
 from truvar.study._views import measurements, result, suggestion
 from truvar.study.lookahead import Lookahead, lookahead
+from truvar.study.outliers import outlier_ids, warn_of_outliers
 from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
@@ -181,6 +183,7 @@ class Study:
         self._state = state
         self._stop_reason: str | None = None  # of the last run, until something changes
         self._write: _WriteEvent | None = None  # while a transaction lasts
+        self._named_outliers = set(outlier_ids(state))  # measurements that a warning has named
 
     @classmethod
     def from_event_log(cls, event_log: EventLog, name: str | None, who: str | None = None) -> Study:
@@ -331,6 +334,9 @@ class Study:
             ConflictingMeasurementError: If another value was told for the same suggestion.
             InvalidDomainError: If the point is not in the domain.
 
+        Warns:
+            OutlierWarning: Once for each measurement that a learned model leaves out as a gross error.
+
         Example:
             >>> study.tell(suggestion, 7.3)
             >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
@@ -348,7 +354,15 @@ class Study:
             else:
                 self._check_repeated(observation, value, noise, cost)
         self._stop_reason = None
+        self._warn_of_outliers()
         return action.id
+
+    def _warn_of_outliers(self) -> None:
+        """Name the measurements that are left out as gross errors, each once; called by what the user calls."""
+        new = [id_ for id_ in outlier_ids(self._state) if id_ not in self._named_outliers]
+        self._named_outliers.update(new)
+        if new:
+            warn_of_outliers(self._state, new, stacklevel=3)
 
     def _check_repeated(
         self, observation: tuple[Action, float], value: float, noise: float | None, cost: float | None
@@ -385,12 +399,17 @@ class Study:
         Raises:
             InvalidMeasurementError: If value, noise or cost cannot be used.
             UnknownSuggestionError: If nothing was measured under that id.
+
+        Warns:
+            OutlierWarning: If the model leaves out the corrected value too, or now another one.
         """
         value, noise, cost = check_measurement(y, noise, cost)
         with self._transaction() as write:
             action = resolve_observed(self._state, what)
             write("corrected", with_actual(action, noise, cost), y=value)
         self._stop_reason = None
+        self._named_outliers.discard(action.id)
+        self._warn_of_outliers()
 
     def withdraw(self, what: Suggestion | int) -> None:
         """Withdraw a suggestion that will not be measured, or remove a measurement that was a mistake.
@@ -492,6 +511,11 @@ class Study:
     def kernel(self) -> Kernel:
         """The kernel in use, as given or as last fitted."""
         return to_sklearn(self._learner.surrogate.kernel)
+
+    @property
+    def transform(self) -> OutputTransform:
+        """The transform of the values that are modelled, as given or as last fitted; the identity by default."""
+        return self._learner.surrogate.transform
 
     @property
     def finished(self) -> str | None:

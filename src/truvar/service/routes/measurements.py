@@ -12,6 +12,7 @@ from truvar.service.limits import ServiceLimits
 from truvar.service.routes._common import Author, StudyName, cached_response, change_study, change_summary
 from truvar.service.schemas import Correct, Tell
 from truvar.service.sessions import StudySessions
+from truvar.study.outliers import collect_outliers
 from truvar.study.study import Study
 
 
@@ -25,15 +26,18 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         options = body.model_dump(include={"noise", "cost", "level", "task", "key"})
 
         def work(study: Study) -> Any:
-            return change_summary(study, study.tell(target, body.y, **options))
+            with collect_outliers() as outliers:
+                id_ = study.tell(target, body.y, **options)
+            return {**change_summary(study, id_), "warnings": list(outliers.values())}
 
         return await change_study(sessions, name, who, work)
 
     @routes.post("/studies/{name:path}/correct", summary="Correct the value of a measurement")
     async def correct(name: StudyName, body: Correct, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            study.correct(body.id, body.y, noise=body.noise, cost=body.cost)
-            return change_summary(study, body.id)
+            with collect_outliers() as outliers:
+                study.correct(body.id, body.y, noise=body.noise, cost=body.cost)
+            return {**change_summary(study, body.id), "warnings": list(outliers.values())}
 
         return await change_study(sessions, name, who, work)
 

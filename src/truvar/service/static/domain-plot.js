@@ -46,7 +46,8 @@ function wholeDomainPlot(current, onPick, kind) {
     const view = current();
     const [x, y] = view.columns;
     const mark = (point, value) => ({ x: point[x.name], y: y ? point[y.name] : value });
-    const onTarget = (row) => isMap || !view.tasks || row.task === view.tasks[0];
+    const isLeftOut = (row) => view.result.outliers.includes(row.id);
+    const onTarget = (row) => isMap || (!isLeftOut(row) && (!view.tasks || row.task === view.tasks[0]));
     return {
       columns: view.columns, x: view.coordinates[0], y: view.coordinates[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
       classes: view.classes, threshold: view.threshold, levelSet: view.level_set, travels: view.travels,
@@ -305,10 +306,11 @@ function levelSetSentences(view) {
 }
 
 function optimumSentences(view) {
-  const { best, potential } = view.result;
+  const { best, best_observed: measured, potential } = view.result;
   const ranges = classRanges(view, "M");
   return [
-    `The best point so far is ${formatPoint(best.point, view.columns)}, with ${number(best.mean)} ± ${number(best.sd, 2)}.`,
+    `The recommended point is ${formatPoint(best.point, view.columns)}, with ${number(best.mean)} ± ${number(best.sd, 2)}.`,
+    ...(measured ? [`The best measured value is ${number(measured.value)}, at ${formatPoint(measured.point, view.columns)}.`] : []),
     `${countNoun(potential, "point")} can be the ${optimumName(view)}${ranges ? `, at ${ranges}` : ""}.`,
   ];
 }

@@ -37,7 +37,7 @@ function table(rows, view, writable, act) {
     onclick: () => openCorrection(row, view, act) }, "Correct"));
   const body = rows.map((row) => el("tr", { "data-id": row.id },
     el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, number(row.point[column.name], 5))),
-    el("td", {}, el("b", {}, number(row.value, 5))),
+    el("td", {}, el("b", {}, number(row.value, 5)), view.result.outliers.includes(row.id) ? el("small", {}, " left out") : null),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),
     el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost)), el("td", {}, number(row.spent))));

@@ -5,7 +5,7 @@ import { progressCharts } from "./charts.js";
 import { announce, el, replace, runWithButton } from "./dom.js";
 import { domainPlot } from "./domain-plot.js";
 import { eventLogPanel } from "./event-log.js";
-import { countNoun, number } from "./format.js";
+import { countNoun, formatPoint, number } from "./format.js";
 import { measurementsPanel } from "./measurements.js";
 import { suggestionsPanel } from "./suggestions.js";
 
@@ -35,7 +35,9 @@ export async function showStudy(main, name, server, showConnection) {
     eventLog: eventLogPanel(name, writable, act),
   };
   const section = (css, label, ...children) => el("section", { class: `card ${css}`, "aria-label": label }, children);
-  replace(main, head, keyNumbers, el("div", { class: "study" },
+  const optimum = el("div", { class: "optimum-lines" });
+  const warnings = el("div", { class: "warnings", role: "status" });
+  replace(main, head, keyNumbers, optimum, warnings, el("div", { class: "study" },
     section("map", "Map", panels.plot.node),
     el("div", { class: "side" },
       section("next", "Next measurement", panels.suggestions.node),
@@ -51,6 +53,8 @@ export async function showStudy(main, name, server, showConnection) {
       el("p", { class: "description" }, description(view)));
     replace(keyNumbers, numbers(view).map(([term, value, more]) =>
       el("div", {}, el("dt", {}, term), el("dd", {}, value, more ? el("small", {}, ` ${more}`) : null))));
+    replace(optimum, optimumLines(view).map((text) => el("p", {}, text)));
+    replace(warnings, view.warnings.map((text) => el("p", { class: "warning" }, `${text[0].toUpperCase()}${text.slice(1)}.`)));
     for (const panel of Object.values(panels)) panel.redraw();
   }
 
@@ -107,8 +111,19 @@ function numbers(view) {
     return rows;
   }
   rows.push([`Possible ${view.sign > 0 ? "maxima" : "minima"} (M)`, number(result.potential)]);
-  if (result.steps) rows.push(["Best so far", number(result.best.mean), `± ${number(result.best.sd, 2)}`]);
+  if (result.steps && result.epsilon !== null) rows.push(["Recommended", number(result.best.mean), `± ${number(result.best.sd, 2)}`]);
+  if (result.best_observed) rows.push(["Best measured", number(result.best_observed.value)]);
   return rows;
+}
+
+// The recommended point and the best measurement; nothing for a level set.
+function optimumLines(view) {
+  const { best, best_observed: measured, epsilon, steps } = view.result;
+  if (view.level_set || !steps) return [];
+  const lines = [];
+  if (epsilon !== null) lines.push(`Recommended: ${formatPoint(best.point, view.columns)}, estimated value ${number(best.mean)} ± ${number(best.sd, 2)}.`);
+  if (measured) lines.push(`Best measured: ${number(measured.value)} at ${formatPoint(measured.point, view.columns)} (measurement ${measured.id}).`);
+  return lines;
 }
 
 function downloads(name) {

@@ -1,0 +1,70 @@
+"""Status, report and run show the recommended point beside the best measurement, and the transform in use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import truvar as tv
+from truvar.models.transforms import OutputTransform
+from truvar.report.html_report import render_html_report
+from truvar.report.status import describe_transform, status_data, status_text
+from truvar.report.terminal import TerminalStyle
+
+DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 41))
+
+
+def status_words(study: tv.Study) -> str:
+    return " ".join(status_text(study, TerminalStyle(width=200)).split())
+
+
+def new_study(goal: tv.Maximize | tv.Minimize | tv.LevelSet, steps: int) -> tv.Study:
+    study = tv.Study(DOMAIN, goal, name="peak")
+    study.run(lambda point: float(np.sin(6 * point["x"])), steps=steps)
+    return study
+
+
+@pytest.mark.parametrize("goal", [tv.Maximize(), tv.Minimize()])
+def test_an_optimum_has_both_in_status_and_report(goal: tv.Maximize | tv.Minimize) -> None:
+    study = new_study(goal, 10)
+    result = study.result()
+    measured = result.best_observed
+    assert measured.value == goal.sign * max(goal.sign * study.measurements["value"])
+    recommended = f"x {result.best.point['x']:.6g}, estimated value {result.best.mean:.6g} ± {result.best.sd:.2g}"
+    observed = f"{measured.value:.6g} at x {measured.point['x']:.6g} (measurement {measured.id})"
+    assert f"recommended {recommended} best measured {observed}" in status_words(study)
+    page = render_html_report(study)
+    assert f"<b>Recommended:</b> {recommended}" in page
+    assert f"<b>Best measured:</b> {observed}" in page
+    data = status_data(study)["result"]
+    assert data["best_observed"] == {
+        "id": measured.id,
+        "index": measured.index,
+        "point": measured.point,
+        "value": measured.value,
+    }
+    assert data["best"]["mean"] == result.best.mean
+
+
+def test_before_there_is_a_model_only_the_best_measurement_is_shown() -> None:
+    words = status_words(new_study(tv.Maximize(), 2))
+    assert "best measured" in words
+    assert "recommended" not in words
+
+
+def test_a_level_set_has_neither() -> None:
+    study = new_study(tv.LevelSet(0.5), 10)
+    assert "best measured" not in status_words(study)
+    assert "Best measured" not in render_html_report(study)
+
+
+@pytest.mark.parametrize(
+    ("transform", "words"),
+    [
+        (OutputTransform(3.0, 2.0), None),
+        (OutputTransform(log=True), "values are modelled as their logarithms"),
+        (OutputTransform(power=0.4), "values are modelled as their power 0.4"),
+    ],
+)
+def test_a_transform_is_described_unless_it_is_the_identity(transform: OutputTransform, words: str | None) -> None:
+    assert describe_transform(transform) == words

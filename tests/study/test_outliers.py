@@ -1,0 +1,156 @@
+"""Gross errors among the measurements are named, in Python, at the command line, in reports and over HTTP."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truvar as tv
+from truvar.cli import main
+from truvar.exceptions import OutlierWarning
+from truvar.messages import interface
+from truvar.report.html_report import render_html_report
+from truvar.report.plot_data import PlotData
+from truvar.report.status import status_data, status_text
+from truvar.report.terminal import TerminalStyle
+from truvar.service import Server
+from truvar.study.outliers import collect_outliers
+
+DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 41))
+PROBLEM = "[domain]\ngrid = {x = [0, 1, 41]}\n[goal]\nmaximize = true\n"
+TYPING_ERROR = 1e4
+N_BEFORE = 8  # right values before the wrong one
+WRONG = N_BEFORE + 1  # id of the measurement with the wrong value
+
+
+def measure(point: dict[str, float]) -> float:
+    return float(np.sin(6 * point["x"]))
+
+
+def tell_with_an_error(study: Any) -> None:
+    """Tell eight right values and a wrong one."""
+    for index in range(0, 40, 5):
+        study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)))
+    study.tell(DOMAIN.point(12), TYPING_ERROR)
+
+
+@pytest.fixture
+def study() -> tv.Study:
+    study = tv.Study(DOMAIN, tv.Maximize(), name="typing error")
+    with collect_outliers():
+        tell_with_an_error(study)
+    return study
+
+
+def test_tell_warns_once_and_names_id_point_value_and_remedy() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize())
+    with pytest.warns(OutlierWarning) as caught:
+        tell_with_an_error(study)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study.tell(study.ask(), 0.5)
+    (warning,) = [str(each.message) for each in caught]
+    assert warning.startswith("measurement 9 (value 10000 at x 0.3) ")
+    assert "leaves it out" in warning
+    assert "correct(9, VALUE)" in warning
+    assert "withdraw(9)" in warning
+    assert caught[0].filename == __file__  # the warning points at the caller's line
+    assert study.result().outliers == (WRONG,)
+
+
+def test_a_right_value_is_not_named() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for index in range(0, 40, 4):
+            study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)))
+    assert study.result().outliers == ()
+    assert study.result().to_dict()["outliers"] == []
+
+
+def test_correcting_or_withdrawing_the_measurement_ends_the_warning(study: tv.Study) -> None:
+    study.correct(WRONG, measure(DOMAIN.point(12)))
+    assert study.result().outliers == ()
+    with pytest.warns(OutlierWarning, match="value 20000"):
+        study.correct(WRONG, 2e4)
+    study.withdraw(WRONG)
+    assert study.result().outliers == ()
+
+
+def test_the_warning_disappears_when_further_values_support_the_measurement(study: tv.Study) -> None:
+    for index in (11, 13, 14):
+        study.tell(DOMAIN.point(index), 0.9 * TYPING_ERROR)
+    assert study.result().outliers == ()
+    assert status_data(study)["warnings"] == []
+
+
+def test_a_reopened_study_knows_the_outlier_and_does_not_warn_again(study: tv.Study) -> None:
+    reopened = tv.Study.from_json(study.to_json())
+    assert reopened.result().outliers == (WRONG,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reopened.tell(DOMAIN.point(3), measure(DOMAIN.point(3)))
+
+
+def test_status_report_and_figures_show_it(study: tv.Study) -> None:
+    with interface("cli"):
+        text = " ".join(status_text(study, TerminalStyle(width=200)).split())
+        data = status_data(study)
+    assert "warning measurement 9 (value 10000 at x 0.3)" in text
+    assert "truvar withdraw 9" in text
+    (warning,) = data["warnings"]
+    assert "truvar correct 9 VALUE" in warning
+    assert data["result"]["outliers"] == [WRONG]
+    page = render_html_report(study)
+    assert "Measurement 9 (value 10000 at x 0.3)" in page
+    assert "10000 (left out)" in page
+    assert np.nanmax(PlotData.from_study(study).values) < 2  # the wrong value does not stretch the axes
+    assert study.result().best_observed.value < 2
+
+
+def test_the_command_line_names_it_instead_of_an_unexpected_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("peak.toml").write_text(PROBLEM)
+    assert main(["new", "peak.toml"]) == 0
+    words = [word for index in range(0, 40, 5) for word in (f"x={index / 40}", str(measure({"x": index / 40})))]
+    assert main(["tell", *words]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["tell", "x=0.3", "10000"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("truvar: measurement 9 (value 10000 at x 0.3) ")
+    assert "truvar correct 9 VALUE" in line
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["outliers"] == [WRONG]
+    assert main(["correct", "9", "20000", "--json"]) == 0
+    (warning,) = json.loads(capsys.readouterr().out)["warnings"]
+    assert "value 20000" in warning
+    assert main(["correct", "9", "0.97", "--json"]) == 0
+    corrected = json.loads(capsys.readouterr().out)
+    assert (corrected["warnings"], corrected["result"]["outliers"]) == ([], [])
+
+
+def test_a_study_on_a_server_warns_and_answers_alike(served: Any, request: pytest.FixtureRequest) -> None:
+    api, _ = served
+    remote = Server(api.url).create(PROBLEM, request.node.name)
+    with pytest.warns(OutlierWarning, match=r"measurement 9 .*correct\(9, VALUE\)") as caught:
+        tell_with_an_error(remote)
+    assert caught[0].filename == __file__
+    assert remote.result().outliers == (WRONG,)
+    assert "correct or withdraw it" in api.get(f"/studies/{request.node.name}/status")["warnings"][0]
+    remote.withdraw(WRONG)
+    assert remote.result().outliers == ()
+
+
+def test_collected_messages_are_not_issued() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize())
+    with warnings.catch_warnings(), collect_outliers() as messages:
+        warnings.simplefilter("error")
+        tell_with_an_error(study)
+    assert list(messages) == [WRONG]
