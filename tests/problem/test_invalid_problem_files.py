@@ -35,6 +35,27 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "columns of a grid": (DOMAIN + "columns = ['x']\n" + GOAL, ["columns belongs to a table", "leave out"]),
     "representers of a grid": (DOMAIN + "representers = 9\n" + GOAL, ["representers belongs to a box", "leave out"]),
     "known and refitted": (GOOD + "[model]\nlengthscales = 1\nrefit_every = 2\n", ["refit_every", "leave out one"]),
+    "known and transformed": (GOOD + "[model]\nlengthscales = 1\ntransform = 'log'\n", ["transform", "leave out one"]),
+    "known and averaged": (GOOD + "[model]\nlengthscales = 1\nmarginalise = true\n", ["marginalise", "leave out one"]),
+    "known and initial": (GOOD + "[model]\nlengthscales = 1\ninitial = 8\n", ["initial", "leave out one"]),
+    "training and initial": (
+        GOOD + "[model]\ntraining = 'data.csv'\nvalue = 'v'\ninitial = 8\n",
+        ["initial is for a model learned from the measurements", "leave out one"],
+    ),
+    "unknown transform": (GOOD + "[model]\ntransform = 'logit'\n", ["'logit'", "'auto', 'log' or 'none'"]),
+    "an initial design of one": (GOOD + "[model]\ninitial = 1\n", [">= 2", "1"]),
+    "plug-in and logarithms": (
+        GOOD + "[model]\nmarginalise = false\ntransform = 'log'\n",
+        ["[model]", "marginalise", "leave out one"],
+    ),
+    "plug-in and initial": (
+        GOOD + "[model]\nmarginalise = false\ninitial = 8\n",
+        ["[model]", "no initial design", "leave out one"],
+    ),
+    "share of the maximum of logarithms": (
+        DOMAIN + "[goal]\nfraction_of_max = 0.8\n[model]\ntransform = 'log'\n",
+        ["fraction_of_max=0.8", "leave out the transform"],
+    ),
     "known and learned noise": (GOOD + "[model]\nlengthscales = 1\nlearn_noise = true\n", ["learn_noise", "leave out"]),
     "noise given and learned": (GOOD + "[model]\nlearn_noise = true\n", ["to be learned", "0.1", "leave out one"]),
     "noise neither": (DOMAIN + GOAL + "[model]\nlearn_noise = false\n", ["learn_noise = false", "no [noise]"]),

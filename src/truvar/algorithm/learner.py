@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import erfc, sqrt
 
 import numpy as np
 import scipy  # scipy.special is imported on first use, as it imports slowly
@@ -26,11 +27,15 @@ from truvar.domain.costs import CostLike, NoiseLike
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet
 from truvar.engines import Engine, EngineLike
-from truvar.models.fit import Model
+from truvar.exceptions import InvalidModelError
+from truvar.messages import for_interface
+from truvar.models.fit import Learned, Model
 from truvar.models.posterior import Posterior
 from truvar.models.surrogate import Prior, Surrogate
 
 THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
+SQRT_2 = sqrt(2.0)
+FEW_VALUES = 20_000  # up to which the standard library computes them in less time than scipy.special is imported in
 KNOWN_WELL = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 
 
@@ -73,6 +78,8 @@ class ActiveLearner:
         policy.check_supported(goal, self._actions.n_levels)
         reference = goal.threshold if isinstance(goal, LevelSet) else None
         implicit = isinstance(goal, LevelSet) and goal.threshold is None
+        if isinstance(prior.kernel, Learned) and prior.kernel.transform == "log":
+            _check_logarithm(goal)
         self.surrogate = Surrogate(domain, prior, seed, engine, reference, learn_power=not implicit)
         self.state = self._first_state()
 
@@ -249,7 +256,7 @@ class ActiveLearner:
             u = np.where(
                 variance > 0, (mean - threshold) / np.sqrt(variance), np.where(mean >= threshold, np.inf, -np.inf)
             )
-        return np.asarray(scipy.special.ndtr(u).reshape(-1, len(self.domain)).mean(axis=0))
+        return np.asarray(_normal_distribution(u).reshape(-1, len(self.domain)).mean(axis=0))
 
     @property
     def observations(self) -> list[tuple[Action, float]]:
@@ -397,4 +404,32 @@ class ActiveLearner:
             max_cost=most_expensive,
             cover_cost=lambda xi: cover_cost(posterior, targets, xi * posterior.scale, candidates),
             information_bound=lambda steps: information_bound(posterior, steps, candidates),
+        )
+
+
+def _normal_distribution(u: Array) -> Array:
+    """Return the standard normal distribution function at u."""
+    if u.size > FEW_VALUES:
+        return np.asarray(scipy.special.ndtr(u))
+    values = [0.5 * erfc(-x / SQRT_2) for x in u.ravel().tolist()]
+    return np.array(values).reshape(u.shape)
+
+
+def _check_logarithm(goal: Goal) -> None:
+    """Check that the threshold of a level set, if there is one, has a logarithm.
+
+    Raises:
+        InvalidModelError: If it has none.
+    """
+    if not isinstance(goal, LevelSet):
+        return
+    log = for_interface('transform="log"', problem='[model] transform = "log"')
+    if goal.threshold is None:
+        raise InvalidModelError(
+            f"logarithms have no share of their maximum, got fraction_of_max={goal.fraction_of_max:g} with {log}; give "
+            "the threshold itself, or leave out the transform"
+        )
+    if goal.threshold <= 0:
+        raise InvalidModelError(
+            f"the threshold must be > 0 to have a logarithm, got {goal.threshold:g} with {log}; leave out the transform"
         )

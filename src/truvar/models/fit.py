@@ -77,6 +77,15 @@ class Learned:
             check_integer(self.initial, "initial", minimum=2)
         if self.transform not in TRANSFORMS:
             raise InvalidModelError(unknown_name("transform", self.transform, TRANSFORMS))
+        if not self.marginalise and self.transform == "log":
+            raise InvalidModelError(
+                'transform="log" needs a model that is averaged over its hyperparameters, got marginalise=False; leave '
+                "out one of them"
+            )
+        if not self.marginalise and self.initial is not None:
+            raise InvalidModelError(
+                f"without marginalise there is no initial design, got initial={self.initial}; leave out one of them"
+            )
 
     def n_initial(self, d: int, n: int) -> int:
         """Return the number of measurements before the model is used, for n points in d dimensions."""

@@ -272,6 +272,11 @@ class Surrogate:
         Returns:
             The fitted model, for `adopt`.
         """
+        if self.family is not None and self.family.transform == "log":
+            raise InvalidModelError(
+                'a model is fitted to a table as its values are, got transform="log"; leave out the transform and give '
+                "logarithms as values"
+            )
         points, values = training_data(frame, self.domain.columns, value)
         noise: float | None = None  # a column or function of noise says nothing about other data
         given: Any = self.noise

@@ -67,7 +67,7 @@ def make(config: ReproductionConfig) -> FigureResult:
     steps = int(config.budget(STEPS, quick=40))
     spec = {
         "goal": {"minimize": True, "monotone": False},
-        "model": {"kernel": "matern52", "refit_every": 3},
+        "model": {"kernel": "matern52", "refit_every": 3, "marginalise": False},
         "noise": {"variance": NOISELESS},
     }
     problem = Problem(name, spec, Path(), domain)

@@ -254,8 +254,15 @@ def build_kernel(spec: ModelSpec, columns: int) -> NamedKernel | Learned:
         columns: Number of coordinates of the domain.
     """
     if spec.lengthscales is None:
-        every = Learned.every if spec.refit_every is None else spec.refit_every
-        return Learned(spec.kernel, every=every, noise=spec.learn_noise)
+        with _section("model"):
+            return Learned(
+                spec.kernel,
+                every=spec.refit_every,
+                noise=spec.learn_noise,
+                marginalise=spec.marginalise,
+                transform=spec.transform,
+                initial=spec.initial,
+            )
     scales = spec.lengthscales if isinstance(spec.lengthscales, list) else [spec.lengthscales]
     if len(scales) not in (1, columns):
         expected = f"1 or {columns} numbers" if columns > 1 else "1 number"

@@ -39,6 +39,7 @@ from truvar.problem.messages import (
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
 DEFAULT_POLICY = "truvar"  # of options without a name
+ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
@@ -189,6 +190,21 @@ class ModelSpec(StrictModel):
     learn_noise: Flag = Field(
         default=False, description="Learn the noise variance too, as is always done without [noise]."
     )
+    transform: Literal["auto", "log", "none"] = Field(
+        default="auto",
+        description='How a learned model transforms the values: "auto" for a power if they call for one, "log" for '
+        'logarithms (mean and noise are then those of the logarithms), "none".',
+        examples=["log"],
+    )
+    marginalise: Flag = Field(
+        default=True,
+        description="Average a learned model over the plausible hyperparameters; false uses the most probable ones.",
+    )
+    initial: Annotated[int, Field(strict=True, ge=2)] | None = Field(
+        default=None,
+        description="Number of measurements spread over the domain before a learned model is used.",
+        examples=[8],
+    )
     training: Text | None = Field(
         default=None,
         description="Path of a CSV file to learn the model from before the first measurement.",
@@ -202,6 +218,9 @@ class ModelSpec(StrictModel):
     def _check(self) -> Self:
         if self.value is not None and self.training is None:
             raise rule_error(f"value = {self.value!r} is a column of the training file, got no training; give training")
+        for key in self.given(*ENSEMBLE_KEYS):
+            if self.training is not None:
+                raise rule_error(f"{key} is for a model learned from the measurements, got training too; leave out one")
         if self.lengthscales is None:
             if self.variance is not None:
                 raise rule_error(
@@ -209,7 +228,7 @@ class ModelSpec(StrictModel):
                     "neither to learn them"
                 )
             return self
-        for key in self.given("refit_every", "learn_noise", "training"):
+        for key in self.given("refit_every", "learn_noise", "training", *ENSEMBLE_KEYS):
             raise rule_error(f"{key} is for a learned model, got lengthscales too; leave out one")
         return self
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.domain.goals import LevelSet
-from truvar.models.fit import Learned
+from truvar.models.fit import PLUG_IN_EVERY, Learned
+from truvar.problem.build import build_kernel
+from truvar.problem.schema import ModelSpec, parse_spec
 from truvar.report.formatting import format_number
 from truvar.report.status import describe_goal, describe_policy
 from truvar.report.terminal import TerminalStyle
@@ -85,9 +87,7 @@ def _model(problem: Problem) -> str:
     if "training" in spec:
         return f"{spec.get('kernel', 'matern52')}, learned from {spec['training']}"
     if "lengthscales" not in spec:
-        learned = Learned(spec.get("kernel", "matern52"))
-        every = spec.get("refit_every", learned.every)
-        return f"{learned.kernel}, learned from the values as they come, again after every {every}"
+        return _learned_model(problem)
     lengthscales = spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]
     names = list(problem.domain.columns)
     if len(lengthscales) != len(names):
@@ -96,6 +96,35 @@ def _model(problem: Problem) -> str:
     mean = f"around {spec['mean']:g}" if "mean" in spec else "around a mean that is learned"
     spread = f"values lie within about ± {2 * sqrt(spec.get('variance', 1.0)):.3g} {mean}"
     return f"{spec.get('kernel', 'matern52')}: {spread}, and are similar over distances of about {distances}"
+
+
+def _learned_model(problem: Problem) -> str:
+    spec = parse_spec(ModelSpec, problem.spec.get("model", {}))
+    learned = build_kernel(spec, len(problem.domain.columns))
+    if not isinstance(learned, Learned):
+        raise AssertionError("a model without length-scales is learned")
+    every = learned.every or (None if learned.marginalise else PLUG_IN_EVERY)
+    schedule = "" if every is None else f", again after every {every}"
+    parts = [f"{learned.kernel}, learned from the values as they come{schedule}"]
+    if learned.marginalise:
+        initial = learned.n_initial(len(problem.domain.columns), len(problem.domain))
+        parts.append("averaged over the plausible hyperparameters")
+        parts.append(f"the first {initial} measurements are spread over the domain")
+    else:
+        parts.append("the most probable hyperparameters count as known")
+    if learned.transform == "log":
+        parts.append("values are modelled as their logarithms")
+    elif _may_take_a_power(problem, learned):
+        parts.append("values are modelled as a power of them if they call for one")
+    return "; ".join(parts)
+
+
+def _may_take_a_power(problem: Problem, learned: Learned) -> bool:
+    """Return whether a power of the values is tried: mean, noise and threshold must not be given relative to them."""
+    noise = problem.spec.get("noise", {})
+    has_noise = bool(noise) and noise.get("variance") != 0
+    is_relative = "mean" in problem.spec.get("model", {}) or "fraction_of_max" in problem.spec["goal"]
+    return learned.marginalise and learned.transform == "auto" and not has_noise and not is_relative
 
 
 def _tasks(tasks: Tasks) -> str:

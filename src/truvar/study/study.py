@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
@@ -85,6 +86,9 @@ class Study:
         mean: Constant prior mean; None: estimated from the measurements.
         noise: Noise variance of a measurement: a number, column name, array, function of the points, or
             `NoiseLevels`; None: learned, with a kernel that is learned.
+        transform: How values are transformed before they are modelled, as the field of `Learned`: "auto" for a power of
+            them if they call for one, "log" for their logarithms, "none". With "log" a given mean or noise variance is
+            that of the logarithms. Default: that of the kernel, "auto" if it is learned.
         cost: Cost of a measurement: a number, column name, array, function of the points and the last one, or `Cost`.
             Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
@@ -132,6 +136,7 @@ class Study:
         kernel: Kernel | str | Learned | None = None,
         mean: float | None = None,
         noise: NoiseLike | None = None,
+        transform: Literal["auto", "log", "none"] | None = None,
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
         policy: Policy | str | None = None,
@@ -152,7 +157,7 @@ class Study:
                 f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of them"
             )
         seed = check_integer(seed, "seed", minimum=0)
-        family = _family(kernel, tasks)
+        family = _family(kernel, tasks, transform)
         config = StudyConfig(
             domain=domain,
             goal=goal,
@@ -865,11 +870,19 @@ def _check_limits(limits: Mapping[str, float] | None) -> dict[str, float]:
     return checked
 
 
-def _family(kernel: Any, tasks: Tasks | None) -> Any:
-    """Return the kernel, or what `Learned(...)` a name or None stands for."""
+def _family(kernel: Any, tasks: Tasks | None, transform: Any) -> Any:
+    """Return the kernel, or what `Learned(...)` a name or None stands for, with the transform if one is given."""
     if tasks is None and (kernel is None or isinstance(kernel, str)):
-        return Learned(kernel or "matern52")
-    return kernel
+        kernel = Learned(kernel or "matern52")
+    if transform is None:
+        return kernel
+    if not isinstance(kernel, Learned):
+        given = "tasks" if kernel is None else f"the known kernel {kernel}"
+        raise InvalidModelError(
+            f"transform={transform!r} is for a learned model, got {given}; leave out the kernel to learn it, or leave "
+            "out the transform and give transformed values"
+        )
+    return replace(kernel, transform=transform)
 
 
 def _default_policy(kernel: Any) -> str:
