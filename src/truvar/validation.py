@@ -121,18 +121,29 @@ def check_array(value: Any, name: str) -> Array:
         ) from None
 
 
+def check_finite_array(value: Any, name: str, count: int) -> Array:
+    """Return `value` as (count,) finite floats; a single number is repeated.
+
+    Raises:
+        InvalidArgumentError: If the shape is wrong or an entry is not finite; names the first such row.
+    """
+    array = _check_shape(value, name, count)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row = int(np.flatnonzero(np.atleast_1d(bad))[0])
+        first = np.atleast_1d(array)[row]
+        location = f" (row {row})" if array.ndim else ""
+        raise InvalidArgumentError(f"{name} must be finite, got {first}{location}; give a finite number there")
+    return np.broadcast_to(array, (count,)).astype(float)
+
+
 def check_nonnegative_array(value: Any, name: str, count: int) -> Array:
     """Return `value` as (count,) finite floats of at least 0; a single number is repeated.
 
     Raises:
         InvalidArgumentError: If the shape is wrong or an entry is negative or not finite; names the first such row.
     """
-    array = check_array(value, name)
-    if array.ndim > 1 or (array.ndim == 1 and array.shape != (count,)):
-        raise InvalidArgumentError(
-            f"{name} must be one number per point, shape ({count},), got shape {array.shape}; "
-            "return as many numbers as there are points"
-        )
+    array = _check_shape(value, name, count)
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         row = int(np.flatnonzero(np.atleast_1d(bad))[0])
@@ -140,6 +151,17 @@ def check_nonnegative_array(value: Any, name: str, count: int) -> Array:
         location = f" (row {row})" if array.ndim else ""
         raise InvalidArgumentError(f"{name} must be finite and >= 0, got {first}{location}; give 0 or more there")
     return np.broadcast_to(array, (count,)).astype(float)
+
+
+def _check_shape(value: Any, name: str, count: int) -> Array:
+    """Return `value` as an array of floats, a single number or one per point."""
+    array = check_array(value, name)
+    if array.ndim > 1 or (array.ndim == 1 and array.shape != (count,)):
+        raise InvalidArgumentError(
+            f"{name} must be one number per point, shape ({count},), got shape {array.shape}; "
+            "return as many numbers as there are points"
+        )
+    return array
 
 
 def check_truth(truth: Any, count: int) -> Array:

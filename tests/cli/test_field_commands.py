@@ -465,6 +465,8 @@ def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: st
         ),
         ("[model]\ntransform = 'log'\ninitial = 8", "the first 8 measurements are spread over the domain; values are"),
         ("[model]\nmarginalise = false", "as they come, again after every 3; the most probable hyperparameters count"),
+        ("[model]\nkernel = 'rbf'\nmean = 'x_m'", "rbf for the deviations from column x_m, learned from the values"),
+        ("[model]\nlengthscales = 1\nmean = 'x_m'\n[noise]\nvariance = 0.1", "within about ± 2 around column x_m"),
         ("[policy]\nname = 'gchk/cost'", "GCHK (per_cost=True); engine dense"),
         ("[goal]\nfraction_of_max = 0.8", "where is the value above 80 % of its maximum?"),
         ("[goal]\nminimize = true", "where is the value lowest?"),

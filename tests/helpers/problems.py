@@ -73,6 +73,11 @@ KINDS: dict[str, Kind] = {
             "policy": tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.TopK(20, by="ucb"), anticipate="average"),
         },
     ),
+    "mean from a column": Kind(TABLE, tv.LevelSet(0.4), {**KNOWN, "mean": "variance"}),
+    "learned kernel, mean from a column": Kind(TABLE, tv.LevelSet(0.4), {"mean": "variance", "seed": 6}),
+    "box with a coordinate as mean": Kind(
+        tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Maximize(), {**KNOWN, "mean": "y", "policy": "ei"}
+    ),
     "look-ahead": Kind(GRID, tv.Maximize(), {**KNOWN, "policy": tv.ES(representers=20, draws=64), "seed": 8}),
     "at random": Kind(GRID, tv.LevelSet(0.5), {**KNOWN, "policy": "random", "seed": 2}),
     "matrix-free": Kind(GRID, tv.LevelSet(0.6), {**KNOWN, "engine": "lazy"}),

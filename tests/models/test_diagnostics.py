@@ -173,10 +173,10 @@ def test_means_of_tasks_are_taken_into_account() -> None:
     with_task = np.column_stack([points, tasks])
     kernel = RBF([0.4, 0.4, 2.0])
     shift = np.array([0.0, 7.0])
-    posterior = Posterior(kernel, with_task[:1], mean=5.0, task_means=shift)
+    posterior = Posterior(kernel, with_task[:1], mean=5.0, offset=lambda points: shift[points[:, -1].astype(int)])
     for i in range(10):
         posterior.add(with_task[i], noise[i])
-        posterior.observe(y[i] + shift[tasks[i]], task=int(tasks[i]))
+        posterior.observe(y[i] + shift[tasks[i]])
     plain = conditioned(kernel, with_task, noise, y, mean=5.0).leave_one_out()
     means, variances = posterior.leave_one_out()
     np.testing.assert_allclose(means, plain[0] + shift[tasks], rtol=1e-12)

@@ -188,6 +188,21 @@ def test_a_mean_that_is_left_out_is_learned(load: Any) -> None:
     np.testing.assert_allclose(study.result().mean, 50.0)
 
 
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [
+        ("lengthscales = [244.7, 2.72]\nvariance = 4.48\n", {"kernel": FIELD, "noise": 0.1}),
+        ("kernel = 'rbf'\n", {"kernel": "rbf", "noise": 0.1}),
+    ],
+)
+def test_a_mean_from_a_column(model: str, known: dict[str, Any], load: Any) -> None:
+    text = (
+        "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = 0.4\n"
+        f"[model]\n{model}mean = 'algae'\n[noise]\nvariance = 0.1\n"
+    )
+    assert_alike(load(text).study(), tv.Study(LAKE, tv.LevelSet(0.4), mean="algae", **known), steps=4)
+
+
 LEARNED = {
     "[model]\nkernel = 'rbf'\nrefit_every = 2\n" + NOISE: (tv.Learned("rbf", every=2), 0.01),
     "[model]\nkernel = 'matern32'\n" + NOISE: (tv.Learned("matern32", every=3), 0.01),

@@ -49,9 +49,10 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
 
 
 def best_observed(context: PolicyContext) -> float:
-    """Return the best observation, signed so that high is good; the prior mean before the first."""
-    best = context.posterior.prior_mean if context.best_y is None else context.best_y
-    return context.goal.sign * best
+    """Return the best observation, signed so that high is good; the best prior mean before the first."""
+    if context.best_y is None:
+        return float((context.goal.sign * context.posterior.prior_means[: len(context.domain)]).max())
+    return context.goal.sign * context.best_y
 
 
 def incumbent(context: PolicyContext) -> float:

@@ -8,11 +8,13 @@
 | sigma^2(x) = mean_j sigma_j^2(x) + var_j mu_j(x) | `Ensemble.variance` | (n,) |
 
 The unknown constant mean has the prior N(shift, 9 s^2) and is integrated out in every member, so that the variances
-contain its uncertainty too. All quantities are in the units of z (see `transforms`).
+contain its uncertainty too. A prior mean that depends on the point is subtracted from the values and added to the
+means. All quantities are in the units of z (see `transforms`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,9 +79,18 @@ class Ensemble:
         sites: Points to predict. (n, d)
         mean: Known constant mean; None: unknown, with a wide prior around the transform's shift.
         capacity: Number of observations that memory is planned for.
+        offset: The part of the prior mean that depends on the point, a function of points (q, d) that returns (q,);
+            None: there is none.
     """
 
-    def __init__(self, model: EnsembleModel, sites: Array, mean: float | None, capacity: int) -> None:
+    def __init__(
+        self,
+        model: EnsembleModel,
+        sites: Array,
+        mean: float | None,
+        capacity: int,
+        offset: Callable[[Array], Array] | None = None,
+    ) -> None:
         rows = model.members(int(MEMORY / (8 * len(sites) * max(capacity, 64))))
         smoothness = twice_nu(SMOOTHNESS[model.family])
         self.sites = np.ascontiguousarray(sites, dtype=float)
@@ -88,14 +99,16 @@ class Ensemble:
         self.constant = np.zeros(len(rows)) if mean is not None else CONSTANT * self.signal
         self.noise = None if model.noise is None else model.noise[rows]
         self.shift = model.transform.shift if mean is None else mean
+        self._point_offset = offset
+        self._site_offset = self._offset_at(sites)
         self.size = 0
         prior = self.signal + self.constant
-        self.means = np.full((len(rows), len(sites)), self.shift)
+        self.means = np.full((len(rows), len(sites)), self.shift) + self._site_offset
         self.variances = np.repeat(prior[:, None], len(sites), axis=1)
         self._points = np.empty((0, sites.shape[1]))
         self._lower = np.zeros((len(rows), 0, 0))  # Cholesky factors
         self._solved = np.zeros((len(rows), 0, len(sites)))  # L^-1 k(points, sites)
-        self._whitened = np.zeros((len(rows), 0))  # L^-1 (z - shift)
+        self._whitened = np.zeros((len(rows), 0))  # L^-1 (z - shift - offset)
 
     @property
     def mean(self) -> Array:
@@ -125,17 +138,18 @@ class Ensemble:
         self._lower = np.zeros((len(self.kernels), size, size))
         self._solved = np.zeros((len(self.kernels), size, len(self.sites)))
         self._whitened = np.zeros((len(self.kernels), size))
+        residuals = z - self.shift - self._offset_at(points)
         for j, kernel in enumerate(self.kernels):
             covariance = kernel(points, points) + self.constant[j]
             covariance[np.diag_indices(t)] += self._noise_of(j, noise, learned)
             lower = np.linalg.cholesky(covariance)
             across = kernel(points, self.sites) + self.constant[j]
             solved = solve_triangular(lower, across, lower=True, check_finite=False)
-            whitened = solve_triangular(lower, z - self.shift, lower=True, check_finite=False)
+            whitened = solve_triangular(lower, residuals, lower=True, check_finite=False)
             self._lower[j, :t, :t] = lower
             self._solved[j, :t] = solved
             self._whitened[j, :t] = whitened
-            self.means[j] = self.shift + whitened @ solved
+            self.means[j] = self.shift + self._site_offset + whitened @ solved
             prior = self.signal[j] + self.constant[j]
             self.variances[j] = np.maximum(prior - (solved**2).sum(axis=0), 0.0)
 
@@ -146,6 +160,7 @@ class Ensemble:
         if t == len(self._points):
             self._grow()
         point = point[None, :]
+        residual = z - self.shift - float(self._offset_at(point)[0])
         for j, kernel in enumerate(self.kernels):
             v = np.zeros(0)
             if t:
@@ -154,7 +169,7 @@ class Ensemble:
             own = self._noise_of(j, np.array([noise]), np.array([learned]))[0]
             root = np.sqrt(max(self.signal[j] + self.constant[j] + own - v @ v, own))
             row = (kernel(point, self.sites)[0] + self.constant[j] - v @ self._solved[j, :t]) / root
-            whitened = (z - self.shift - v @ self._whitened[j, :t]) / root
+            whitened = (residual - v @ self._whitened[j, :t]) / root
             self._lower[j, t, :t] = v
             self._lower[j, t, t] = root
             self._solved[j, t] = row
@@ -168,7 +183,7 @@ class Ensemble:
     def member_moments(self, points: Array) -> tuple[Array, Array]:
         """Return means and variances of every member at any points: (M, q) each."""
         t = self.size
-        means = np.full((len(self.kernels), len(points)), self.shift)
+        means = np.full((len(self.kernels), len(points)), self.shift) + self._offset_at(points)
         variances = np.repeat((self.signal + self.constant)[:, None], len(points), axis=1)
         if t == 0:
             return means, variances
@@ -183,6 +198,10 @@ class Ensemble:
         """Return mean and variance of the mixture at any points: (q,) each."""
         means, variances = self.member_moments(np.ascontiguousarray(points, dtype=float))
         return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
+
+    def _offset_at(self, points: Array) -> Array:
+        """Return the part of the prior mean that depends on the point, at points (q, d)."""
+        return np.zeros(len(points)) if self._point_offset is None else self._point_offset(points)
 
     def _noise_of(self, j: int, noise: Array, learned: Array) -> Array:
         own = noise if self.noise is None else np.where(learned, self.noise[j], noise)

@@ -39,14 +39,16 @@ class FitData:
 
     Attributes:
         points: Where they were made. (t, d)
-        values: In the user's units. (t,)
+        values: In the user's units, a mean function subtracted. (t,)
         noise: Known noise variances; None: learned. (t,)
         extent: Extent of the domain. (d,)
         spacing: Smallest distance between coordinates of the domain, in extents. (d,)
         mean: Known constant mean; None: learned.
-        reference: A value that matters, such as the threshold; None without one.
+        reference: A value that matters, such as the threshold; None without one. With a mean function, the nearest that
+            the threshold minus that function comes to the typical value.
         log: Whether the logarithms of the values are modelled.
         learn_power: Whether a power of the values may be modelled.
+        thresholds: The threshold minus the mean function at the points; None without one of them. (t,)
     """
 
     points: Array
@@ -58,6 +60,7 @@ class FitData:
     reference: float | None = None
     log: bool = False
     learn_power: bool = True
+    thresholds: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
     rounds = 2 if len(kept) <= 500 else 1
     sample = sample_posterior(likelihood, prior, mode, MEMBERS, proposals, rounds, seed)
     members = sample.thetas
-    if reference is not None and _is_one_sided(values[kept], reference):
+    thresholds = reference if data.thresholds is None else data.thresholds[kept]
+    if thresholds is not None and _is_one_sided(values[kept], thresholds):
         members[::2] = _prior_members(prior, data.points.shape[1], mode, len(members[::2]), seed)
     thetas = np.vstack([mode, members])
     d = data.points.shape[1]
@@ -167,8 +171,8 @@ def _standardisations(
     return [min(powers, key=lambda option: abs(np.log(option.scale / previous.transform.scale)))]
 
 
-def _is_one_sided(values: Array, reference: float) -> bool:
-    return bool(values.max() < reference or values.min() > reference)
+def _is_one_sided(values: Array, thresholds: Array | float) -> bool:
+    return bool((values < thresholds).all() or (values > thresholds).all())
 
 
 def _prior_members(prior: HyperPrior, d: int, mode: Array, count: int, seed: int) -> Array:

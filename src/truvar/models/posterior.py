@@ -49,7 +49,8 @@ class Posterior:
         kernel: Kernel of the prior.
         sites: Coordinates at which the posterior is kept up to date. (m, d')
         mean: Constant prior mean; None: estimated by generalised least squares after every observation.
-        task_means: Prior mean of each task, added to the constant. (n_tasks,)
+        offset: The part of the prior mean that depends on the point, added to the constant: a function of points
+            (q, d') that returns (q,); None: there is none.
         n_targets: How many of the first sites are targets, the points that M, H and L are about; None: all.
         factor: Function of (kernel, sites, number of targets) that creates the factor.
 
@@ -67,7 +68,7 @@ class Posterior:
         kernel: Kernel,
         sites: Array,
         mean: float | None = 0.0,
-        task_means: Array | None = None,
+        offset: Callable[[Array], Array] | None = None,
         n_targets: int | None = None,
         factor: Callable[[Kernel, Array, int], Factor] = local_factor,
     ) -> None:
@@ -77,7 +78,8 @@ class Posterior:
         self.n_targets = len(sites) if n_targets is None else n_targets
         self.scale = prior_scale(kernel, sites[:n_targets])
         self._prior_mean = mean
-        self._task_means = task_means
+        self._point_offset = offset
+        self._site_offset = self._offset_at(sites)
         m = len(sites)
         self.n_observed = 0
         self.n_rows = 0
@@ -108,11 +110,16 @@ class Posterior:
         return self._offset + self._shift
 
     @property
+    def prior_means(self) -> Array:
+        """The prior mean at every site, (m,): the constant and what depends on the point."""
+        return self.prior_mean + self._site_offset
+
+    @property
     def mean(self) -> Array:
         """mu_t at every site, eq. (1). Read-only."""
         if self._mean is None:
             constant = self._shift * (1 - self._ones_update)
-            mean = self._offset + self._mean_update + constant + self._task_offset(self.sites)
+            mean = self._offset + self._mean_update + constant + self._site_offset
             mean.setflags(write=False)
             self._mean = mean
         return self._mean
@@ -132,7 +139,7 @@ class Posterior:
         """Return mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2), given the observations: (q,) and (q,)."""
         v = self._solve(points, self.n_observed)
         weights = self._whitened[: self.n_observed] - self._shift * self._ones[: self.n_observed]
-        mean = self._offset + self._shift + v.T @ weights + self._task_offset(points)
+        mean = self._offset + self._shift + v.T @ weights + self._offset_at(points)
         return mean, np.maximum(self.kernel.diag(points) - (v * v).sum(axis=0), 0.0)
 
     def candidate_variance(self, candidates: Candidates) -> Array:
@@ -237,25 +244,24 @@ class Posterior:
         self._last_id += 1
         self.row_ids.append(self._last_id)
 
-    def observe(self, y: float, task: int = 0) -> None:
+    def observe(self, y: float) -> None:
         """Set the value of the first pending action.
 
         Args:
             y: The observed value.
-            task: Task that was measured.
 
         Raises:
             InvalidMeasurementError: If the value contradicts one that is known exactly.
         """
         t = self.n_observed
+        point_offset = float(self._offset_at(self._points[t : t + 1])[0])
         self._mean = None
         row = self._cholesky[t, :t]
         root = self._cholesky[t, t]
         u = self.factor.row(t)
         if self._prior_mean is None and t == 0:
-            self._offset = y
-        offset = self._offset + (0.0 if self._task_means is None else float(self._task_means[task]))
-        innovation = y - offset - float(row @ self._whitened[:t])
+            self._offset = y - point_offset
+        innovation = y - (self._offset + point_offset) - float(row @ self._whitened[:t])
         ones_innovation = 1.0 - float(row @ self._ones[:t])
         if not np.isfinite(root):
             self._check_consistent(t, y, innovation - self._shift * ones_innovation)
@@ -286,8 +292,9 @@ class Posterior:
         ones = self._ones[: self.n_observed]
         return float(ones @ self._whitened[: self.n_observed]) / float(ones @ ones)
 
-    def _task_offset(self, points: Array) -> Array | float:
-        return 0.0 if self._task_means is None else self._task_means[points[:, -1].astype(int)]
+    def _offset_at(self, points: Array) -> Array:
+        """Return the part of the prior mean that depends on the point, at points (q, d')."""
+        return np.zeros(len(points)) if self._point_offset is None else self._point_offset(points)
 
     def _solve(self, points: Array, rows: int) -> Array:
         """Return L^-1 k_t(points) over the first `rows` rows: (rows, q). The last result is cached."""

@@ -7,6 +7,7 @@ goals, policies, epochs or costs. Callers change it through five methods (`obser
 | quantity | here |
 |---|---|
 | kernel, constant mean, noise variance in use | `kernel`, `mean`, `noise` |
+| m(x), the prior mean that depends on the point; kernel and constant describe y - m(x) | `mean_function` |
 | hyperparameters fitted after q observations | `fitted_models[q]` |
 | values as the model sees them | `transform.forward(y)` |
 | mu_t, sigma_t^2 with the most probable hyperparameters | `posterior` |
@@ -16,7 +17,7 @@ goals, policies, epochs or costs. Callers change it through five methods (`obser
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +35,7 @@ from truvar.models.cholesky import local_factor
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, training_data, unfitted
 from truvar.models.kernels import Coregionalized, check_kernel
+from truvar.models.mean import MeanFunction, MeanLike, is_mean_function
 from truvar.models.outliers import find_outliers
 from truvar.models.posterior import Posterior
 from truvar.models.transforms import OutputTransform
@@ -59,13 +61,15 @@ class Prior:
 
     Attributes:
         kernel: A scikit-learn kernel; or the family to learn: `Learned`, its name, or None for the default family.
-        mean: Constant prior mean; None: estimated from the observations.
+        mean: Prior mean. A number is a constant; None: a constant that is estimated from the observations. The name of
+            a column, an array over the domain or a function of the points is a mean function; a constant is learned on
+            top of it if the kernel is learned.
         noise: Noise variance of a measurement; None: learned, with a kernel that is learned.
         tasks: Correlated quantities that may be measured instead of the target.
     """
 
     kernel: Kernel | str | Learned | None
-    mean: float | None
+    mean: MeanLike | None
     noise: NoiseLike | None
     tasks: Tasks | None = None
 
@@ -97,7 +101,8 @@ class Surrogate:
 
     Attributes:
         kernel: The kernel in use, as given or as last fitted.
-        mean: The constant prior mean; None: estimated by generalised least squares.
+        mean: The constant prior mean, on top of the mean function; None: estimated by generalised least squares.
+        mean_function: The part of the prior mean that depends on the point; None if it is constant.
         noise: The noise variance in use, as given or as last fitted.
         family: The kernel family whose hyperparameters are learned; None if the kernel is known.
         model: The hyperparameters in use, if they are learned and predictions are averaged over them.
@@ -130,7 +135,8 @@ class Surrogate:
         self.tasks = prior.tasks
         self.seed = seed
         self.family = _family_to_learn(prior)
-        self.mean = None if prior.mean is None else check_finite(prior.mean, "mean")
+        self.mean_function = _mean_function(domain, prior, self.family)
+        self.mean = _constant_mean(prior, self.family)
         self.noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         self.observations: list[tuple[Action, float]] = []
         self.fitted_models: dict[int, AnyModel] = {}
@@ -167,7 +173,7 @@ class Surrogate:
             surprising = self._is_surprising(action, y)
             if not is_next:
                 self.set_pending([action])
-            self.posterior.observe(self._modelled(y), action.task)
+            self.posterior.observe(self._modelled(y))
         except TruvarError:
             self.set_pending(pending)
             raise
@@ -278,6 +284,8 @@ class Surrogate:
                 "logarithms as values"
             )
         points, values = training_data(frame, self.domain.columns, value)
+        if self.mean_function is not None:
+            values = values - self.mean_function(points)
         noise: float | None = None  # a column or function of noise says nothing about other data
         given: Any = self.noise
         if isinstance(given, Real):
@@ -319,8 +327,8 @@ class Surrogate:
         """Return whether a new value is so far from its prediction that the model must be learned again at once."""
         if self.model is None or self.ensemble is None:
             return False
-        values = np.array([*(value for _, value in self.observations), y])
-        if find_outliers(values, self.reference) != self.model.outliers:
+        residuals = self._residuals([*self.observations, (action, y)])
+        if find_outliers(residuals, self._reference_of_residuals(residuals)) != self.model.outliers:
             return True
         mean, variance = self.ensemble.predict(action.point[None, :])
         deviation = self._modelled(y) - float(mean[0])
@@ -348,7 +356,7 @@ class Surrogate:
         self._condition(pending)
 
     def _fit_family(self, family: Learned) -> Model:
-        values = np.array([y for _, y in self.observations])
+        values = self._residuals(self.observations)
         if not self.fitted:
             return unfitted(family, self.domain.extent, values)
         count = len(self.observations)
@@ -386,17 +394,40 @@ class Surrogate:
         actions = [action for action, _ in self.observations]
         noise = None if family.noise else np.array([action.noise for action in actions])
         exact = noise is None or not noise.any()
+        points = np.array([action.point for action in actions]).reshape(len(actions), d)
+        values = self._residuals(self.observations)
+        plain = self.mean is None and self.mean_function is None
+        thresholds = None
+        if self.mean_function is not None and self.reference is not None:
+            thresholds = self.reference - self.mean_function(points)
         return FitData(
-            points=np.array([action.point for action in actions]).reshape(len(actions), d),
-            values=np.array([y for _, y in self.observations]),
+            points=points,
+            values=values,
             noise=noise,
             extent=self.domain.extent,
             spacing=self.domain.spacing,
             mean=self.mean,
-            reference=self.reference,
+            reference=self._reference_of_residuals(values),
             log=family.transform == "log",
-            learn_power=self._learn_power and family.transform == "auto" and self.mean is None and exact,
+            learn_power=self._learn_power and family.transform == "auto" and plain and exact,
+            thresholds=thresholds,
         )
+
+    def _residuals(self, observations: Sequence[tuple[Action, float]]) -> Array:
+        """Return the observed values minus the mean function, (t,)."""
+        values = np.array([y for _, y in observations])
+        if self.mean_function is None or not observations:
+            return values
+        d = len(self.domain.columns)
+        return values - self.mean_function(np.stack([action.point[:d] for action, _ in observations]))
+
+    def _reference_of_residuals(self, residuals: Array) -> float | None:
+        """Return the value that matters for the residuals: how near to the typical one the threshold comes."""
+        if self.reference is None or self.mean_function is None:
+            return self.reference
+        typical = float(np.median(residuals)) if len(residuals) else 0.0
+        differences = self.reference - self.mean_function.values
+        return float(differences[np.argmin(np.abs(differences - typical))])
 
     def _check_has_logarithm(self, y: float) -> None:
         if self.transform.log and y <= 0:
@@ -411,25 +442,34 @@ class Surrogate:
     def _condition(self, pending: Iterable[Action]) -> None:
         """Make a new posterior and engine from the present hyperparameters, observations and pending actions."""
         kernel = self.kernel
-        task_means = None
         if self.tasks is not None:
             kernel = Coregionalized(self.kernel, self.tasks.covariance)
-            if self.tasks.mean is not None:
-                task_means = np.asarray(self.tasks.mean, dtype=float) - (self.mean or 0.0)
         factor = getattr(self._engine, "factor", local_factor)  # an engine may keep the factor in other processes
-        self.posterior = Posterior(kernel, self._sites, self.mean, task_means, len(self.domain), factor)
+        self.posterior = Posterior(kernel, self._sites, self.mean, self._offset(), len(self.domain), factor)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
         for position, (action, y) in enumerate(self.observations):
             self.add_pending(self._without_weight(action, y, position))
-            self.posterior.observe(self._modelled(y), action.task)
+            self.posterior.observe(self._modelled(y))
         self.set_pending(pending)
         self.ensemble = None
         if self.model is not None and len(self.model.signal) > 1:
             self._condition_ensemble(self.model)
 
+    def _offset(self) -> Callable[[Array], Array] | None:
+        """Return the part of the prior mean that depends on point and task, as a function of points (q, d')."""
+        if self.tasks is None:
+            return self.mean_function
+        if self.tasks.mean is not None:
+            task_means = np.asarray(self.tasks.mean, dtype=float) - (self.mean or 0.0)
+            return lambda points: np.asarray(task_means[points[:, -1].astype(int)])
+        mean_function = self.mean_function
+        if mean_function is None:
+            return None
+        return lambda points: mean_function(points[:, :-1])
+
     def _condition_ensemble(self, model: EnsembleModel) -> None:
         count = len(self.observations)
-        ensemble = Ensemble(model, self.domain.points, self.mean, count)
+        ensemble = Ensemble(model, self.domain.points, self.mean, count, self.mean_function)
         actions = [self._without_weight(action, y, position) for position, (action, y) in enumerate(self.observations)]
         noise = np.array([max(action.noise, self.minimum_noise) for action in actions])
         learned = np.array([not action.noise_given for action in actions])
@@ -441,8 +481,40 @@ class Surrogate:
         """Return the action as it is; that of a gross error with so much noise that it says nothing."""
         if self.model is None or position not in self.model.outliers:
             return action
-        deviation = self._modelled(y) - self.model.transform.shift
+        residual = self._modelled(y)
+        if self.mean_function is not None:
+            residual -= float(self.mean_function(action.point[None, :])[0])
+        deviation = residual - self.model.transform.shift
         return replace(action, noise=action.noise + IGNORED * deviation**2, noise_given=True)
+
+
+def _mean_function(domain: Domain, prior: Prior, family: Learned | None) -> MeanFunction | None:
+    """Return the part of the prior mean that depends on the point, or None if it is constant.
+
+    Raises:
+        InvalidModelError: If it does not go with the tasks or the transform.
+    """
+    if prior.mean is None or not is_mean_function(prior.mean):
+        return None
+    if prior.tasks is not None and prior.tasks.mean is not None:
+        raise InvalidModelError(
+            "the tasks have their own means, got a mean that depends on the point too; leave out one of them"
+        )
+    if family is not None and family.transform == "log":
+        raise InvalidModelError(
+            'transform="log" models the logarithms of the values, got a mean that depends on the point, which is in '
+            "the units of the values; leave out the transform, or give logarithms as values and mean"
+        )
+    return MeanFunction(domain, prior.mean)
+
+
+def _constant_mean(prior: Prior, family: Learned | None) -> float | None:
+    """Return the constant part of the prior mean; None if it is estimated."""
+    if prior.mean is None:
+        return None
+    if is_mean_function(prior.mean):
+        return 0.0 if family is None else None
+    return check_finite(prior.mean, "mean")
 
 
 def _family_to_learn(prior: Prior) -> Learned | None:

@@ -58,6 +58,7 @@ Axis = Annotated[
 Interval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
 Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
 LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
+Mean = Annotated[Number | Text, expects("a number or the name of a column")]
 Start = Annotated[
     Literal["random"] | NonNegativeCount | dict[str, Number],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
@@ -183,7 +184,11 @@ class ModelSpec(StrictModel):
     variance: Positive | None = Field(
         default=None, description="Prior variance k(x, x); needs lengthscales beside it (1 by default).", examples=[4.5]
     )
-    mean: Number | None = Field(default=None, description="Prior mean. Leave out to learn it.", examples=[2.4])
+    mean: Mean | None = Field(
+        default=None,
+        description="Prior mean: a number, or the column of the table that has it. Leave out to learn a constant.",
+        examples=[2.4, "bathymetry"],
+    )
     refit_every: Count | None = Field(
         default=None, description="Number of measurements between two fits of a learned model.", examples=[3]
     )

@@ -85,7 +85,7 @@ def _domain(problem: Problem, study: Study) -> str:
 def _model(problem: Problem) -> str:
     spec = problem.spec.get("model", {})
     if "training" in spec:
-        return f"{spec.get('kernel', 'matern52')}, learned from {spec['training']}"
+        return f"{spec.get('kernel', 'matern52')}, learned from {spec['training']}{_deviations(spec)}"
     if "lengthscales" not in spec:
         return _learned_model(problem)
     lengthscales = spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]
@@ -93,7 +93,7 @@ def _model(problem: Problem) -> str:
     if len(lengthscales) != len(names):
         names = ["every column"] * len(lengthscales)
     distances = " and ".join(f"{scale:g} along {name}" for scale, name in zip(lengthscales, names, strict=True))
-    mean = f"around {spec['mean']:g}" if "mean" in spec else "around a mean that is learned"
+    mean = f"around {_mean(spec['mean'])}" if "mean" in spec else "around a mean that is learned"
     spread = f"values lie within about ± {2 * sqrt(spec.get('variance', 1.0)):.3g} {mean}"
     return f"{spec.get('kernel', 'matern52')}: {spread}, and are similar over distances of about {distances}"
 
@@ -105,7 +105,8 @@ def _learned_model(problem: Problem) -> str:
         raise AssertionError("a model without length-scales is learned")
     every = learned.every or (None if learned.marginalise else PLUG_IN_EVERY)
     schedule = "" if every is None else f", again after every {every}"
-    parts = [f"{learned.kernel}, learned from the values as they come{schedule}"]
+    deviations = _deviations(problem.spec.get("model", {}))
+    parts = [f"{learned.kernel}{deviations}, learned from the values as they come{schedule}"]
     if learned.marginalise:
         initial = learned.n_initial(len(problem.domain.columns), len(problem.domain))
         parts.append("averaged over the plausible hyperparameters")
@@ -125,6 +126,15 @@ def _may_take_a_power(problem: Problem, learned: Learned) -> bool:
     has_noise = bool(noise) and noise.get("variance") != 0
     is_relative = "mean" in problem.spec.get("model", {}) or "fraction_of_max" in problem.spec["goal"]
     return learned.marginalise and learned.transform == "auto" and not has_noise and not is_relative
+
+
+def _mean(mean: float | str) -> str:
+    return f"column {mean}" if isinstance(mean, str) else f"{mean:g}"
+
+
+def _deviations(spec: Mapping[str, Any]) -> str:
+    """Return what a learned model describes, if that is not the values themselves."""
+    return f" for the deviations from column {spec['mean']}" if isinstance(spec.get("mean"), str) else ""
 
 
 def _tasks(tasks: Tasks) -> str:
@@ -225,14 +235,16 @@ def _threshold_warnings(problem: Problem, study: Study) -> list[str]:
     mean = problem.spec["model"].get("mean")
     if not isinstance(goal, LevelSet) or goal.threshold is None or mean is None:
         return []
-    distance = (goal.threshold - mean) / sqrt(_signal_variance(study))
-    if abs(distance) <= MAX_DISTANCE:
+    means = study.domain.column(mean) if isinstance(mean, str) else np.array([mean])
+    distances = (goal.threshold - means) / sqrt(_signal_variance(study))
+    distance = float(distances[np.argmin(np.abs(distances))])
+    if abs(distance) <= MAX_DISTANCE or (np.sign(distances) != np.sign(distance)).any():
         return []
     side = "above" if distance > 0 else "below"
     return [
-        f"the threshold {goal.threshold:g} lies {abs(distance):.1f} standard deviations {side} the mean {mean:g}, so "
-        f"that the model is sure before the first measurement that no value lies {side} it; check mean, variance and "
-        "threshold"
+        f"the threshold {goal.threshold:g} lies {abs(distance):.1f} standard deviations {side} the mean {_mean(mean)}, "
+        f"so that the model is sure before the first measurement that no value lies {side} it; check mean, variance "
+        "and threshold"
     ]
 
 

@@ -70,15 +70,16 @@ class StudyConfig:
     def round_trip(self) -> StudyConfig:
         """Return the settings after a serialization round trip, as everybody who opens the stored study has them.
 
-        A Python function cannot be stored. A noise function on a finite domain is replaced by its values there.
+        A Python function cannot be stored. A noise or mean function on a finite domain is replaced by its values there.
 
         Raises:
             SerializationError: If a setting cannot be stored.
         """
         details = self.to_details()
-        noise: Any = self.prior.noise
-        if callable(noise) and not self.domain.continuous:
-            details["noise"] = np.asarray(noise(self.domain.points), dtype=float)
+        for name in ("noise", "mean"):
+            function = details[name]
+            if callable(function) and not self.domain.continuous:
+                details[name] = np.asarray(function(self.domain.points), dtype=float)
         return StudyConfig.from_details({name: deserialize(serialize(part, name)) for name, part in details.items()})
 
 

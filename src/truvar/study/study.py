@@ -37,6 +37,7 @@ from truvar.exceptions import (
 from truvar.messages import for_interface, format_point, unknown_name
 from truvar.models.fit import Learned, Model
 from truvar.models.kernels import to_sklearn
+from truvar.models.mean import MeanLike
 from truvar.models.surrogate import Prior
 from truvar.models.transforms import OutputTransform
 from truvar.storage.base import Event, EventLog, now, whoami
@@ -83,7 +84,10 @@ class Study:
         goal: What to look for: `Maximize()`, `Minimize()` or `LevelSet(7.0)`.
         kernel: A scikit-learn kernel; or the family to learn from the measurements: its name, `Learned(...)`, or None
             for the default family.
-        mean: Constant prior mean; None: estimated from the measurements.
+        mean: Prior mean. A number is a constant; None: a constant that is estimated from the measurements. The name of
+            a column of the domain's table, an array with a value per point of the domain, or a function of points
+            (q, d) that returns (q,) is a mean function, and the kernel describes the deviations from it. With a known
+            kernel it is taken as it is; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the points, or
             `NoiseLevels`; None: learned, with a kernel that is learned.
         transform: How values are transformed before they are modelled, as the field of `Learned`: "auto" for a power of
@@ -134,7 +138,7 @@ class Study:
         goal: Goal,
         *,
         kernel: Kernel | str | Learned | None = None,
-        mean: float | None = None,
+        mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
         cost: CostLike | None = None,
@@ -573,6 +577,8 @@ class Study:
 
         Raises:
             InvalidArgumentError: If the shape is wrong.
+            PointNotInDomainError: If the prior mean is a column or array, which has values at the points of the domain
+                only, and a point is another one.
         """
         array = np.atleast_2d(np.asarray(points, dtype=float))
         d = len(self.domain.columns)
