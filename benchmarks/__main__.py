@@ -10,7 +10,20 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from benchmarks import accuracy, baselines, cluster, overhead, peers, runs, scaling, search, service, startup, step
+from benchmarks import (
+    accuracy,
+    baselines,
+    cluster,
+    learning,
+    overhead,
+    peers,
+    runs,
+    scaling,
+    search,
+    service,
+    startup,
+    step,
+)
 from benchmarks.measure import Row, machine, one_thread
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
@@ -21,6 +34,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "accuracy": accuracy.rows,
     "overhead": overhead.rows,
     "baselines": baselines.rows,
+    "learning": learning.rows,
     "search": search.rows,
     "startup": startup.rows,
     "cluster": cluster.rows,

@@ -40,6 +40,7 @@ ROWS = {
     *(f"startup-{row}" for row in ("help", "version", "import", "ask", "tell", "status", "optuna")),
     *("startup-help-optuna", "startup-version-optuna"),
     *("import", "first-suggestion"),
+    *(f"learning-{t}{row}" for t in (10, 20) for row in ("", "-ratio", "-scikit-learn", "-botorch")),
     *("search-grid", *(f"search-{share}{row}" for share in ("0.25", "0.05") for row in ("", "-fits"))),
     "cluster-busy",
     *("cluster-step-one", "cluster-step-sharded"),

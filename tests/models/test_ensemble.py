@@ -69,6 +69,16 @@ def test_one_by_one_and_all_at_once_agree(first: int) -> None:
     np.testing.assert_allclose(growing.variance, whole.variance, atol=1e-9)
 
 
+def test_an_observation_at_a_site_may_name_it() -> None:
+    points, z = observations(9)
+    ensembles = [Ensemble(model(), SITES, None, 10) for _ in range(2)]
+    for ensemble, site in zip(ensembles, (None, 4), strict=True):
+        ensemble.condition(points, z, np.zeros(9), np.ones(9, bool))
+        ensemble.append(SITES[4], 0.3, 0.0, True, site)
+    np.testing.assert_allclose(ensembles[0].means, ensembles[1].means, atol=1e-9)
+    np.testing.assert_allclose(ensembles[0].variances, ensembles[1].variances, atol=1e-9)
+
+
 def test_a_known_mean_has_no_uncertainty() -> None:
     fitted = model()
     far = Ensemble(fitted, 100 + SITES, 5.0, 1)

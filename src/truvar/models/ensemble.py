@@ -26,7 +26,7 @@ from truvar.models.kernels import SMOOTHNESS, NamedKernel, Stationary, check_nam
 from truvar.models.transforms import OutputTransform
 
 CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
-MEMORY = 4e8  # bytes that the factors of all members may take
+MEMORY = 2e8  # bytes that the factors of all members may take
 BLOCK = 32  # rows by which the factors grow
 
 
@@ -154,8 +154,8 @@ class Ensemble:
             self.variances[j] = np.maximum(prior - (solved**2).sum(axis=0), 0.0)
 
     @blas_in_one_thread()
-    def append(self, point: Array, z: float, noise: float, learned: bool) -> None:
-        """Condition on one more observation."""
+    def append(self, point: Array, z: float, noise: float, learned: bool, site: int | None = None) -> None:
+        """Condition on one more observation; `site` is the row of the point among the sites, if it is one."""
         t = self.size
         if t == len(self._points):
             self._grow()
@@ -163,7 +163,9 @@ class Ensemble:
         residual = z - self.shift - float(self._offset_at(point)[0])
         for j, kernel in enumerate(self.kernels):
             v = np.zeros(0)
-            if t:
+            if site is not None:
+                v = self._solved[j, :t, site].copy()
+            elif t:
                 across = kernel(self._points[:t], point)[:, 0] + self.constant[j]
                 v = solve_triangular(self._lower[j, :t, :t], across, lower=True, check_finite=False)
             own = self._noise_of(j, np.array([noise]), np.array([learned]))[0]

@@ -54,8 +54,8 @@ class Learned:
             initial design and no transform of the values.
         transform: How values are transformed before they are modelled: "auto" for a power if the values call for one,
             "log" for their logarithms, "none".
-        initial: Number of measurements spread over the domain before the model is used; None: 3 + 2 d, at most 15 and
-            a fifth of the points. Measurements that were told before count.
+        initial: Number of measurements spread over the domain before the model is used; None: 4 + d / 2, at most 10
+            and a fifth of the points. Measurements that were told before count.
     """
 
     kernel: str = "matern52"
@@ -93,7 +93,7 @@ class Learned:
             return max(self.every or PLUG_IN_EVERY, 2)
         if self.initial is not None:
             return self.initial
-        return max(3, min(3 + 2 * d, 15, n // 5))
+        return max(3, min(4 + d // 2, 10, n // 5))
 
     def is_refit_due(self, t: int) -> bool:
         """Return whether the hyperparameters are fitted again after t measurements, once there is a model."""

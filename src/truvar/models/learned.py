@@ -7,7 +7,7 @@ Coordinates are divided by the extent of the domain, values are standardised, an
 | unit of the values | standard deviation, at least 0.4 of the distance from the typical value to the threshold |
 | power of the transform | 1, unless another makes the observations much more probable |
 | gross errors | left out (see `outliers`) |
-| size of the sample | 16 members, from fewer proposals the more observations there are |
+| size of the sample | 16 members up to 150 observations, 8 up to 500, then 4 |
 | nothing measured beyond the threshold yet | every second member is from the prior: flat data say little |
 """
 
@@ -26,10 +26,11 @@ from truvar.models.kernels import SMOOTHNESS, twice_nu
 from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform
 
-MEMBERS = 16
 LEAST_FOR_POWER = 8  # observations below which the power stays 1
 ADVANTAGE = 2.0  # log posterior density by which a power must be better than none
 LARGE = 120  # observations from which the transform stays of the same kind
+# Observations, at most -> members, proposals per round, rounds: many observations leave little to average over.
+EFFORT = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
 REFERENCE = 2.5  # distance of the threshold from the typical value, at most, in units of the standardised values
 
 
@@ -99,9 +100,8 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
         power = float(mode[-1])
         mode = mode[:-1]
     likelihood, prior = _problem(family, data, values, kept, option, power)
-    proposals = 64 if len(kept) <= 250 else 32
-    rounds = 2 if len(kept) <= 500 else 1
-    sample = sample_posterior(likelihood, prior, mode, MEMBERS, proposals, rounds, seed)
+    count, proposals, rounds = next(effort for most, effort in EFFORT.items() if len(kept) <= most)
+    sample = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed)
     members = sample.thetas
     thresholds = reference if data.thresholds is None else data.thresholds[kept]
     if thresholds is not None and _is_one_sided(values[kept], thresholds):

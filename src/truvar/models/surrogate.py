@@ -185,7 +185,7 @@ class Surrogate:
                 self._refit(others)
             elif self.ensemble is not None:
                 noise = max(action.noise, self.minimum_noise)
-                self.ensemble.append(action.point, self._modelled(y), noise, not action.noise_given)
+                self.ensemble.append(action.point, self._modelled(y), noise, not action.noise_given, action.site)
         except BaseException:
             self.rollback(before, pending)
             raise
