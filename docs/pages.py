@@ -50,6 +50,8 @@ FROM_ELSEWHERE = {
     "lake.png": "truvar run examples/lake.toml --truth chlorophyll --report build/lake",
     "plan.png": "truvar bounds examples/lake.toml --epsilon 4 --delta 0.1 --plot docs/images/plan.png",
     "page.png": "python docs/screenshot.py",
+    "averaging.png": "python docs/model_pictures.py",
+    "power.png": "python docs/model_pictures.py",
 }
 
 

@@ -64,6 +64,7 @@ def test_a_level_set_has_neither() -> None:
         (OutputTransform(3.0, 2.0), None),
         (OutputTransform(log=True), "values are modelled as their logarithms"),
         (OutputTransform(power=0.4), "values are modelled as their power 0.4"),
+        (OutputTransform(power=1e-9), "values are modelled as their power 0, a logarithm"),
     ],
 )
 def test_a_transform_is_described_unless_it_is_the_identity(transform: OutputTransform, words: str | None) -> None:

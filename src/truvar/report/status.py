@@ -86,7 +86,10 @@ def describe_transform(transform: OutputTransform) -> str | None:
         return None
     if transform.log:
         return "values are modelled as their logarithms"
-    return f"values are modelled as their power {transform.power:.2g}"
+    power = round(transform.power, 2)
+    if power == 0:
+        return "values are modelled as their power 0, a logarithm"
+    return f"values are modelled as their power {power:g}"
 
 
 def study_warnings(study: Study, result: Result) -> list[str]:
