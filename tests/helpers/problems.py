@@ -78,6 +78,10 @@ KINDS: dict[str, Kind] = {
     "box with a coordinate as mean": Kind(
         tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Maximize(), {**KNOWN, "mean": "y", "policy": "ei"}
     ),
+    "known kernel, learned noise": Kind(GRID, tv.LevelSet(0.6), {**KNOWN, "mean": None, "noise": None}),
+    "box with learned noise": Kind(
+        tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Minimize(), {**KNOWN, "noise": None, "seed": 7}
+    ),
     "look-ahead": Kind(GRID, tv.Maximize(), {**KNOWN, "policy": tv.ES(representers=20, draws=64), "seed": 8}),
     "at random": Kind(GRID, tv.LevelSet(0.5), {**KNOWN, "policy": "random", "seed": 2}),
     "matrix-free": Kind(GRID, tv.LevelSet(0.6), {**KNOWN, "engine": "lazy"}),

@@ -59,7 +59,10 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "known and learned noise": (GOOD + "[model]\nlengthscales = 1\nlearn_noise = true\n", ["learn_noise", "leave out"]),
     "noise given and learned": (GOOD + "[model]\nlearn_noise = true\n", ["to be learned", "0.1", "leave out one"]),
     "noise neither": (DOMAIN + GOAL + "[model]\nlearn_noise = false\n", ["learn_noise = false", "no [noise]"]),
-    "noise of a known kernel": (DOMAIN + GOAL + "[model]\nlengthscales = 1\n", ["known noise", "[noise]"]),
+    "no noise of a known kernel": (
+        DOMAIN + GOAL + "[model]\nlengthscales = 1\nlearn_noise = false\n",
+        ["learn_noise = false", "known noise", "no [noise]"],
+    ),
     "variance alone": (GOOD + "[model]\nvariance = 2.0\n", ["needs lengthscales", "got variance = 2 alone"]),
     "value alone": (GOOD + "[model]\nvalue = 'v'\n", ["value = 'v'", "give training"]),
     "domain as a number": ("domain = 3\n" + GOAL, ["[domain] must be a table of keys", "3"]),

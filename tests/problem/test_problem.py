@@ -209,6 +209,8 @@ LEARNED = {
     NOISE: (tv.Learned("matern52", every=3), 0.01),
     "": (tv.Learned("matern52", every=3, noise=True), None),
     "[model]\nlearn_noise = true\nkernel = 'rbf'\n": (tv.Learned("rbf", noise=True), None),
+    MODEL.replace("mean = 0.1\n", ""): (KERNEL, None),
+    MODEL.replace("mean = 0.1\n", "learn_noise = true\n"): (KERNEL, None),
     "[model]\ntransform = 'none'\n": (tv.Learned(transform="none"), None),
     "[model]\nmarginalise = false\n": (tv.Learned(marginalise=False), None),
     "[model]\ninitial = 3\n": (tv.Learned(initial=3), None),

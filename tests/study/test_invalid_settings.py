@@ -192,7 +192,6 @@ MODELS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "zero length": (lambda: a_study(kernel=RBF(0.0)), ["length-scales must be positive", "0"]),
     "negative length": (lambda: a_study(kernel=KERNEL + RBF([1.0, -1.0])), ["length-scales must be positive", "-1.0"]),
     "NaN length": (lambda: a_study(kernel=RBF(NAN)), ["length-scales must be positive", "nan"]),
-    "no noise": (lambda: a_study(noise=None), ["known noise", "noise=..."]),
     "mean in words": (lambda: a_study(mean="low"), ["mean must be a number or a column", "'low'", "x, y"]),
     "short mean": (lambda: a_study(mean=[0.0, 1.0]), ["mean as an array", "got shape (2,)", "as many values"]),
     "ragged mean": (lambda: a_study(mean=[[0.0], [1.0, 2.0]]), ["mean", "array of numbers"]),

@@ -369,13 +369,14 @@ class ActiveLearner:
     def _update_state(self) -> None:
         """Algorithm 2 after an observation, and the epochs.
 
-        With a learned kernel, points may come back into M (a refit changes the bounds everywhere), and a study is not
-        finished before `Learned.least` observations, however certain a fit to fewer may be.
+        With a learned kernel or noise, points may come back into M (a refit changes the bounds everywhere). With a
+        learned kernel, a study is not finished before `Learned.least` observations, however certain a fit to fewer may
+        be.
         """
         surrogate = self.surrogate
         family = surrogate.family
         goal = self.model_goal
-        if family is not None:
+        if surrogate.is_refitted:
             goal = replace(goal, monotone=False)  # type: ignore[type-var]  # goals are dataclasses
         if surrogate.fitted:
             moments = surrogate.moments

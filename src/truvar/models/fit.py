@@ -101,10 +101,15 @@ class Learned:
             return t % self.every == 0
         if not self.marginalise:
             return t % PLUG_IN_EVERY == 0
-        step = 2
-        while step < t:
-            step += max(1, step // 10)
-        return step == t
+        return is_refit_step(t)
+
+
+def is_refit_step(t: int) -> bool:
+    """Return whether t is in 2, 3, ..., 20, 22, 24, ..., a sequence whose steps are about a tenth of it."""
+    step = 2
+    while step < t:
+        step += max(1, step // 10)
+    return step == t
 
 
 @dataclass(frozen=True)
@@ -275,7 +280,8 @@ def fit_kernel(
             covariance = regressor.kernel_(points) + alpha * np.eye(len(values))
             ones = cho_solve(cho_factor(covariance, lower=True), np.ones(len(values)))
             centre = float(ones @ values / ones.sum())
-    return Model(fitted, centre, None, float(regressor.log_marginal_likelihood_value_))
+    learned_noise = None if noise is not None else float(regressor.kernel_.k2.noise_level)
+    return Model(fitted, centre, learned_noise, float(regressor.log_marginal_likelihood_value_))
 
 
 def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None) -> tuple[Array, Array]:

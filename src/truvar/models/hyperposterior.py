@@ -29,6 +29,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.models.ensemble import CONSTANT
 from truvar.models.kernels import Stationary
+from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values
@@ -77,7 +78,8 @@ class HyperPrior:
         high = mean + REACH * sd
         parts: list[tuple[Array, ...]] = [(mean, sd, low, high)]
         if learn_noise:
-            parts.append(_interval(-6.0, 1.5, -6.0 - REACH * 1.5, -6.0 + REACH * 1.5))
+            reach = REACH * LOG_NOISE_SD
+            parts.append(_interval(LOG_NOISE_MEAN, LOG_NOISE_SD, LOG_NOISE_MEAN - reach, LOG_NOISE_MEAN + reach))
         if learn_power:
             parts.append(_interval(1.0, 0.5, 0.0, 2.0))  # beyond these psi has no inverse everywhere
         return HyperPrior(*(np.concatenate(column) for column in zip(*parts, strict=True)))

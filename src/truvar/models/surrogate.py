@@ -33,9 +33,10 @@ from truvar.engines import Engine, EngineLike, check_engine, engine_for
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError, TruvarError
 from truvar.models.cholesky import local_factor
 from truvar.models.ensemble import Ensemble, EnsembleModel
-from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, training_data, unfitted
-from truvar.models.kernels import Coregionalized, check_kernel
+from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, is_refit_step, training_data, unfitted
+from truvar.models.kernels import Coregionalized, check_kernel, covariance_function, prior_scale
 from truvar.models.mean import MeanFunction, MeanLike, is_mean_function
+from truvar.models.noise import NoiseModel, fit_noise, unfitted_noise
 from truvar.models.outliers import find_outliers
 from truvar.models.posterior import Posterior
 from truvar.models.transforms import OutputTransform
@@ -47,8 +48,9 @@ if TYPE_CHECKING:
 
     from truvar.models.learned import FitData
 
-AnyModel = Model | EnsembleModel
-"""What is fitted to observations: the single best hyperparameters, or the best with a sample of the plausible ones."""
+AnyModel = Model | EnsembleModel | NoiseModel
+"""What is fitted to observations: the single best hyperparameters, the best with a sample of the plausible ones, or the
+noise alone."""
 
 ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
 SURPRISE = 3.5  # predictive standard deviations: a value further off than this has the model learned again at once
@@ -64,7 +66,7 @@ class Prior:
         mean: Prior mean. A number is a constant; None: a constant that is estimated from the observations. The name of
             a column, an array over the domain or a function of the points is a mean function; a constant is learned on
             top of it if the kernel is learned.
-        noise: Noise variance of a measurement; None: learned, with a kernel that is learned.
+        noise: Noise variance of a measurement; None: learned from the observations.
         tasks: Correlated quantities that may be measured instead of the target.
     """
 
@@ -105,6 +107,7 @@ class Surrogate:
         mean_function: The part of the prior mean that depends on the point; None if it is constant.
         noise: The noise variance in use, as given or as last fitted.
         family: The kernel family whose hyperparameters are learned; None if the kernel is known.
+        learns_noise: Whether the kernel is known, but the noise is learned.
         model: The hyperparameters in use, if they are learned and predictions are averaged over them.
         ensemble: The posterior averaged over them; None if there is nothing to average over.
         posterior: The posterior at the sites of the domain, with the most probable hyperparameters.
@@ -138,6 +141,8 @@ class Surrogate:
         self.mean_function = _mean_function(domain, prior, self.family)
         self.mean = _constant_mean(prior, self.family)
         self.noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
+        own_noise = prior.tasks is not None and prior.tasks.noise is not None
+        self.learns_noise = self.family is None and prior.noise is None and not own_noise
         self.observations: list[tuple[Action, float]] = []
         self.fitted_models: dict[int, AnyModel] = {}
         self.model: EnsembleModel | None = None
@@ -202,8 +207,9 @@ class Surrogate:
 
     def adopt(self, model: Model) -> None:
         """Take a fitted model as known from now on. Only before the first observation."""
-        if self.family is not None and self.family.noise:
+        if self.learns_noise or (self.family is not None and self.family.noise):
             self.noise = float(model.noise or 0.0)
+            self.learns_noise = False
         self.kernel = model.kernel
         self.mean = model.mean
         self.family = None
@@ -288,10 +294,11 @@ class Surrogate:
             values = values - self.mean_function(points)
         noise: float | None = None  # a column or function of noise says nothing about other data
         given: Any = self.noise
-        if isinstance(given, Real):
+        if isinstance(given, Real) and not self.learns_noise:
             noise = float(given)
         if self.family is None:
-            return fit_kernel(self.kernel, points, values, noise, self.mean, self.seed)
+            model = fit_kernel(self.kernel, points, values, noise, self.mean, self.seed)
+            return model if self.learns_noise else replace(model, noise=None)
         family = replace(self.family, noise=self.family.noise or noise is None)
         return fit(family, points, values, noise or 0.0, self.domain.extent, self.mean, self.seed)
 
@@ -303,7 +310,12 @@ class Surrogate:
     @property
     def is_learned(self) -> bool:
         """Whether any part of the model is estimated from the observations that it judges."""
-        return self.family is not None or self.mean is None
+        return self.is_refitted or self.mean is None
+
+    @property
+    def is_refitted(self) -> bool:
+        """Whether hyperparameters are fitted again from time to time, which changes the posterior everywhere."""
+        return self.family is not None or self.learns_noise
 
     @property
     def minimum_noise(self) -> float:
@@ -318,10 +330,12 @@ class Surrogate:
 
     @property
     def _is_refit_due(self) -> bool:
-        if self.family is None:
-            return False
         count = len(self.observations)
-        return count <= self.n_initial or count in self.fitted_models or self.family.is_refit_due(count)
+        if count in self.fitted_models:
+            return self.is_refitted
+        if self.family is None:
+            return self.learns_noise and is_refit_step(count)
+        return count <= self.n_initial or self.family.is_refit_due(count)
 
     def _is_surprising(self, action: Action, y: float) -> bool:
         """Return whether a new value is so far from its prediction that the model must be learned again at once."""
@@ -347,13 +361,41 @@ class Surrogate:
                 self.kernel = model.kernel
                 noise = model.noise
             if self.family.noise:
-                noise = float(noise or 0.0)
-                self.noise = noise
-                self.observations = [
-                    (action if action.noise_given else replace(action, noise=noise), y)
-                    for action, y in self.observations
-                ]
+                self._use_noise(float(noise or 0.0))
+        elif self.learns_noise:
+            self._use_noise(self._fit_noise().variance)
         self._condition(pending)
+
+    def _use_noise(self, noise: float) -> None:
+        """Use a learned noise variance for all measurements but those that were told with their own."""
+        self.noise = noise
+        self.observations = [
+            (action if action.noise_given else replace(action, noise=noise), y) for action, y in self.observations
+        ]
+
+    def _fit_noise(self) -> NoiseModel:
+        kernel = self._site_kernel()
+        prior_variance = prior_scale(kernel, self._sites[: len(self.domain)]) ** 2
+        count = len(self.observations)
+        known = self.fitted_models.get(count)
+        if isinstance(known, NoiseModel):
+            return known
+        if count < 2:
+            return unfitted_noise(prior_variance)
+        points = np.stack([action.point for action, _ in self.observations])
+        residuals = np.array([y for _, y in self.observations]) - (self.mean or 0.0)
+        offset = self._offset()
+        if offset is not None:
+            residuals = residuals - offset(points)
+        model = fit_noise(
+            covariance_function(kernel)(points, points),
+            residuals,
+            np.array([action.noise if action.noise_given else np.nan for action, _ in self.observations]),
+            prior_variance=prior_variance,
+            estimate_mean=self.mean is None,
+        )
+        self.fitted_models[count] = model
+        return model
 
     def _fit_family(self, family: Learned) -> Model:
         values = self._residuals(self.observations)
@@ -441,9 +483,7 @@ class Surrogate:
 
     def _condition(self, pending: Iterable[Action]) -> None:
         """Make a new posterior and engine from the present hyperparameters, observations and pending actions."""
-        kernel = self.kernel
-        if self.tasks is not None:
-            kernel = Coregionalized(self.kernel, self.tasks.covariance)
+        kernel = self._site_kernel()
         factor = getattr(self._engine, "factor", local_factor)  # an engine may keep the factor in other processes
         self.posterior = Posterior(kernel, self._sites, self.mean, self._offset(), len(self.domain), factor)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
@@ -454,6 +494,12 @@ class Surrogate:
         self.ensemble = None
         if self.model is not None and len(self.model.signal) > 1:
             self._condition_ensemble(self.model)
+
+    def _site_kernel(self) -> Kernel:
+        """Return the kernel of the sites, with tasks if there are some."""
+        if self.tasks is None:
+            return self.kernel
+        return Coregionalized(self.kernel, self.tasks.covariance)
 
     def _offset(self) -> Callable[[Array], Array] | None:
         """Return the part of the prior mean that depends on point and task, as a function of points (q, d')."""
@@ -527,10 +573,6 @@ def _family_to_learn(prior: Prior) -> Learned | None:
     if kernel is None or isinstance(kernel, str):  # as release 0.1.0 stored it
         kernel = Learned(kernel or "matern52", marginalise=False)
     if not isinstance(kernel, Learned):
-        if prior.noise is None:
-            raise InvalidModelError(
-                "a known kernel needs a known noise variance, got none; give noise=... (0 if measurements are exact)"
-            )
         return None
     if prior.tasks is not None:
         raise InvalidModelError(f"tasks need a known kernel, got {prior.kernel!r}; give one such as RBF(0.3)")

@@ -233,7 +233,7 @@ class ModelSpec(StrictModel):
                     "neither to learn them"
                 )
             return self
-        for key in self.given("refit_every", "learn_noise", "training", *ENSEMBLE_KEYS):
+        for key in self.given("refit_every", "training", *ENSEMBLE_KEYS):
             raise rule_error(f"{key} is for a learned model, got lengthscales too; leave out one")
         return self
 
@@ -499,12 +499,9 @@ class ProblemSpec(StudySpec):
     @model_validator(mode="after")
     def _check_noise(self) -> Self:
         if self.noise.known:
+            if self.model.learn_noise and self.model.lengthscales is not None:
+                raise rule_error("[model] learn_noise = true needs an unknown noise, got [noise] too; leave out one")
             return self
-        if self.model.lengthscales is not None:
-            raise rule_error(
-                "a model with known lengthscales needs a known noise, got no [noise]; give its variance (0 if there is "
-                "none), or leave out the lengthscales to learn both"
-            )
         if "learn_noise" in self.model.model_fields_set and not self.model.learn_noise:
             raise rule_error("[model] learn_noise = false needs a known noise, got no [noise]; give its variance")
         return self

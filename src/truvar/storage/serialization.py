@@ -44,6 +44,7 @@ CLASS_MODULES: dict[str, str] = {
     "Learned": "truvar.models.fit",
     "Model": "truvar.models.fit",
     "EnsembleModel": "truvar.models.ensemble",
+    "NoiseModel": "truvar.models.noise",
     "OutputTransform": "truvar.models.transforms",
     "TopK": "truvar.acquisition.truvar",
     "LogBeta": "truvar.acquisition.confidence",

@@ -89,7 +89,7 @@ class Study:
             (q, d) that returns (q,) is a mean function, and the kernel describes the deviations from it. With a known
             kernel it is taken as it is; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the points, or
-            `NoiseLevels`; None: learned, with a kernel that is learned.
+            `NoiseLevels`; None: learned from the measurements.
         transform: How values are transformed before they are modelled, as the field of `Learned`: "auto" for a power of
             them if they call for one, "log" for their logarithms, "none". With "log" a given mean or noise variance is
             that of the logarithms. Default: that of the kernel, "auto" if it is learned.
@@ -630,7 +630,7 @@ class Study:
         from truvar.theory import TheorySetting
 
         if self._learner.surrogate.is_learned:
-            remedy = for_interface("kernel and mean", problem="[model] lengthscales and mean")
+            remedy = for_interface("kernel, mean and noise", problem="[model] lengthscales and mean, and [noise]")
             raise InvalidModelError(f"bounds need a known model, but part of this one is learned; give {remedy}")
         return TheorySetting.of(self._learner.posterior, self._learner.actions.candidates(None), self.policy.confidence)
 
