@@ -83,7 +83,7 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
     logarithm = OutputTransform(log=data.log)
     values = logarithm.forward(data.values)
     reference = None if data.reference is None else float(logarithm.forward(data.reference))
-    outliers = find_outliers(data.values, data.reference)
+    outliers = find_outliers(values, reference)
     kept = np.setdiff1d(np.arange(len(values)), outliers)
     best: tuple[float, _Standardisation, Array] | None = None
     for option in _standardisations(values[kept], reference, data, previous):

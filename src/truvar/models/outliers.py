@@ -16,8 +16,8 @@ from truvar._typing import Array
 
 LEAST = 6  # values below which nothing is called an outlier
 SEPARATION = 12.0  # gap between the outliers and the other values, in ranges of the latter
-SPREAD = 0.15  # least interquartile range of the other values, as a share of their range
-LIGHT_TAIL = 0.4  # and as a share of the range from their lowest to their highest tenth; a normal distribution has 0.53
+SPREAD = 0.12  # least interquartile range of the other values, as a share of their range
+LIGHT_TAIL = 0.3  # and as a share of the range from their lowest to their highest tenth; a normal distribution has 0.53
 
 
 def find_outliers(values: Array, reference: float | None = None) -> tuple[int, ...]:

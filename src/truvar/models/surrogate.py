@@ -342,7 +342,10 @@ class Surrogate:
         if self.model is None or self.ensemble is None:
             return False
         residuals = self._residuals([*self.observations, (action, y)])
-        if find_outliers(residuals, self._reference_of_residuals(residuals)) != self.model.outliers:
+        logarithm = OutputTransform(log=self.transform.log)
+        reference = self._reference_of_residuals(residuals)
+        modelled_reference = None if reference is None else float(logarithm.forward(reference))
+        if find_outliers(logarithm.forward(residuals), modelled_reference) != self.model.outliers:
             return True
         mean, variance = self.ensemble.predict(action.point[None, :])
         deviation = self._modelled(y) - float(mean[0])
