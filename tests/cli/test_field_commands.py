@@ -15,6 +15,7 @@ import pytest
 
 from truvar.cli import COMMANDS, main
 from truvar.cli.completion import SHELLS, completion_script
+from truvar.models.fit import Learned
 from truvar.study.stored import load, studies
 
 SINE = """
@@ -460,8 +461,9 @@ def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: st
         ("[model]\nkernel = 'matern32'\nrefit_every = 4", "matern32, learned from the values as they come, again"),
         (
             "[model]",
-            "matern52, learned from the values as they come; averaged over the plausible hyperparameters; the first 5 "
-            "measurements are spread over the domain; values are modelled as a power of them if they call for one",
+            "matern52, learned from the values as they come; averaged over the plausible hyperparameters; the first "
+            f"{Learned().n_initial(1, 25)} measurements are spread over the domain; values are modelled as a power of "
+            "them if they call for one",
         ),
         ("[model]\ntransform = 'log'\ninitial = 8", "the first 8 measurements are spread over the domain; values are"),
         ("[model]\nmarginalise = false", "as they come, again after every 3; the most probable hyperparameters count"),

@@ -116,9 +116,9 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
     else:
         best = format_point(result.best.point, style="http", digits=6)
         print(f"  best: {best}, value {result.best.mean:.6g} ± {result.best.sd:.2g}")
+        print(f"  regret against {column}: {result.regret(truth):.4g}")
         if result.best_observed is not None:
             print(f"  best measured: {describe_best_observed(result.best_observed)}")
-        print(f"  regret against {column}: {result.regret(truth):.4g}")
 
 
 RUN = Command(
