@@ -228,3 +228,26 @@ def test_a_failed_model_check_is_shown_with_the_certificate(page_on, served):
     warning.wait_for()
     assert warning.inner_text() == f"Model check failed. {check['message']}"
     assert "The measurements contradict the model: " in page.locator(".certificate blockquote").inner_text()
+
+
+def test_a_gross_error_and_the_best_measurement_are_shown_until_the_value_is_corrected(page_on, served):
+    api, _ = served
+    api.create("typing error", "[domain]\ngrid = {x = [0, 1, 41]}\n[goal]\nmaximize = true\n")
+    for k in range(8):
+        api.post("/studies/typing error/tell", {"point": {"x": k / 8}, "y": k / 8})
+    answer = api.post("/studies/typing error/tell", {"point": {"x": 0.3}, "y": 10_000})
+    (warning,) = answer["warnings"]
+    assert warning.endswith("if it is one, correct or withdraw it")
+    page = page_on(DESKTOP, "#/study/typing%20error")
+    shown = page.locator(".warnings .warning")
+    shown.wait_for()
+    assert shown.inner_text() == f"{warning[0].upper()}{warning[1:]}."
+    assert "left out" in page.locator(".measurements tr[data-id='9']").inner_text()
+    lines = page.locator(".optimum-lines p").all_inner_texts()
+    assert lines[0].startswith("Recommended: x ")
+    assert lines[1] == "Best measured: 0.875 at x 0.875 (measurement 8)."
+    page.get_by_role("button", name="Correct measurement 9").click()
+    page.get_by_role("dialog").get_by_label(re.compile("^Value")).fill("0.3")
+    page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
+    shown.wait_for(state="detached")
+    assert "left out" not in page.locator(".measurements tr[data-id='9']").inner_text()

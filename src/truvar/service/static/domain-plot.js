@@ -310,8 +310,8 @@ function optimumSentences(view) {
   const ranges = classRanges(view, "M");
   return [
     `The recommended point is ${formatPoint(best.point, view.columns)}, with ${number(best.mean)} ± ${number(best.sd, 2)}.`,
-    ...(measured ? [`The best measured value is ${number(measured.value)}, at ${formatPoint(measured.point, view.columns)}.`] : []),
     `${countNoun(potential, "point")} can be the ${optimumName(view)}${ranges ? `, at ${ranges}` : ""}.`,
+    ...(measured ? [`The best measured value is ${number(measured.value)}, at ${formatPoint(measured.point, view.columns)}.`] : []),
   ];
 }
 
