@@ -10,7 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
-from truvar.exceptions import InvalidModelError, PointNotInDomainError, SerializationError
+from truvar.exceptions import InvalidModelError, OutlierWarning, PointNotInDomainError, SerializationError
 from truvar.models.diagnostics import check_model
 
 KERNEL = ConstantKernel(2.0) * Matern([0.3, 0.5], nu=2.5)
@@ -168,7 +168,8 @@ def test_flat_deviations_far_from_the_threshold_stay_uncertain() -> None:
 def test_a_gross_error_is_found_among_the_deviations(value: float) -> None:
     study = told(TABLE, "depth", lambda x: residual(x) + float(slope(x[None, :])[0]), tv.Maximize())
     before = study.result().mean
-    study.tell(TABLE.point(39), value)
+    with pytest.warns(OutlierWarning, match=f"{value:g}"):
+        study.tell(TABLE.point(39), value)
     assert [y for _, y in study._learner.surrogate.outliers] == [value]
     assert np.abs(study.result().mean - before).max() < 3.0
 
@@ -245,7 +246,9 @@ def test_a_function_in_a_box_cannot_be_stored(tmp_path: Path) -> None:
 
 
 def test_the_power_of_the_values_is_not_learned() -> None:
-    study = told(TABLE, "depth", lambda x: float(np.exp(3 * residual(x)) + slope(x[None, :])[0]), tv.Maximize())
+    plain = told(TABLE, None, lambda x: float(np.exp(residual(x))), tv.Maximize())
+    assert not plain._learner.surrogate.transform.is_identity
+    study = told(TABLE, "depth", lambda x: float(np.exp(residual(x)) + slope(x[None, :])[0]), tv.Maximize())
     assert study._learner.surrogate.transform.is_identity
 
 
