@@ -8,7 +8,7 @@ Coordinates are divided by the extent of the domain, values are standardised, an
 | power of the transform | 1, unless another makes the observations much more probable |
 | gross errors | left out (see `outliers`) |
 | size of the sample | 16 members up to 150 observations, 8 up to 500, then 4 |
-| nothing measured beyond the threshold yet | every second member is from the prior: flat data say little |
+| nothing measured beyond the threshold yet, or all values alike | every second member is from the prior |
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ ADVANTAGE = 2.0  # log posterior density by which a power must be better than no
 LARGE = 120  # observations from which the transform stays of the same kind
 # Observations, at most -> members, proposals per round, rounds: many observations leave little to average over.
 EFFORT = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
+FLAT = 1e-6  # units of the values: observations that differ less count as all alike
 REFERENCE = 2.5  # distance of the threshold from the typical value, at most, in units of the standardised values
 
 
@@ -104,7 +105,10 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
     sample = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed)
     members = sample.thetas
     thresholds = reference if data.thresholds is None else data.thresholds[kept]
-    if thresholds is not None and _is_one_sided(values[kept], thresholds):
+    is_flat = np.ptp(values[kept]) <= FLAT * option.scale
+    if is_flat:
+        mode = prior.mean
+    if is_flat or (thresholds is not None and _is_one_sided(values[kept], thresholds)):
         members[::2] = _prior_members(prior, data.points.shape[1], mode, len(members[::2]), seed)
     thetas = np.vstack([mode, members])
     d = data.points.shape[1]
@@ -176,13 +180,13 @@ def _is_one_sided(values: Array, thresholds: Array | float) -> bool:
 
 
 def _prior_members(prior: HyperPrior, d: int, mode: Array, count: int, seed: int) -> Array:
-    """Return hyperparameters (count, k) from the prior, with at most typical length-scales and the mode's noise."""
+    """Return hyperparameters (count, k) from the prior: typical length-scales at most, a large signal."""
     from scipy.stats import qmc
 
     uniform = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(count)
     members = np.repeat(mode[None, :], count, axis=0)
     members[:, :d] = prior.mean[:d] + prior.sd[:d] * ndtri(0.5 * np.clip(uniform, 1e-6, 1.0))
-    members[:, d] = prior.mean[d]
+    members[:, d] = prior.mean[d] + np.log(2.0)
     return np.maximum(members, prior.low)
 
 
