@@ -140,7 +140,7 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         (accuracy, "accuracy ε"),
     ]
     if not study.goal.level_set and result.steps and has_accuracy:
-        tiles.append((f"{result.best.mean:.4g}", f"estimated at the recommended point (± {result.best.sd:.2g})"))
+        tiles.append((f"{result.best.mean:.4g}", f"recommended (± {result.best.sd:.2g})"))
     if not study.goal.level_set and result.best_observed is not None:
         tiles.append((f"{result.best_observed.value:.4g}", "best measured"))
     tiles.append((str(int(result.potential.sum())), f"of {count_noun(len(data.domain), 'point')} {state}"))
