@@ -24,10 +24,9 @@ SECONDS = {1000: at_most(0.1)}
 
 
 def rows(quick: bool) -> list[Row]:
-    found: list[Row] = []
-    for t in (10, 20) if quick else SIZES:
-        found += _rows_at(t, side=10 if quick else SIDE, rounds=1 if quick or t > 300 else 3)
-    return found
+    if quick:
+        return [row for t in (10, 20) for row in _rows_at(t, side=10, rounds=1)]
+    return [row for t in SIZES for row in _rows_at(t, SIDE, rounds=3 if t <= 300 else 1)]
 
 
 def _rows_at(t: int, side: int, rounds: int) -> list[Row]:
