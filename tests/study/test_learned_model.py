@@ -194,3 +194,13 @@ def test_the_transform_that_takes_logarithms_refuses_what_has_none() -> None:
     with pytest.raises(tv.exceptions.InvalidMeasurementError, match="transform"):
         study.tell(GRID.point(1), 0.0)
     assert len(study.measurements) == 1
+
+
+def test_a_very_large_domain_is_learned_with_the_most_probable_hyperparameters() -> None:
+    axis = np.linspace(0.0, 1.0, 480)
+    study = tv.Study(tv.Domain.grid(x=axis, y=axis), tv.Maximize(), engine="lazy", policy="truvar")
+    for x, y in np.random.default_rng(0).choice(axis, (7, 2)):
+        study.tell({"x": x, "y": y}, float(np.sin(5 * x) * np.cos(4 * y)))
+    assert surrogate(study).fitted
+    assert surrogate(study).ensemble is None
+    assert np.isfinite(study.result().sd).all()

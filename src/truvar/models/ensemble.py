@@ -71,6 +71,11 @@ class EnsembleModel:
         return 1 + (np.arange(used) * count) // used
 
 
+def affordable_members(n: int, t: int) -> int:
+    """Return how many members' factors for n sites and t observations fit into `MEMORY`."""
+    return int(MEMORY / (8 * n * max(t, 64)))
+
+
 class Ensemble:
     """The mixture posterior at fixed sites, given observations.
 
@@ -91,7 +96,7 @@ class Ensemble:
         capacity: int,
         offset: Callable[[Array], Array] | None = None,
     ) -> None:
-        rows = model.members(int(MEMORY / (8 * len(sites) * max(capacity, 64))))
+        rows = model.members(affordable_members(len(sites), capacity))
         smoothness = twice_nu(SMOOTHNESS[model.family])
         self.sites = np.ascontiguousarray(sites, dtype=float)
         self.kernels = [Stationary(smoothness, float(model.signal[j]), model.lengthscales[j]) for j in rows]

@@ -32,7 +32,7 @@ from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError, TruvarError
 from truvar.models.cholesky import local_factor
-from truvar.models.ensemble import Ensemble, EnsembleModel
+from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
 from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, is_refit_step, training_data, unfitted
 from truvar.models.kernels import Coregionalized, check_kernel, covariance_function, prior_scale
 from truvar.models.mean import MeanFunction, MeanLike, is_mean_function
@@ -518,6 +518,8 @@ class Surrogate:
 
     def _condition_ensemble(self, model: EnsembleModel) -> None:
         count = len(self.observations)
+        if affordable_members(len(self.domain), count) < 2:  # nothing to average over, and the factor is large
+            return
         ensemble = Ensemble(model, self.domain.points, self.mean, count, self.mean_function)
         actions = [self._without_weight(action, y, position) for position, (action, y) in enumerate(self.observations)]
         noise = np.array([max(action.noise, self.minimum_noise) for action in actions])
