@@ -15,52 +15,6 @@ from benchmarks import startup
 from truvar.models.kernels import named_kernel
 from truvar.models.posterior import Posterior
 
-ROWS = {
-    *("step", "step-whole", "step-single", "step-single-whole"),
-    *(
-        f"{case}{variant}"
-        for case in (
-            *("optimum-2500", "level-set-2500", "three-noise-levels-2500"),
-            *("optimum-10k", "level-set-10k"),
-        )
-        for variant in ("", "-fixed", "-tuned")
-    ),
-    *("optimum-10k-dense", "level-set-10k-dense"),
-    *("peer-scikit-learn", "peer-gpytorch", "peer-botorch", "peer-jax"),
-    *(
-        f"{row}-{layout}-{goal}"
-        for row in (*(f"suggestion-{size}" for size in ("2.5k", "10k", "100k", "1M")), "memory-1M", "growth")
-        for layout in ("grid", "scattered")
-        for goal in ("optimum", "level-set")
-    ),
-    *(f"{of}-{noise}" for of in ("variance", "mean") for noise in ("1e-06", "1e-10", "1e-10-long")),
-    "given-away",
-    "study-overhead",
-    *("baseline-es", "baseline-pes", "baseline-mrs"),
-    *(f"startup-{row}" for row in ("help", "version", "import", "ask", "tell", "status", "optuna")),
-    *("startup-help-optuna", "startup-version-optuna"),
-    *("import", "first-suggestion"),
-    *(f"learning-{t}{row}" for t in (10, 20) for row in ("", "-ratio", "-scikit-learn", "-botorch")),
-    *("search-grid", *(f"search-{share}{row}" for share in ("0.25", "0.05") for row in ("", "-fits"))),
-    "cluster-busy",
-    *("cluster-step-one", "cluster-step-sharded"),
-    *("cluster-memory-one", "cluster-memory-client", "cluster-memory-worker"),
-    *(f"service-{row}" for row in ("rate", "p99", "p99-tell", "p99-look", "lost", "doubled")),
-}
-
-
-def test_the_quick_benchmarks_print_and_record_every_row(tmp_path, capsys):
-    path = tmp_path / "deep" / "bench.json"
-    assert main(["--quick", "--json", str(path)]) == 0
-    record = json.loads(path.read_text(encoding="utf-8"))
-    assert record["quick"] is True
-    assert {row["name"] for row in record["rows"]} == ROWS
-    assert len(record["rows"]) == len(ROWS)
-    printed = capsys.readouterr().out
-    for row in record["rows"]:
-        assert row["what"] in printed
-        assert row["measured"] is not None or row["note"]
-
 
 def test_only_the_rows_asked_for_are_measured(tmp_path, capsys):
     path = tmp_path / "bench.json"

@@ -54,7 +54,7 @@ def test_the_sample_has_the_moments_of_brute_force_integration() -> None:
     prior = HyperPrior.default(1, learn_noise=True, learn_power=False)
     mode = find_mode(likelihood, prior, [prior.mean])
     sample = sample_posterior(likelihood, prior, mode, members=64, proposals=256, rounds=3)
-    axes = [np.linspace(m - 3.5 * s, m + 3.5 * s, 36) for m, s in zip(prior.mean, prior.sd, strict=True)]
+    axes = [np.linspace(m - 3.5 * s, m + 3.5 * s, 24) for m, s in zip(prior.mean, prior.sd, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     log_density = np.array([likelihood.value(theta) + prior.log_density(theta) for theta in grid])
     weights = np.exp(log_density - log_density.max())
