@@ -101,6 +101,24 @@ def test_equal_values_do_not_end_the_search_for_an_optimum() -> None:
     assert len(set(study.result().measured)) >= 14
 
 
+def test_a_policy_that_gains_nothing_at_its_proposals_explores_the_whole_box() -> None:
+    class Silent(tv.Random):
+        def propose(self, context):
+            return np.array([[0.5, 0.5]])
+
+        def score(self, context, candidates):
+            return np.zeros((len(candidates.points), candidates.n_levels))
+
+    study = tv.Study(tv.Domain.box(x=(0, 1), y=(0, 1), representers=64), tv.Maximize(), policy=Silent())
+    points = []
+    for _ in range(10):
+        suggestion = study.ask()
+        points.append(list(suggestion.point.values()))
+        study.tell(suggestion, float(np.sin(5 * points[-1][0])))
+    assert len(np.unique(points, axis=0)) == 10
+    assert [0.5, 0.5] not in points
+
+
 # -- predictions -------------------------------------------------------------------------------------------------------
 
 

@@ -135,30 +135,29 @@ class ActiveLearner:
         table = self.actions.candidates(last)
         context = self.context(n_asked)
         if not self.surrogate.fitted and self.surrogate.model is not None:
-            return table, self._explore(context, table)
+            return self._explore(context, last)
         if self.domain.continuous and isinstance(self.policy, ProposalPolicy):
             table = self.actions.candidates_at(self.policy.propose(context), last)
         choice = loop.choose(context, self.policy, table)
         if choice is None and pending:
             context, choice = loop.choose_ahead(context, self.policy, table)
-        if choice is None and self.surrogate.family is not None and self.surrogate.model is not None:
-            return table, self._explore(context, table)
+        if choice is None and self.surrogate.model is not None:
+            return self._explore(context, last)
         if choice is None or not self.domain.continuous or table.sites is None:
             return table, choice
         if self.policy.candidate_rows(context, table) is not None:
             return table, choice
         return self._refine_in_box(context, table, choice, last)
 
-    def _explore(self, context: PolicyContext, table: Candidates) -> loop.Choice | None:
-        """Choose by the total variance that a measurement removes per unit cost, whatever the goal and the values.
+    def _explore(self, context: PolicyContext, last: Array | None) -> tuple[Candidates, loop.Choice | None]:
+        """Choose the point that removes most variance from the whole domain per unit cost, whatever the goal and values.
 
         This is the initial design of a learned model, and what to do when a fit to flat data sees nothing to gain.
         """
         everywhere = np.ones(len(self.domain), bool)
         everything = replace(context, targets=everywhere, epoch=replace(context.epoch, eta=0.0), cache={})
-        if table.sites is None:
-            table = self.actions.candidates(None)
-        return loop.choose(everything, TruVaR(eta=0.0), table)
+        table = self.actions.candidates(last)
+        return table, loop.choose(everything, TruVaR(eta=0.0), table)
 
     def _refine_in_box(
         self, context: PolicyContext, table: Candidates, choice: loop.Choice, last: Array | None

@@ -86,16 +86,14 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
     reference = None if data.reference is None else float(logarithm.forward(data.reference))
     outliers = find_outliers(values, reference)
     kept = np.setdiff1d(np.arange(len(values)), outliers)
-    best: tuple[float, _Standardisation, Array] | None = None
+    found: list[tuple[float, _Standardisation, Array]] = []
     for option in _standardisations(values[kept], reference, data, previous):
         likelihood, prior = _problem(family, data, values, kept, option)
         mode = find_mode(likelihood, prior, _starts(prior, previous, data, option, len(kept)))
         density = likelihood.value(mode) + prior.log_density(mode) - len(kept) * np.log(option.scale)
         density -= ADVANTAGE * option.learn_power
-        if best is None or density > best[0]:
-            best = density, option, mode
-    assert best is not None  # there is at least one standardisation
-    density, option, mode = best
+        found.append((density, option, mode))
+    density, option, mode = max(found, key=lambda each: each[0])
     power = 1.0
     if option.learn_power:
         power = float(mode[-1])

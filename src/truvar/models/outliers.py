@@ -8,8 +8,6 @@ heavy tail.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from truvar._typing import Array
@@ -31,24 +29,24 @@ def find_outliers(values: Array, reference: float | None = None) -> tuple[int, .
     if t < LEAST:
         return ()
     order = np.argsort(values, kind="stable")
+    ascending = values[order]
     for count in range(1, max(1, t // 10) + 1):
-        for outside, inside in ((order[-count:], order[:-count]), (order[:count], order[count:])):
-            if _is_separate(values[outside], values[inside], reference):
-                return tuple(sorted(int(i) for i in outside))
+        if _is_separate(ascending[:-count], float(ascending[-count]), reference):
+            return tuple(sorted(int(i) for i in order[-count:]))
+        if _is_separate(ascending[count:], float(ascending[count - 1]), reference):
+            return tuple(sorted(int(i) for i in order[:count]))
     return ()
 
 
-def _is_separate(outside: Array, inside: Array, reference: float | None) -> bool:
-    plausible = inside if reference is None else np.append(inside, reference)
-    low = float(plausible.min())
-    high = float(plausible.max())
-    gap = max(float(outside.min()) - high, low - float(outside.max()))
+def _is_separate(inside: Array, nearest: float, reference: float | None) -> bool:
+    """Return whether a group is far from the other values, given these in ascending order and its nearest value."""
+    low = float(inside[0])
+    high = float(inside[-1])
+    if reference is not None:
+        low = min(low, reference)
+        high = max(high, reference)
+    if max(nearest - high, low - nearest) <= SEPARATION * (high - low):
+        return False
     tenth, quarter, three_quarters, nine_tenths = np.quantile(inside, [0.1, 0.25, 0.75, 0.9])
     spread = three_quarters - quarter
-    is_spread = spread > SPREAD * np.ptp(inside) and spread > LIGHT_TAIL * (nine_tenths - tenth)
-    return bool(is_spread and gap > SEPARATION * (high - low))
-
-
-def without(values: Sequence[float] | Array, positions: Sequence[int]) -> Array:
-    """Return the values except those at the positions."""
-    return np.delete(np.asarray(values, dtype=float), list(positions))
+    return bool(spread > SPREAD * (inside[-1] - inside[0]) and spread > LIGHT_TAIL * (nine_tenths - tenth))

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from truvar.models.learned import FitData
 
 AnyModel = Model | EnsembleModel | NoiseModel
-"""What is fitted to observations: the single best hyperparameters, the best with a sample of the plausible ones, or the
-noise alone."""
+"""A fit to observations: the most probable hyperparameters, these with a sample of plausible ones, or the noise."""
 
 ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
 SURPRISE = 3.5  # predictive standard deviations: a value further off than this has the model learned again at once
