@@ -222,3 +222,27 @@ def test_a_very_large_domain_is_learned_with_the_most_probable_hyperparameters()
     assert surrogate(study).fitted
     assert surrogate(study).ensemble is None
     assert np.isfinite(study.result().sd).all()
+
+
+@pytest.mark.parametrize("value", [1e51, -1e308])
+def test_values_too_large_for_the_arithmetic_are_refused_and_nothing_is_lost(value: float) -> None:
+    study = tv.Study(GRID, tv.Maximize())
+    measured(study, SMOOTH, 6)
+    suggestion = study.ask()
+    with pytest.raises(tv.exceptions.InvalidMeasurementError, match="larger units"):
+        study.tell(suggestion, value)
+    study.tell(suggestion, 0.5)
+    assert len(study.measurements) == 7
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e48])
+def test_values_of_any_ordinary_size_can_be_modelled(scale: float) -> None:
+    result = measured(tv.Study(GRID, tv.Maximize()), scale * SMOOTH, 12)
+    assert np.isfinite(result.mean).all()
+    assert result.regret(scale * SMOOTH) < 0.3 * scale * np.ptp(SMOOTH)
+
+
+def test_values_too_small_for_the_arithmetic_count_as_all_alike_and_do_not_end_the_study() -> None:
+    study = tv.Study(GRID, tv.Maximize())
+    measured(study, 1e-150 * SMOOTH, 10)
+    assert study.finished is None

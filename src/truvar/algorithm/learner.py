@@ -150,7 +150,7 @@ class ActiveLearner:
         return self._refine_in_box(context, table, choice, last)
 
     def _explore(self, context: PolicyContext, last: Array | None) -> tuple[Candidates, loop.Choice | None]:
-        """Choose the point that removes most variance from the whole domain per unit cost, whatever the goal and values.
+        """Choose the point that removes most variance from the whole domain per unit cost, whatever the goal.
 
         This is the initial design of a learned model, and what to do when a fit to flat data sees nothing to gain.
         """

@@ -32,6 +32,7 @@ LARGE = 120  # observations from which the transform stays of the same kind
 # Observations, at most -> members, proposals per round, rounds: many observations leave little to average over.
 EFFORT = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
 FLAT = 1e-6  # units of the values: observations that differ less count as all alike
+SMALLEST = 1e-50  # unit of the values, below which they count as all alike: its fourth power must not vanish
 REFERENCE = 2.5  # distance of the threshold from the typical value, at most, in units of the standardised values
 
 
@@ -148,7 +149,7 @@ def _location_and_scale(values: Array, reference: float | None, mean: float | No
     scale = float(np.sqrt(np.mean((values - shift) ** 2))) if len(values) > 1 else 0.0
     if reference is not None:
         scale = max(scale, abs(reference - shift) / REFERENCE)
-    return shift, scale if scale > 1e-12 * abs(shift) else max(abs(shift), 1.0)
+    return shift, scale if scale > max(1e-12 * abs(shift), SMALLEST) else max(abs(shift), 1.0)
 
 
 def _standardisations(

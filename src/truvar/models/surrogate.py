@@ -53,6 +53,7 @@ AnyModel = Model | EnsembleModel | NoiseModel
 
 ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
 SURPRISE = 3.5  # predictive standard deviations: a value further off than this has the model learned again at once
+LARGEST = 1e50  # scores contain fourth powers of the values, which must be finite
 IGNORED = 1e6  # factor on the squared deviation of a gross error, which is the noise variance that it is given
 
 
@@ -173,7 +174,7 @@ class Surrogate:
         is_next = bool(pending) and pending[0] is action  # its row is the first pending one already
         before = self.snapshot()
         try:
-            self._check_has_logarithm(y)
+            self._check_can_be_modelled(y)
             surprising = self._is_surprising(action, y)
             if not is_next:
                 self.set_pending([action])
@@ -473,7 +474,11 @@ class Surrogate:
         differences = self.reference - self.mean_function.values
         return float(differences[np.argmin(np.abs(differences - typical))])
 
-    def _check_has_logarithm(self, y: float) -> None:
+    def _check_can_be_modelled(self, y: float) -> None:
+        if self.model is not None and abs(y) > LARGEST:
+            raise InvalidMeasurementError(
+                f"a learned model takes values up to {LARGEST:g} in size, got {y:.10g}; correct it, or use larger units"
+            )
         if self.transform.log and y <= 0:
             raise InvalidMeasurementError(
                 f'values have logarithms with transform="log", got {y:.10g}; give a value > 0, or another transform'
