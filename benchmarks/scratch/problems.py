@@ -100,7 +100,9 @@ class Instance:
     @property
     def fingerprint(self) -> str:
         """Checksum by which runs on another version of the instance are recognised."""
-        text = f"{self.goal} {np.round(np.mean(self.noise.sd), 6)} {self.noise.freedom} {self.noise.outlier}"
+        # Options of a goal that only a study of truvar heeds do not make it another problem.
+        goal = f"{type(self.goal).__name__} {getattr(self.goal, 'threshold', None)}"
+        text = f"{goal} {np.round(np.mean(self.noise.sd), 6)} {self.noise.freedom} {self.noise.outlier}"
         rounded = np.round((self.truth - self.truth.min()) / np.ptp(self.truth), 4) + 0.0
         points = np.round(self.domain.points, 4) + 0.0  # no negative zeros
         checksum = zlib.crc32(text.encode())

@@ -291,6 +291,31 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
         {"goal": "max", "kernel": LINE_KERNEL, **TASKS, "task_mean": [-3.0, 12.0]},
         1,
     ),
+    "tasks with noise levels": (
+        SHORT,
+        {
+            "goal": "level",
+            "threshold": 0.1,
+            "kernel": LINE_KERNEL,
+            "levels": EVEN_LEVELS,
+            "tasks": np.array([[1.0, 1.6], [1.6, 4.0]]),
+            "task_cost": [6.0, 0.5],
+        },
+        1,
+    ),
+    "tasks with their own noise levels": (
+        GRID,
+        {
+            "goal": "max",
+            "kernel": SMOOTH,
+            "beta_schedule": LOG_BO,
+            "levels": EVEN_LEVELS,
+            "tasks": np.array([[1.0, 0.8], [0.8, 1.0]]),
+            "task_noise": [[1e-4, 1e-3, 1e-2], [1e-3, 1e-2, 1e-1]],
+            "task_cost": [6.0, 0.5],
+        },
+        1,
+    ),
     "first target met by the prior": (
         GRID,
         {"goal": "max", "kernel": SMOOTH, "beta_schedule": ("constant", 0.8), "noise": 0.05},

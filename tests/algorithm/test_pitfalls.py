@@ -14,8 +14,9 @@ import truvar as tv
 
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
 def test_eta_is_in_prior_standard_deviations_and_the_posterior_in_the_users_units(unit: float) -> None:
-    study = a_study(kernel=ConstantKernel(unit**2) * RBF(0.2), noise=1e-4 * unit**2, goal=tv.LevelSet(0.2 * unit))
-    reference = a_study()
+    scaled = {"kernel": ConstantKernel(unit**2) * RBF(0.2), "noise": 1e-4 * unit**2, "goal": tv.LevelSet(0.2 * unit)}
+    study = a_study(policy="truvar", **scaled)
+    reference = a_study(policy="truvar")
     for _ in range(4):
         mine = study.ask()
         theirs = reference.ask()

@@ -1,12 +1,13 @@
 """The comparison from scratch: its split, its starts and errors, its scores, and that it runs and resumes."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from benchmarks.scratch.__main__ import main
 from benchmarks.scratch.methods import NAMES, make, missing, suits
-from benchmarks.scratch.problems import OUTLIER_NUMBER, cases
+from benchmarks.scratch.problems import OUTLIER_NUMBER, Noise, cases
 from benchmarks.scratch.runs import FIRST, Run, RunFile, checkpoints, run
 from benchmarks.scratch.score import FLOOR, compared, finished_wrongly, is_disaster
 from scipy.stats import norm
@@ -45,6 +46,16 @@ def test_every_problem_is_in_one_half_and_both_halves_have_both_kinds():
     for half in ("tuning", "held-out"):
         kinds = [case.kind for case in found if case.half == half]
         assert min(kinds.count("optimum"), kinds.count("level set")) >= 6
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_kept_runs_are_valid_for_a_problem_and_not_for_the_options_of_a_goal(name):
+    instance = case_named(name).instance(0)
+    with_options = replace(instance, goal=replace(instance.goal, monotone=not instance.goal.monotone))
+    assert with_options.fingerprint == instance.fingerprint
+    assert replace(instance, goal=tv.LevelSet(0.25)).fingerprint != instance.fingerprint
+    assert replace(instance, truth=instance.truth**2).fingerprint != instance.fingerprint
+    assert replace(instance, noise=Noise(1.0)).fingerprint != instance.fingerprint
 
 
 def test_every_problem_is_affordable_the_same_again_and_not_trivial():
@@ -122,7 +133,7 @@ def test_ours_is_the_default_study():
     method = make("truvar", case_named("ackley2").instance(0))
     default = tv.Study(tv.Domain.grid(x=[0, 1]), tv.Minimize())
     assert type(method.study.policy) is type(default.policy)
-    assert method.study.goal == tv.Minimize()
+    assert method.study.goal == default.goal
 
 
 def test_samplers_without_a_table_run_on_grids_only():

@@ -16,9 +16,9 @@ SMOOTH = np.sin(5 * X) * np.cos(4 * Y)
 
 
 def measured(study: tv.Study, truth: np.ndarray, steps: int, noise: float = 0.0) -> tv.Result:
-    """Run a study to that many measurements of the truth."""
+    """Run a study to that many measurements of the truth, or until it is finished."""
     rng = np.random.default_rng(study.seed)
-    for _ in range(steps - study.result().steps):
+    while study.steps < steps and study.finished is None:
         suggestion = study.ask()
         assert suggestion.index is not None
         study.tell(suggestion, float(truth[suggestion.index] + noise * rng.standard_normal()))

@@ -154,3 +154,71 @@ def test_collected_messages_are_not_issued() -> None:
         warnings.simplefilter("error")
         tell_with_an_error(study)
     assert list(messages) == [WRONG]
+
+
+# -- a value that its neighbours contradict ----------------------------------------------------------------------------
+
+NEIGHBOUR = 20  # position of the measurement that is wrong by a few units only
+OFF = 3.0
+
+
+def tell_with_a_contradiction(study: Any) -> None:
+    """Tell a value at every second point, one of them wrong by less than twice the range of the others."""
+    for position, index in enumerate(range(0, 41, 2)):
+        error = OFF * (index == NEIGHBOUR) + 0.01 * (-1) ** position
+        study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)) + error)
+
+
+CONTRADICTED = NEIGHBOUR // 2 + 1  # id of the wrong measurement
+
+
+def test_a_value_that_its_neighbours_contradict_is_named_and_left_out() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize())
+    with pytest.warns(OutlierWarning, match=rf"measurement {CONTRADICTED} .* measure there again") as caught:
+        tell_with_a_contradiction(study)
+    assert len([each for each in caught if each.category is OutlierWarning]) == 1
+    result = study.result()
+    assert result.outliers == (CONTRADICTED,)
+    assert result.best_observed is not None
+    assert result.best_observed.value < 1.1
+    truth = np.array([measure(DOMAIN.point(index)) for index in range(41)])
+    assert np.abs(result.mean - truth).max() < 0.1
+    with interface("cli"):
+        assert f"truvar withdraw {CONTRADICTED}" in " ".join(status_text(study, TerminalStyle(width=200)).split())
+    assert "(left out)" in render_html_report(study)
+
+
+def test_a_second_measurement_like_it_is_believed() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize())
+    with collect_outliers():
+        tell_with_a_contradiction(study)
+        assert study.result().outliers == (CONTRADICTED,)
+        study.tell(DOMAIN.point(NEIGHBOUR), measure(DOMAIN.point(NEIGHBOUR)) + OFF - 0.02)
+    assert study.result().outliers == ()
+    assert study.result().best.index == NEIGHBOUR
+
+
+def test_a_study_with_a_contradiction_is_replayed_to_the_last_bit() -> None:
+    study = tv.Study(DOMAIN, tv.LevelSet(0.5))
+    with collect_outliers():
+        tell_with_a_contradiction(study)
+    reopened = tv.Study.from_json(study.to_json())
+    assert reopened.result().outliers == study.result().outliers == (CONTRADICTED,)
+    assert (reopened.result().mean == study.result().mean).all()
+    assert (reopened.result().sd == study.result().sd).all()
+    assert (reopened.result().probability == study.result().probability).all()
+
+
+def test_the_command_line_and_a_server_name_a_contradicted_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("peak.toml").write_text(PROBLEM)
+    assert main(["new", "peak.toml"]) == 0
+    words = []
+    for position, index in enumerate(range(0, 41, 2)):
+        error = OFF * (index == NEIGHBOUR) + 0.01 * (-1) ** position
+        words += [f"x={index / 40}", str(measure({"x": index / 40}) + error)]
+    assert main(["tell", *words]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"truvar: measurement {CONTRADICTED} ")

@@ -62,7 +62,6 @@ def test_a_value_without_logarithm_is_refused() -> None:
     ("goal", "settings", "message"),
     [
         (tv.Maximize(), {"kernel": RBF(0.3), "noise": 0.1}, "leave out the kernel to learn it"),
-        (tv.Maximize(), {"tasks": tv.Tasks([[1, 0.5], [0.5, 1]], ["algae", "turbidity"]), "noise": 0.1}, "got tasks"),
         (tv.LevelSet(fraction_of_max=0.8), {}, "fraction_of_max=0.8"),
         (tv.LevelSet(-1.0), {}, "must be > 0 to have a logarithm"),
         (tv.Maximize(), {"kernel": tv.Learned(marginalise=False)}, "marginalise=False"),

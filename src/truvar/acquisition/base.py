@@ -185,6 +185,15 @@ class ProposalPolicy(Protocol):
         ...
 
 
+@runtime_checkable
+class StartingPolicy(Protocol):
+    """Policy that knows points of a box near which its score may be high, for the search of the highest score."""
+
+    def starts(self, context: PolicyContext) -> Array | None:
+        """Return points to start from, beside the best representer. Shape (s, d), or None if there are none."""
+        ...
+
+
 class BasePolicy:
     """Base class of our policies, which are frozen dataclasses; a subclass must define `score`.
 
@@ -195,6 +204,8 @@ class BasePolicy:
         supported_goals: Kinds of goals that the policy is made for.
         signed: Whether scores can be negative.
         chooses_noise_level: Whether the policy scores every noise level; otherwise it measures with `level`.
+        explores: Whether a study measures undecided points on where no score is above 0, and is not finished there.
+        follows_sets: Whether nothing is left to choose once M, H and L leave nothing undecided.
         level: Noise level to measure with; needed if the study has several.
         per_cost: Whether the score is divided by the cost.
         beta: Schedule of beta for the bounds behind M, H and L; None for the default of the policy.
@@ -203,6 +214,8 @@ class BasePolicy:
     supported_goals: ClassVar[frozenset[GoalKind]] = OPTIMUM | LEVEL_SET
     signed: ClassVar[bool] = False
     chooses_noise_level: ClassVar[bool] = False
+    explores: ClassVar[bool] = False
+    follows_sets: ClassVar[bool] = False
 
     level: int | None = None
     per_cost: bool = False

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import erfc, sqrt
 
 import numpy as np
-import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Mask
-from truvar.acquisition import Policy, PolicyContext, ProposalPolicy
+from truvar._typing import Array, Index, Mask
+from truvar.acquisition import Policy, PolicyContext, ProposalPolicy, StartingPolicy
 from truvar.acquisition.confidence import RESOLUTION, EpochStart
 from truvar.acquisition.optimizer import best_in_box, polish
 from truvar.acquisition.truvar import TruVaR
@@ -30,12 +28,13 @@ from truvar.engines import Engine, EngineLike
 from truvar.exceptions import InvalidModelError
 from truvar.messages import for_interface
 from truvar.models.fit import Learned, Model
+from truvar.models.frozen import spread_points
+from truvar.models.kernels import covariance_function
 from truvar.models.posterior import Posterior
 from truvar.models.surrogate import Prior, Surrogate
 
 THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
-SQRT_2 = sqrt(2.0)
-FEW_VALUES = 20_000  # up to which the standard library computes them in less time than scipy.special is imported in
+DESIGN_POINTS = 400  # points of the domain that an initial design is chosen among, at most
 KNOWN_WELL = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 
 
@@ -68,7 +67,7 @@ class ActiveLearner:
         engine: EngineLike = None,
     ) -> None:
         self.domain = domain
-        self.goal = goal
+        self.goal = policy.confidence.resolve_goal(goal)
         self.policy = policy
         self.seed = seed
         self._cost = cost
@@ -80,7 +79,10 @@ class ActiveLearner:
         implicit = isinstance(goal, LevelSet) and goal.threshold is None
         if isinstance(prior.kernel, Learned) and prior.kernel.transform == "log":
             _check_logarithm(goal)
-        self.surrogate = Surrogate(domain, prior, seed, engine, reference, learn_power=not implicit)
+        direction = 0 if goal.level_set and not implicit else goal.sign
+        self.surrogate = Surrogate(
+            domain, prior, seed, engine, reference, learn_power=not implicit, direction=direction
+        )
         self.state = self._first_state()
 
     # -- updates -----------------------------------------------------------------------------------------------------
@@ -130,34 +132,119 @@ class ActiveLearner:
             n_asked: Number of suggestions made before, which seeds what the policy draws.
 
         Returns:
-            The candidate table and the choice from it; None if no candidate gains anything.
+            The candidate table and the choice from it; None if the policy sees nothing more to gain.
         """
         table = self.actions.candidates(last)
         context = self.context(n_asked)
+        everywhere = np.ones(len(self.domain), bool)
+        design = self._design_rows(table, pending)
+        if design is not None:
+            return self._explore(context, everywhere, last, design)
         if not self.surrogate.fitted and self.surrogate.model is not None:
-            return self._explore(context, last)
+            return self._explore(context, everywhere, last, self._space_filling_rows(pending))
+        if self._follows_complete_sets:
+            # The sets are the policy's own, and a rule of thumb unless the study is finished.
+            return (table, None) if self.stops_at_sets else self._explore(context, everywhere, last)
         if self.domain.continuous and isinstance(self.policy, ProposalPolicy):
             table = self.actions.candidates_at(self.policy.propose(context), last)
-        choice = loop.choose(context, self.policy, table)
+        modelled = self.modelled(table)
+        choice = loop.choose(context, self.policy, modelled)
         if choice is None and pending:
-            context, choice = loop.choose_ahead(context, self.policy, table)
+            context, choice = loop.choose_ahead(context, self.policy, modelled)
         if choice is None and self.surrogate.model is not None:
-            return self._explore(context, last)
+            return self._explore(context, everywhere, last)
+        if choice is None and getattr(self.policy, "explores", False):
+            return self._explore(context, self.state.targets, last)
         if choice is None or not self.domain.continuous or table.sites is None:
             return table, choice
         if self.policy.candidate_rows(context, table) is not None:
             return table, choice
         return self._refine_in_box(context, table, choice, last)
 
-    def _explore(self, context: PolicyContext, last: Array | None) -> tuple[Candidates, loop.Choice | None]:
-        """Choose the point that removes most variance from the whole domain per unit cost, whatever the goal.
+    def modelled(self, table: Candidates) -> Candidates:
+        """Return a table with the noise in the units of the model, which differ from the user's for learned tasks."""
+        units = self.surrogate.task_units
+        if units is None:
+            return table
+        return replace(table, noise=table.noise / units[table.points[:, -1].astype(int), None] ** 2)
 
-        This is the initial design of a learned model, and what to do when a fit to flat data sees nothing to gain.
+    def _design_rows(self, table: Candidates, pending: Sequence[Action]) -> Index | None:
+        """Return the rows among which the initial design of learned tasks goes on; None if it is complete.
+
+        The target is measured first. If the covariance is learned, each cheaper task that the policy may choose is then
+        measured at points where the target was, which shows how they are related however rough the functions are.
         """
-        everywhere = np.ones(len(self.domain), bool)
-        everything = replace(context, targets=everywhere, epoch=replace(context.epoch, eta=0.0), cache={})
+        surrogate = self.surrogate
+        if self._tasks is None or not surrogate.learns_tasks:
+            return None
+        actions = [*(action for action, _ in self.observations), *pending]
+        n = len(self.domain)
+        if sum(action.task == 0 for action in actions) < surrogate.n_initial:
+            return np.arange(n)
+        if not self._tasks.learned or not getattr(self.policy, "chooses_noise_level", True):
+            return None
+        costs = table.cost.min(axis=1).reshape(-1, n).mean(axis=1)
+        anchors = {action.site for action in actions if action.task == 0 and action.site is not None}
+        for task in range(1, len(costs)):
+            own = [action.site for action in actions if action.task == task]
+            if len(own) >= surrogate.n_initial or costs[task] >= costs[0]:
+                continue
+            rows = sorted({site + task * n for site in anchors} - set(own))
+            return np.array(rows) if rows else np.arange(task * n, (task + 1) * n)
+        return None
+
+    def _space_filling_rows(self, pending: Sequence[Action]) -> Index | None:
+        """Return the rows that complete the initial design; None where every measurement costs the same.
+
+        They are chosen one after the other so that the total variance left on the domain is least, whatever they cost.
+        Travel is saved by their order: which of them is measured next depends on its cost. A design that went where it
+        is cheap would not see most of the domain.
+        """
+        surrogate = self.surrogate
+        done = [action.point for action, _ in self.observations] + [action.point for action in pending]
+        n_left = surrogate.n_initial - len(done)
+        if self._tasks is not None or not self.actions.travels or n_left < 1:
+            return None
+        points = self.domain.points
+        rows = np.arange(len(points))
+        if len(points) > DESIGN_POINTS:
+            rows = spread_points(points / self.domain.extent, DESIGN_POINTS)
+        everything = np.vstack([points[rows], *(point[None, :] for point in done)])
+        covariance = covariance_function(surrogate.kernel)(everything, everything)
+        noise = surrogate.minimum_noise + RESOLUTION * float(covariance[0, 0])
+        chosen: list[int] = []
+        for step in range(len(done) + min(n_left, len(rows))):
+            variance = np.maximum(covariance.diagonal(), 0.0) + noise
+            best = len(rows) + step
+            if step >= len(done):
+                removed = (covariance[: len(rows), : len(rows)] ** 2).sum(axis=0) / variance[: len(rows)]
+                best = int(np.argmax(removed))
+                chosen.append(int(rows[best]))
+            column = covariance[best].copy()
+            covariance -= np.outer(column, column) / variance[best]
+        return np.array(sorted(set(chosen)))
+
+    def _explore(
+        self, context: PolicyContext, targets: Mask, last: Array | None, rows: Index | None = None
+    ) -> tuple[Candidates, loop.Choice | None]:
+        """Choose the point that removes most variance from the targets per unit cost, whatever the goal.
+
+        With all points as targets this is the initial design of a learned model, and what to do when a fit to flat data
+        sees nothing to gain.
+
+        Args:
+            context: What a policy sees.
+            targets: Points whose variance counts. (n,)
+            last: The last position.
+            rows: Rows of the candidate table to choose among; None: all.
+        """
+        variance = replace(context, targets=targets, epoch=replace(context.epoch, eta=0.0), cache={})
         table = self.actions.candidates(last)
-        return table, loop.choose(everything, TruVaR(eta=0.0), table)
+        modelled = self.modelled(table)
+        if rows is None:
+            return table, loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled)
+        choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled.take(rows))
+        return table, None if choice is None else replace(choice, row=int(rows[choice.row]))
 
     def _refine_in_box(
         self, context: PolicyContext, table: Candidates, choice: loop.Choice, last: Array | None
@@ -165,16 +252,19 @@ class ActiveLearner:
         """Search the box around a chosen representer for the point with the highest score."""
 
         def score(points: Array) -> Array:
-            candidates = self.actions.candidates_at(points, last)
+            candidates = self.modelled(self.actions.candidates_at(points, last))
             gains = self.policy.score(context, candidates)
             scores = gains / candidates.cost if self.policy.per_cost else gains
             return np.asarray(scores.reshape(-1, len(points), candidates.n_levels).max(axis=(0, 2)))
 
         start = table.points[choice.row, : len(self.domain.columns)]
+        if isinstance(self.policy, StartingPolicy):
+            further = self.policy.starts(context)
+            start = start if further is None else np.vstack([start, further])
         with blas_in_one_thread():  # many small solves one after the other: more threads would wait for each other
             point = best_in_box(score, self.domain.bounds, start)
         refined = self.actions.candidates_at(point[None, :], last)
-        return refined, loop.choose(context, self.policy, refined)
+        return refined, loop.choose(context, self.policy, self.modelled(refined))
 
     def context(self, n_asked: int) -> PolicyContext:
         """Return what a policy sees; `n_asked` seeds what it draws."""
@@ -236,28 +326,6 @@ class ActiveLearner:
         return self.surrogate.transform.inverse_moments(mean, np.sqrt(variance))
 
     @property
-    def probability(self) -> Array | None:
-        """Probability of lying above the threshold of a level set on the domain, (n,); None for an optimum.
-
-        It is averaged over the plausible hyperparameters, if these are learned. A value that is known exactly counts as
-        above if it is at least the threshold.
-        """
-        goal = self.model_goal
-        if not isinstance(goal, LevelSet):
-            return None
-        surrogate = self.surrogate
-        mean, variance = surrogate.moments
-        threshold = goal.thresholds(mean, mean)[0]
-        if surrogate.ensemble is not None:
-            mean = surrogate.ensemble.means
-            variance = surrogate.ensemble.variances
-        with np.errstate(divide="ignore", invalid="ignore"):
-            u = np.where(
-                variance > 0, (mean - threshold) / np.sqrt(variance), np.where(mean >= threshold, np.inf, -np.inf)
-            )
-        return np.asarray(_normal_distribution(u).reshape(-1, len(self.domain)).mean(axis=0))
-
-    @property
     def observations(self) -> list[tuple[Action, float]]:
         """Actions with their observed values, in order."""
         return self.surrogate.observations
@@ -265,24 +333,40 @@ class ActiveLearner:
     @property
     def actions(self) -> ActionSpace:
         """Everything that can be measured, with the noise variance in use."""
-        if self._actions_noise is not self.surrogate.noise:  # it was fitted again
+        tasks = self.surrogate.action_tasks
+        if self._actions_noise is not self.surrogate.noise or self._tasks is not tasks:  # they were fitted again
             self._actions_noise = self.surrogate.noise
-            self._actions = ActionSpace(self.domain, self._actions_noise, self._cost, self._tasks)
+            self._tasks = tasks
+            self._actions = ActionSpace(self.domain, self._actions_noise, self._cost, tasks)
         return self._actions
 
     @property
-    def finished(self) -> str | None:
-        """Why nothing is left to find out, or None."""
+    def sets_complete(self) -> str | None:
+        """Why the paper's sets leave nothing to find out, if the confidence bounds hold; None if they do."""
         potential = self.state.regions.potential
         if not potential.any():
             return "every point is classified"
         if potential.sum() == 1 and not self.goal.level_set and not self.domain.continuous:
             optimum = "maximiser" if self.goal.sign > 0 else "minimiser"
             return f"one point is left: the {optimum} is identified"
+        if self.domain.continuous and not self.goal.level_set and not self.policy.signed:
+            return None  # the optimum may lie between the representers: a choice that gains nothing ends the study
         variance = self.posterior.variance[: len(self.domain)][self.state.targets]
         if variance.max() <= RESOLUTION * self.posterior.scale**2:
             return "every undecided point is known exactly"
         return None
+
+    @property
+    def stops_at_sets(self) -> bool:
+        """Whether the policy has nothing to choose because its sets leave nothing to find out.
+
+        A learned model explores instead, as the next fit may undo the sets.
+        """
+        return self._follows_complete_sets and self.surrogate.model is None
+
+    @property
+    def _follows_complete_sets(self) -> bool:
+        return bool(getattr(self.policy, "follows_sets", False)) and self.sets_complete is not None
 
     def best_point(self) -> tuple[int | None, Array, float, float]:
         """Return the point to recommend: row (None in a box), coordinates (d,), mean, standard deviation.
@@ -358,7 +442,7 @@ class ActiveLearner:
     @property
     def nested(self) -> bool:
         """Whether the bounds never widen."""
-        return self.policy.confidence.intersect and self.goal.monotone and not self.surrogate.is_learned
+        return self.policy.confidence.intersect and bool(self.goal.monotone) and not self.surrogate.is_learned
 
     # -- private -----------------------------------------------------------------------------------------------------
 
@@ -373,7 +457,6 @@ class ActiveLearner:
         be.
         """
         surrogate = self.surrogate
-        family = surrogate.family
         goal = self.model_goal
         if surrogate.is_refitted:
             goal = replace(goal, monotone=False)  # type: ignore[type-var]  # goals are dataclasses
@@ -382,14 +465,14 @@ class ActiveLearner:
             self.state = loop.update(
                 self.posterior, moments, goal, self.policy, self.state, self._epoch_start, self.nested
             )
-        if family is not None and len(self.observations) < family.least and self.finished is not None:
+        if len(self.observations) < surrogate.least and self.sets_complete is not None:
             self.state = self._first_state()
         if not surrogate.fitted:
             self.state = self._first_state()
 
     def _epoch_start(self, eta: float, targets: Mask) -> EpochStart:
         cheapest, most_expensive = self.actions.cost_range
-        candidates = self.actions.candidates(None)
+        candidates = self.modelled(self.actions.candidates(None))
         posterior = self.posterior
         return EpochStart(
             t=len(self.observations) + 1,
@@ -405,14 +488,6 @@ class ActiveLearner:
             cover_cost=lambda xi: cover_cost(posterior, targets, xi * posterior.scale, candidates),
             information_bound=lambda steps: information_bound(posterior, steps, candidates),
         )
-
-
-def _normal_distribution(u: Array) -> Array:
-    """Return the standard normal distribution function at u."""
-    if u.size > FEW_VALUES:
-        return np.asarray(scipy.special.ndtr(u))
-    values = [0.5 * erfc(-x / SQRT_2) for x in u.ravel().tolist()]
-    return np.array(values).reshape(u.shape)
 
 
 def _check_logarithm(goal: Goal) -> None:

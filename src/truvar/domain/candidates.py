@@ -6,6 +6,7 @@
 | c(x) | `Candidates.cost` | (c, K) |
 | D = D0 x {1..K} | c rows with K noise levels each; flat index = row * K + level | |
 | multi-task | the rows of the other tasks follow those of the target task | c = n x tasks |
+| cost of a task at a noise level | that of the task instead of the base cost, plus that of the level | |
 
 A *site* is a row of the grid that the model is evaluated on: a point of the domain, or with tasks a point of one task,
 with the index of the task as the last coordinate. The first n sites are the points of D, which M, H and L refer to.
@@ -22,7 +23,7 @@ import numpy as np
 from truvar._typing import Array, Index
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
-from truvar.exceptions import InvalidArgumentError, InvalidModelError
+from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_point, unknown_name
 from truvar.validation import check_array, check_callable, check_nonnegative_array
 
@@ -83,19 +84,15 @@ class ActionSpace:
 
     Raises:
         InvalidArgumentError: If noise or cost is invalid somewhere on the domain, or a measurement would be free.
-        InvalidModelError: If noise levels and tasks are combined.
+        InvalidModelError: If the noise of the tasks does not fit the noise levels.
     """
 
     def __init__(self, domain: Domain, noise: NoiseLike, cost: CostLike | None, tasks: Tasks | None) -> None:
         if tasks is not None and not isinstance(tasks, Tasks):
-            raise InvalidArgumentError(f"tasks must be an object Tasks(covariance, names), got {tasks!r}; give one")
+            raise InvalidArgumentError(f"tasks must be an object Tasks(names=[...]), got {tasks!r}; give one")
         self.domain = domain
         self.tasks = tasks
         self.noise_levels = noise if isinstance(noise, NoiseLevels) else None
-        if tasks is not None and self.noise_levels is not None:
-            raise InvalidModelError(
-                "noise levels and tasks cannot be combined; give each level as a task with covariance 1 instead"
-            )
         check_callable(noise, "noise", "points")
         check_callable(cost, "cost", "points", "last")
         if cost is None:
@@ -204,8 +201,9 @@ class ActionSpace:
         costs = np.tile(cost, (count, 1))
         for task in range(count):
             rows = slice(task * m, (task + 1) * m)
-            if self.tasks.noise is not None:
-                noises[rows] = self.tasks.noise[task]
+            own_noise = self.tasks.noise_of(task, self.n_levels)
+            if own_noise is not None:
+                noises[rows] = own_noise
             if self.tasks.cost is not None:  # the cost of a task replaces the base cost; travel is still paid
                 costs[rows] = costs[rows] - self._base_cost(points, index)[:, None] + self.tasks.cost[task]
         if (costs <= 0).any():
@@ -240,7 +238,8 @@ class ActionSpace:
         costs = cost[:, None]
         if self.noise_levels is not None:
             costs = costs + np.asarray(self.noise_levels.cost, dtype=float)
-        if (costs <= 0).any():  # a second measurement at the last position must cost something, too
+        replaced = self.tasks is not None and self.tasks.cost is not None  # then `_table` checks the sums
+        if not replaced and (costs <= 0).any():  # a second measurement at the last position must cost something, too
             free = points[int(np.argwhere(costs <= 0)[0][0])]
             condition = " (without travel)" if last is None else ""
             raise InvalidArgumentError(

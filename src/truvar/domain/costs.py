@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,19 +88,27 @@ class Tasks:
     The covariance between quantity i at x and quantity j at x' is `covariance[i][j]` k(x, x').
 
     Attributes:
-        covariance: Symmetric, positive semi-definite matrix between the tasks.
+        covariance: Symmetric, positive semi-definite matrix between the tasks; None: learned from the measurements,
+            with a unit and a constant mean of its own for every task.
         names: Name of each task, the target first.
-        noise: Noise variance of each task; None: that of the study.
+        noise: Noise variance of each task, or with noise levels one per level for each task; None: that of the study,
+            and one that is learned is learned for each task.
         cost: Cost of each task instead of the base cost of the study; None: that of the study.
-        mean: Prior mean of each task; None: that of the study.
+        mean: Prior mean of each task; None: that of the study, but of the target alone if the covariance is learned:
+            then the means of the others are learned, too.
 
     Raises:
         InvalidModelError: If the names, the covariance or the numbers per task are invalid.
+
+    Example:
+        A cheap quantity whose relation to the target is not known:
+
+        >>> Tasks(names=["yield", "assay"], cost=[10, 1])
     """
 
-    covariance: Sequence[Sequence[float]]
-    names: Sequence[str]
-    noise: Sequence[float] | None = None
+    covariance: Sequence[Sequence[float]] | None = None
+    names: Sequence[str] = ()
+    noise: Sequence[float] | Sequence[Sequence[float]] | None = None
     cost: Sequence[float] | None = None
     mean: Sequence[float] | None = None
 
@@ -110,10 +118,13 @@ class Tasks:
                 f"tasks need a list of at least two different names, got {self.names!r}; "
                 "give one such as ['target', 'proxy'], the target first"
             )
-        self._check_covariance()
+        if self.covariance is not None:
+            self._check_covariance()
         for kind in ("noise", "cost", "mean"):
             values = getattr(self, kind)
             if values is None:
+                continue
+            if kind == "noise" and self._is_by_level(values):
                 continue
             if np.shape(values) != (len(self.names),):
                 raise InvalidModelError(
@@ -122,6 +133,47 @@ class Tasks:
             check = check_finite if kind == "mean" else check_nonnegative
             for name, value in zip(self.names, values, strict=True):
                 check(value, f"the {kind} of task {name!r}")
+
+    @property
+    def learned(self) -> bool:
+        """Whether the covariance is learned."""
+        return self.covariance is None
+
+    def noise_of(self, task: int, n_levels: int) -> Array | None:
+        """Return the noise variances (K,) that a task has at each of K noise levels; None: those of the study.
+
+        Raises:
+            InvalidModelError: If there is not one variance per level.
+        """
+        if self.noise is None:
+            return None
+        own = np.atleast_1d(np.asarray(self.noise[task], dtype=float))
+        if len(own) == n_levels:
+            return own
+        if n_levels == 1:
+            raise InvalidModelError(
+                f"the noise of the tasks has {len(own)} variances for {self.names[task]!r}, but the study has no noise "
+                "levels; give one number per task, or noise=NoiseLevels(...)"
+            )
+        raise InvalidModelError(
+            f"the study has {n_levels} noise levels, and the tasks need one variance for each of them, got "
+            f"{self.noise[task]!r} for {self.names[task]!r}; give the noise of the tasks as one list of {n_levels} "
+            "numbers per task, or leave it out to use the variances of the levels for every task"
+        )
+
+    def _is_by_level(self, values: Any) -> bool:
+        """Return whether the noise is given as one list per task, whose numbers are checked here."""
+        if isinstance(values, str) or len(values) != len(self.names) or not all(np.ndim(row) == 1 for row in values):
+            return False
+        for name, row in zip(self.names, values, strict=True):
+            if len(row) != len(values[0]) or len(row) == 0:
+                raise InvalidModelError(
+                    f"tasks need as many noise variances as there are noise levels for each task, got {values!r}; give "
+                    "lists of the same length"
+                )
+            for level, value in enumerate(row):
+                check_nonnegative(value, f"the noise of task {name!r} at level {level}")
+        return True
 
     def _check_covariance(self) -> None:
         count = len(self.names)

@@ -83,6 +83,11 @@ class ModelCheck:
         return f"{self.finding}; {self.advice}." if self.advice else f"{self.finding}."
 
     @property
+    def is_contradiction(self) -> bool:
+        """Whether values are further from their predictions than the model allows; a cautious model is not wrong."""
+        return self.failure in ("overconfident", "outlier")
+
+    @property
     def z_scores(self) -> Array:
         """Errors of the leave-one-out predictions in standard deviations: (t,); NaN where nothing is predicted."""
         return _z_scores(self.values, self.means, self.sds)

@@ -22,10 +22,12 @@ from scipy.linalg import solve_triangular
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
-from truvar.models.kernels import SMOOTHNESS, NamedKernel, Stationary, check_named_kernel, twice_nu
+from truvar.models.frozen import FrozenMember, FrozenPosterior
+from truvar.models.kernels import SMOOTHNESS, Covariance, NamedKernel, Stationary, check_named_kernel, twice_nu
 from truvar.models.transforms import OutputTransform
 
 CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
+MOST_FACTOR = 12.0  # logarithm of the ratio of two noise variances, at most
 MEMORY = 2e8  # bytes that the factors of all members may take
 BLOCK = 32  # rows by which the factors grow
 
@@ -42,6 +44,9 @@ class EnsembleModel:
         transform: From the user's values to those of the model.
         outliers: Positions of the observations that are left out as gross errors.
         log_posterior: Log posterior density of the mode, up to a constant.
+        separate: Positions of the observations that are far from all others by their values alone; None: `outliers`.
+        noise_slopes: Slopes of the log noise variance per unit of each coordinate; None: it is equal everywhere. (d,)
+        noise_centre: The point where the noise variances are those of `noise`; None without slopes. (d,)
     """
 
     family: str
@@ -51,6 +56,9 @@ class EnsembleModel:
     transform: OutputTransform
     outliers: tuple[int, ...] = ()
     log_posterior: float = float("nan")
+    separate: tuple[int, ...] | None = None
+    noise_slopes: Array | None = None
+    noise_centre: Array | None = None
 
     @property
     def kernel(self) -> NamedKernel:
@@ -62,13 +70,28 @@ class EnsembleModel:
         """The noise variance of the mode; None: as the user gave it."""
         return None if self.noise is None else float(self.noise[0])
 
+    def noise_factor(self, points: Array) -> Array:
+        """Return the noise variance at points (q, d) divided by that of `noise`: (q,)."""
+        if self.noise_slopes is None or self.noise_centre is None:
+            return np.ones(len(points))
+        logarithm = (points - self.noise_centre) @ self.noise_slopes
+        return np.asarray(np.exp(np.clip(logarithm, -MOST_FACTOR, MOST_FACTOR)))
+
+    def mode_noise_at(self, points: Array) -> Array:
+        """Return the noise variance of the mode at points (q, d): (q,)."""
+        return (self.mode_noise or 0.0) * self.noise_factor(points)
+
     def members(self, most: int) -> Index:
         """Return the rows of at most that many members, spread over the sample; the mode if that is one."""
-        count = len(self.signal) - 1
-        if most < 2 or count < 2:
-            return np.array([0])
-        used = min(most, count)
-        return 1 + (np.arange(used) * count) // used
+        return spread_members(len(self.signal) - 1, most)
+
+
+def spread_members(count: int, most: int) -> Index:
+    """Return the rows, from 1, of at most that many of `count` members, spread over them; row 0 if that is one."""
+    if most < 2 or count < 2:
+        return np.array([0])
+    used = min(most, count)
+    return 1 + (np.arange(used) * count) // used
 
 
 def affordable_members(n: int, t: int) -> int:
@@ -99,21 +122,28 @@ class Ensemble:
         rows = model.members(affordable_members(len(sites), capacity))
         smoothness = twice_nu(SMOOTHNESS[model.family])
         self.sites = np.ascontiguousarray(sites, dtype=float)
-        self.kernels = [Stationary(smoothness, float(model.signal[j]), model.lengthscales[j]) for j in rows]
+        self.kernels: list[Covariance] = [
+            Stationary(smoothness, float(model.signal[j]), model.lengthscales[j]) for j in rows
+        ]
         self.signal = model.signal[rows]
         self.constant = np.zeros(len(rows)) if mean is not None else CONSTANT * self.signal
         self.noise = None if model.noise is None else model.noise[rows]
+        self._noise_factor = model.noise_factor
         self.shift = model.transform.shift if mean is None else mean
         self._point_offset = offset
-        self._site_offset = self._offset_at(sites)
+        self._start(len(rows))
+
+    def _start(self, count: int) -> None:
+        """Set the moments and factors of so many members to those before the first observation."""
+        sites = self.sites
+        self._site_mean = self._prior_mean(sites)
         self.size = 0
-        prior = self.signal + self.constant
-        self.means = np.full((len(rows), len(sites)), self.shift) + self._site_offset
-        self.variances = np.repeat(prior[:, None], len(sites), axis=1)
+        self.means = np.repeat(self._site_mean[None, :], count, axis=0)
+        self.variances = np.stack([self._prior_variance(j, sites) for j in range(count)])
         self._points = np.empty((0, sites.shape[1]))
-        self._lower = np.zeros((len(rows), 0, 0))  # Cholesky factors
-        self._solved = np.zeros((len(rows), 0, len(sites)))  # L^-1 k(points, sites)
-        self._whitened = np.zeros((len(rows), 0))  # L^-1 (z - shift - offset)
+        self._lower = np.zeros((count, 0, 0))  # Cholesky factors
+        self._solved = np.zeros((count, 0, len(sites)))  # L^-1 k(points, sites)
+        self._whitened = np.zeros((count, 0))  # L^-1 (z - shift - offset)
 
     @property
     def mean(self) -> Array:
@@ -143,19 +173,19 @@ class Ensemble:
         self._lower = np.zeros((len(self.kernels), size, size))
         self._solved = np.zeros((len(self.kernels), size, len(self.sites)))
         self._whitened = np.zeros((len(self.kernels), size))
-        residuals = z - self.shift - self._offset_at(points)
-        for j, kernel in enumerate(self.kernels):
-            covariance = kernel(points, points) + self.constant[j]
-            covariance[np.diag_indices(t)] += self._noise_of(j, noise, learned)
+        residuals = self._residuals(z, points)
+        for j in range(len(self.kernels)):
+            covariance = self._covariance(j, points, points)
+            covariance[np.diag_indices(t)] += self._noise_of(j, noise, learned, points)
             lower = np.linalg.cholesky(covariance)
-            across = kernel(points, self.sites) + self.constant[j]
+            across = self._covariance(j, points, self.sites)
             solved = solve_triangular(lower, across, lower=True, check_finite=False)
             whitened = solve_triangular(lower, residuals, lower=True, check_finite=False)
             self._lower[j, :t, :t] = lower
             self._solved[j, :t] = solved
             self._whitened[j, :t] = whitened
-            self.means[j] = self.shift + self._site_offset + whitened @ solved
-            prior = self.signal[j] + self.constant[j]
+            self.means[j] = self._site_mean + whitened @ solved
+            prior = self._prior_variance(j, self.sites)
             self.variances[j] = np.maximum(prior - (solved**2).sum(axis=0), 0.0)
 
     @blas_in_one_thread()
@@ -165,17 +195,17 @@ class Ensemble:
         if t == len(self._points):
             self._grow()
         point = point[None, :]
-        residual = z - self.shift - float(self._offset_at(point)[0])
-        for j, kernel in enumerate(self.kernels):
+        residual = float(self._residuals(np.array([z]), point)[0])
+        for j in range(len(self.kernels)):
             v = np.zeros(0)
             if site is not None:
                 v = self._solved[j, :t, site].copy()
             elif t:
-                across = kernel(self._points[:t], point)[:, 0] + self.constant[j]
+                across = self._covariance(j, self._points[:t], point)[:, 0]
                 v = solve_triangular(self._lower[j, :t, :t], across, lower=True, check_finite=False)
-            own = self._noise_of(j, np.array([noise]), np.array([learned]))[0]
-            root = np.sqrt(max(self.signal[j] + self.constant[j] + own - v @ v, own))
-            row = (kernel(point, self.sites)[0] + self.constant[j] - v @ self._solved[j, :t]) / root
+            own = self._noise_of(j, np.array([noise]), np.array([learned]), point)[0]
+            root = np.sqrt(max(self._prior_variance(j, point)[0] + own - v @ v, own))
+            row = (self._covariance(j, point, self.sites)[0] - v @ self._solved[j, :t]) / root
             whitened = (residual - v @ self._whitened[j, :t]) / root
             self._lower[j, t, :t] = v
             self._lower[j, t, t] = root
@@ -190,12 +220,13 @@ class Ensemble:
     def member_moments(self, points: Array) -> tuple[Array, Array]:
         """Return means and variances of every member at any points: (M, q) each."""
         t = self.size
-        means = np.full((len(self.kernels), len(points)), self.shift) + self._offset_at(points)
-        variances = np.repeat((self.signal + self.constant)[:, None], len(points), axis=1)
+        count = len(self.kernels)
+        means = np.repeat(self._prior_mean(points)[None, :], count, axis=0)
+        variances = np.stack([self._prior_variance(j, points) for j in range(count)])
         if t == 0:
             return means, variances
-        for j, kernel in enumerate(self.kernels):
-            across = kernel(self._points[:t], points) + self.constant[j]
+        for j in range(count):
+            across = self._covariance(j, self._points[:t], points)
             solved = solve_triangular(self._lower[j, :t, :t], across, lower=True, check_finite=False)
             means[j] += self._whitened[j, :t] @ solved
             variances[j] = np.maximum(variances[j] - (solved**2).sum(axis=0), 0.0)
@@ -206,12 +237,55 @@ class Ensemble:
         means, variances = self.member_moments(np.ascontiguousarray(points, dtype=float))
         return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
 
+    def freeze(self) -> FrozenPosterior:
+        """Return the mixture as it is now."""
+        return FrozenPosterior(tuple(self._freeze_member(j) for j in range(len(self.kernels))))
+
+    def _freeze_member(self, j: int) -> FrozenMember:
+        t = self.size
+        return FrozenMember(
+            covariance=lambda points, others: self._covariance(j, points, others),
+            prior_variance=lambda points: self._prior_variance(j, points),
+            prior_mean=self._prior_mean,
+            points=self._points[:t].copy(),
+            lower=self._lower[j, :t, :t].copy(),
+            whitened=self._whitened[j, :t].copy(),
+            whitened_ones=None,
+            scales=self._scales(j),
+        )
+
     def _offset_at(self, points: Array) -> Array:
         """Return the part of the prior mean that depends on the point, at points (q, d)."""
         return np.zeros(len(points)) if self._point_offset is None else self._point_offset(points)
 
-    def _noise_of(self, j: int, noise: Array, learned: Array) -> Array:
-        own = noise if self.noise is None else np.where(learned, self.noise[j], noise)
+    def _covariance(self, j: int, points: Array, others: Array) -> Array:
+        """Return the prior covariance of a member between points (p, d) and others (q, d), the constant's included."""
+        return np.asarray(self.kernels[j](points, others) + self.constant[j])
+
+    def _prior_variance(self, j: int, points: Array) -> Array:
+        """Return the prior variance of a member at points (q, d): (q,)."""
+        return np.full(len(points), self.signal[j] + self.constant[j])
+
+    def _scales(self, j: int) -> Array:
+        """Return the length-scales of a member (d,); the spread of the sites where it has none."""
+        kernel = self.kernels[j]
+        if isinstance(kernel, Stationary):
+            return np.full(self.sites.shape[1], kernel.lengthscales)
+        return np.where(np.ptp(self.sites, axis=0) > 0, self.sites.std(axis=0), 1.0)
+
+    def _prior_mean(self, points: Array) -> Array:
+        """Return the prior mean of every member at points (q, d): (q,)."""
+        return self.shift + self._offset_at(points)
+
+    def _residuals(self, z: Array, points: Array) -> Array:
+        """Return values at points (t, d) without the prior mean: (t,)."""
+        return z - self.shift - self._offset_at(points)
+
+    def _noise_of(self, j: int, noise: Array, learned: Array, points: Array) -> Array:
+        """Return the noise variances (t,) of a member's observations at points (t, d)."""
+        own = noise
+        if self.noise is not None:
+            own = np.where(learned, self.noise[j] * self._noise_factor(points), noise)
         return np.asarray(np.maximum(own, 1e-8 * self.signal[j]))
 
     def _grow(self) -> None:

@@ -4,7 +4,7 @@
 |---|---|---|
 | X | points, each column divided by the extent of the domain | (t, d) |
 | u | standardised values | (t,) |
-| theta | log length-scales, log signal standard deviation, log noise variance, Yeo-Johnson power | (k,) |
+| theta | log length-scales, log signal standard deviation, log noise variance, its slopes, Yeo-Johnson power | (k,) |
 | z = psi(u) | `transforms.yeo_johnson`; the power is part of theta, or known | (t,) |
 | K | s^2 (R(X, X) + C) + noise: R the correlation, C the variance of the constant mean in units of s^2 | (t, t) |
 | p(theta given u) | N(z; 0, K) |dz/du| N(theta; prior) up to a constant | |
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -26,7 +27,7 @@ from scipy.optimize import minimize
 from scipy.special import chdtri, ndtri
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array
+from truvar._typing import Array, Index
 from truvar.models.ensemble import CONSTANT
 from truvar.models.kernels import Stationary
 from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
@@ -37,6 +38,7 @@ REACH = 4.0  # prior standard deviations that the search for the mode may go
 FREEDOM = 5.0  # degrees of freedom of the proposals
 WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
 MOST_ITERATIONS = 60  # of the search for the mode
+SLOPE_SD = 3.0  # prior standard deviation of a slope of the log noise variance, per extent
 STEP = 1e-3  # of the differences that give the curvature at the mode
 
 
@@ -57,7 +59,13 @@ class HyperPrior:
     high: Array  # (k,)
 
     @staticmethod
-    def default(dimension: int, learn_noise: bool, learn_power: bool, shortest: Array | float = 0.0) -> HyperPrior:
+    def default(
+        dimension: int,
+        learn_noise: bool,
+        learn_power: bool,
+        shortest: Array | float = 0.0,
+        learn_slopes: bool = False,
+    ) -> HyperPrior:
         """Return the priors for a domain of that dimension.
 
         The typical length-scale grows with the square root of the dimension (Hvarfner, Hellsten, Nardi 2024), from 0.3
@@ -69,6 +77,7 @@ class HyperPrior:
             learn_noise: Whether theta has a component for the noise.
             learn_power: Whether theta has a component for the power.
             shortest: Shortest length-scale in extents, such as the spacing of the domain. (d,) or a number
+            learn_slopes: Whether theta has components for the slopes of the log noise variance.
         """
         mean = np.array([np.log(0.3 * np.sqrt(dimension))] * dimension + [0.0])
         sd = np.array([1.0] * dimension + [0.5])
@@ -80,6 +89,8 @@ class HyperPrior:
         if learn_noise:
             reach = REACH * LOG_NOISE_SD
             parts.append(_interval(LOG_NOISE_MEAN, LOG_NOISE_SD, LOG_NOISE_MEAN - reach, LOG_NOISE_MEAN + reach))
+        for _ in range(dimension * learn_slopes):
+            parts.append(_interval(0.0, SLOPE_SD, -REACH * SLOPE_SD, REACH * SLOPE_SD))
         if learn_power:
             parts.append(_interval(1.0, 0.5, 0.0, 2.0))  # beyond these psi has no inverse everywhere
         return HyperPrior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -96,6 +107,18 @@ def _interval(*numbers: float) -> tuple[Array, ...]:
     return tuple(np.array([number]) for number in numbers)
 
 
+class LogLikelihood(Protocol):
+    """A log likelihood of theta, which the posterior is made of."""
+
+    def value(self, theta: Array) -> float:
+        """Return the log likelihood, minus infinity where it cannot be computed."""
+        ...
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        """Return the log likelihood and its gradient (k,)."""
+        ...
+
+
 class MarginalLikelihood:
     """The log marginal likelihood of standardised values as a function of theta.
 
@@ -103,11 +126,15 @@ class MarginalLikelihood:
         points: X.
         values: u.
         smoothness: Of the kernel: 0 for RBF, twice nu for Matern (1, 3 or 5).
-        noise: Known noise variances of u; None if the noise is learned.
+        noise: Known noise variances of u, NaN where the noise is learned; None if it is learned everywhere.
         extra: Variances that single observations have on top, such as those of outliers.
         learn_power: Whether the Yeo-Johnson power is part of theta.
         known_power: The power, if it is not.
         constant: Variance of the constant mean in units of the signal variance; 0 if the mean is known.
+        learn_noise: Whether theta has a component for the noise; None: if the noise of any observation is learned.
+        learn_slopes: Whether the log of the learned noise variance has a slope in each coordinate; theta has the
+            variance at the mean of the points, and the slopes.
+        relative: Known factors of the learned noise variance. (t,)
     """
 
     def __init__(
@@ -120,21 +147,61 @@ class MarginalLikelihood:
         learn_power: bool = False,
         known_power: float = 1.0,
         constant: float = CONSTANT,
+        learn_noise: bool | None = None,
+        learn_slopes: bool = False,
+        relative: Array | None = None,
     ) -> None:
         self.points = np.ascontiguousarray(points, dtype=float)
         self.values = np.asarray(values, dtype=float)
         self.smoothness = smoothness
-        self.noise = noise
+        self.learned = np.ones(len(values), bool) if noise is None else np.isnan(noise)
+        self.noise = np.zeros(len(values)) if noise is None else np.where(self.learned, 0.0, noise)
         self.extra = np.zeros(len(values)) if extra is None else extra
         self.learn_power = learn_power
         self.known_power = known_power
         self.constant = constant
         self.dimension = points.shape[1]
+        self.learn_noise = bool(self.learned.any()) if learn_noise is None else learn_noise
+        self.learn_slopes = learn_slopes
+        self.relative = np.ones(len(values)) if relative is None else relative
+        self.centred = self.points - self.points.mean(axis=0) if learn_slopes else np.zeros_like(self.points)
 
-    @property
-    def learn_noise(self) -> bool:
-        """Whether theta has a component for the noise."""
-        return self.noise is None
+    def subset(self, kept: Index) -> MarginalLikelihood:
+        """Return the likelihood of some of the observations."""
+        return MarginalLikelihood(
+            self.points[kept],
+            self.values[kept],
+            self.smoothness,
+            np.where(self.learned, np.nan, self.noise)[kept],
+            self.extra[kept],
+            self.learn_power,
+            self.known_power,
+            self.constant,
+            self.learn_noise,
+            self.learn_slopes,
+            self.relative[kept],
+        )
+
+    def with_slopes(self) -> MarginalLikelihood:
+        """Return the likelihood with slopes of the log noise variance in theta, the power known."""
+        return self._copy(learn_slopes=True)
+
+    def with_relative_noise(self, relative: Array) -> MarginalLikelihood:
+        """Return the likelihood with known factors (t,) of the learned noise variance, the power known."""
+        return self._copy(relative=relative)
+
+    def _copy(self, **changed: Any) -> MarginalLikelihood:
+        parts: dict[str, Any] = {
+            "points": self.points,
+            "values": self.values,
+            "smoothness": self.smoothness,
+            "noise": np.where(self.learned, np.nan, self.noise),
+            "extra": self.extra,
+            "known_power": self.known_power,
+            "constant": self.constant,
+            "learn_noise": self.learn_noise,
+        }
+        return MarginalLikelihood(**(parts | changed))
 
     def lengthscales(self, theta: Array) -> Array:
         """Return the length-scales in extents (d,)."""
@@ -150,10 +217,22 @@ class MarginalLikelihood:
 
     def noise_variances(self, theta: Array) -> Array:
         """Return the noise variance of every observation, in units of z (t,)."""
-        if self.noise is None:
-            return np.asarray(np.exp(theta[self.dimension + 1]) + self.extra + JITTER)
         slope = np.exp(2.0 * log_derivative(self.values, self.power(theta)))
-        return np.asarray((self.noise + self.extra) * slope + JITTER)
+        known = (self.noise + self.extra) * slope
+        if not self.learn_noise:
+            return np.asarray(known + JITTER)
+        return np.asarray(np.where(self.learned, self._learned_noise(theta) + self.extra, known) + JITTER)
+
+    def slopes(self, theta: Array) -> Array:
+        """Return the slopes of the log noise variance per extent (d,)."""
+        return theta[self.dimension + 2 : 2 * self.dimension + 2]
+
+    def _learned_noise(self, theta: Array) -> Array:
+        """Return the noise variances as if all were learned (t,)."""
+        variances = np.exp(theta[self.dimension + 1]) * self.relative
+        if self.learn_slopes:
+            variances = variances * np.exp(self.centred @ self.slopes(theta))
+        return np.asarray(variances)
 
     def transformed(self, theta: Array) -> Array:
         """Return z (t,)."""
@@ -200,11 +279,36 @@ class MarginalLikelihood:
         self._lengthscale_gradient(theta, inner, gradient)
         signal = self.signal_covariance(theta, self.points, self.points)
         gradient[self.dimension] = float((inner * signal).sum())
-        if self.noise is None:
-            gradient[self.dimension + 1] = 0.5 * float(np.exp(theta[self.dimension + 1]) * np.trace(inner))
+        if self.learn_noise:
+            pull = 0.5 * np.where(self.learned, self._learned_noise(theta) * np.diag(inner), 0.0)
+            gradient[self.dimension + 1] = float(pull.sum())
+            if self.learn_slopes:
+                gradient[self.dimension + 2 : 2 * self.dimension + 2] = pull @ self.centred
         if self.learn_power:
             gradient[-1] = self._power_gradient(theta, alpha, np.diag(inner))
         return value, gradient
+
+    def slope_statistic(self, theta: Array) -> float:
+        """Return the score statistic of the hypothesis that the learned noise is the same everywhere.
+
+        It is chi-squared distributed with d degrees of freedom if that is so, the level of the noise being estimated.
+        """
+        found = self.factor(theta)
+        if found is None or not self.learned.any():
+            return 0.0
+        lower, z = found
+        inverse = cho_solve((lower, True), np.eye(len(z)), check_finite=False)
+        alpha = inverse @ z
+        variances = np.where(self.learned, self._learned_noise(theta), 0.0)
+        centred = self.points - self.points.mean(axis=0)
+        directions = np.column_stack([np.ones(len(z)), centred]) * variances[:, None]  # of the level, and of each slope
+        score = 0.5 * (alpha**2 - np.diag(inverse)) @ directions
+        information = 0.5 * directions.T @ inverse**2 @ directions
+        across = information[0, 1:] / information[0, 0]
+        slopes_score = score[1:] - across * score[0]
+        slopes_information = information[1:, 1:] - np.outer(information[0, 1:], across)
+        solution, *_ = np.linalg.lstsq(slopes_information, slopes_score, rcond=1e-10)
+        return float(slopes_score @ solution)
 
     def _lengthscale_gradient(self, theta: Array, inner: Array, out: Array) -> None:
         """Write d log p / d log l_k, one column of the points at a time."""
@@ -212,7 +316,7 @@ class MarginalLikelihood:
         square = np.zeros((len(scaled), len(scaled)))
         for column in scaled.T:
             square += (column[:, None] - column) ** 2
-        weights = inner * self.signal_variance(theta) * _slope_over_square(square, self.smoothness)
+        weights = inner * self.signal_variance(theta) * lengthscale_slope(square, self.smoothness)
         for k, column in enumerate(scaled.T):
             out[k] = 0.5 * float((weights * (column[:, None] - column) ** 2).sum())
 
@@ -220,12 +324,12 @@ class MarginalLikelihood:
         slope = power_slope(self.values, self.power(theta))
         size = np.sign(self.values) * np.log1p(np.abs(self.values))  # d log psi' / d lambda
         gradient = -float(alpha @ slope) + float(size.sum())
-        if self.noise is not None:  # known noise is scaled by psi'^2
-            gradient += float((inner_diagonal * (self.noise_variances(theta) - JITTER) * size).sum())
+        known = ~self.learned  # known noise is scaled by psi'^2
+        gradient += float((inner_diagonal * (self.noise_variances(theta) - JITTER) * size)[known].sum())
         return gradient
 
 
-def _slope_over_square(square: Array, smoothness: int) -> Array:
+def lengthscale_slope(square: Array, smoothness: int) -> Array:
     """Return g with dR / d log l_k = g (x_k - x'_k)^2 / l_k^2, for scaled squared distances."""
     if smoothness == 0:
         return np.asarray(np.exp(-0.5 * square))
@@ -257,7 +361,7 @@ class HyperSample:
     effective: float
 
 
-def find_mode(likelihood: MarginalLikelihood, prior: HyperPrior, starts: Sequence[Array]) -> Array:
+def find_mode(likelihood: LogLikelihood, prior: HyperPrior, starts: Sequence[Array]) -> Array:
     """Return the theta of highest posterior density that a search from the starts finds."""
 
     def loss(theta: Array) -> tuple[float, Array]:
@@ -281,7 +385,7 @@ def find_mode(likelihood: MarginalLikelihood, prior: HyperPrior, starts: Sequenc
 
 
 def sample_posterior(
-    likelihood: MarginalLikelihood,
+    likelihood: LogLikelihood,
     prior: HyperPrior,
     mode: Array,
     members: int = 16,
@@ -322,7 +426,7 @@ def sample_posterior(
     return HyperSample(thetas[chosen], mode, centre, covariance, effective)
 
 
-def _curvature(likelihood: MarginalLikelihood, prior: HyperPrior, mode: Array) -> Array:
+def _curvature(likelihood: LogLikelihood, prior: HyperPrior, mode: Array) -> Array:
     """Return the inverse of the negative Hessian at the mode, nowhere wider than the prior."""
     k = len(mode)
     information = np.diag(1.0 / prior.sd**2)
@@ -367,7 +471,7 @@ class _Proposal:
         return np.asarray(-volume - (FREEDOM + k) / 2 * np.log1p(distance / FREEDOM))
 
 
-def _log_posterior(likelihood: MarginalLikelihood, prior: HyperPrior, thetas: Array) -> Array:
+def _log_posterior(likelihood: LogLikelihood, prior: HyperPrior, thetas: Array) -> Array:
     log_prior = np.array([prior.log_density(theta) for theta in thetas])
     inside = np.isfinite(log_prior)
     log_prior[inside] += [likelihood.value(theta) for theta in thetas[inside]]

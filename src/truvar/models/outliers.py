@@ -8,6 +8,8 @@ heavy tail.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from truvar._typing import Array
@@ -15,16 +17,47 @@ from truvar._typing import Array
 LEAST = 6  # values below which nothing is called an outlier
 SEPARATION = 12.0  # gap between the outliers and the other values, in ranges of the latter
 SPREAD = 0.12  # least interquartile range of the other values, as a share of their range
+CLOSE = 0.05  # root mean square distance of the coordinates, in extents, of two measurements that confirm each other
 LIGHT_TAIL = 0.3  # and as a share of the range from their lowest to their highest tenth; a normal distribution has 0.53
 
 
-def find_outliers(values: Array, reference: float | None = None) -> tuple[int, ...]:
+def find_outliers(values: Array, reference: float | None = None, points: Array | None = None) -> tuple[int, ...]:
     """Return the positions of values that are gross errors.
 
     Args:
         values: Measured values, in order. (t,)
         reference: A value that counts as plausible, such as the threshold of a level set.
+        points: Where they were measured, in extents of the domain: values that are alike and close to each other
+            confirm each other. (t, d)
     """
+    found = _separate_group(values, reference)
+    if points is not None and _confirm_each_other(points[list(found)]):
+        return ()
+    return found
+
+
+def separation(values: Array, outliers: Sequence[int], reference: float | None = None) -> float:
+    """Return the gap between outliers and the other values, in ranges of the latter, `reference` included."""
+    rest = np.delete(values, outliers)
+    low = float(rest.min())
+    high = float(rest.max())
+    if reference is not None:
+        low = min(low, reference)
+        high = max(high, reference)
+    far = values[list(outliers)]
+    gap = float(np.min(np.maximum(far - high, low - far)))
+    return gap / (high - low) if high > low else np.inf
+
+
+def _confirm_each_other(points: Array) -> bool:
+    """Return whether two of some points are close to each other."""
+    for i, point in enumerate(points[:-1]):
+        if (np.sqrt(((points[i + 1 :] - point) ** 2).mean(axis=1)) <= CLOSE).any():
+            return True
+    return False
+
+
+def _separate_group(values: Array, reference: float | None) -> tuple[int, ...]:
     t = len(values)
     if t < LEAST:
         return ()

@@ -29,8 +29,9 @@ from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidMeasurementError
 from truvar.messages import for_interface
 from truvar.models.cholesky import Factor, local_factor
+from truvar.models.frozen import FrozenMember, FrozenPosterior
 from truvar.models.inverse_factor import InverseFactor
-from truvar.models.kernels import covariance_function, prior_scale
+from truvar.models.kernels import Coregionalized, covariance_function, prior_scale, stationary_form
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -135,6 +136,28 @@ class Posterior:
         across = self.k(self.sites[rows], self.sites[candidates.sites])
         return np.asarray(across - self.factor.at(rows).T @ self.factor.at(candidates.sites))
 
+    def whitened(self, points: Array) -> Array:
+        """Return L^-1 k_t(points) for points (q, d'), given observations and pending actions: (n_rows, q)."""
+        cached = self._solved
+        solved = self._solve(points, self.n_rows)
+        self._solved = cached
+        return solved
+
+    def covariance_between(self, points: Array, whitened: Array, candidates: Candidates) -> Array:
+        """Return Cov(points, candidates) given observations and pending actions: (q, c).
+
+        Args:
+            points: Points that need not be sites. (q, d')
+            whitened: `whitened(points)`, which is the same for all tables of candidates.
+            candidates: Table of candidates.
+        """
+        across = self.k(points, candidates.points)
+        if candidates.sites is None:
+            return np.asarray(across - whitened.T @ self._solve(candidates.points, self.n_rows))
+        if 4 * len(candidates.sites) < len(self.sites):
+            return np.asarray(across - whitened.T @ self.factor.at(candidates.sites))
+        return np.asarray(across - self.factor.combine(whitened.T)[:, candidates.sites])
+
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2), given the observations: (q,) and (q,)."""
         v = self._solve(points, self.n_observed)
@@ -199,6 +222,36 @@ class Posterior:
         residuals = self._whitened[:t] - self._shift * self._ones[:t]
         informative = int(np.isfinite(self._cholesky.diagonal()[:t]).sum())
         return float(residuals @ residuals), max(informative - (self._prior_mean is None), 0)
+
+    def freeze(self) -> FrozenPosterior:
+        """Return the posterior given the observations as it is now, the uncertainty of an estimated mean included."""
+        t = self.n_observed
+        informative = np.flatnonzero(np.isfinite(self._cholesky.diagonal()[:t]))
+        prior_mean = self.prior_mean
+        whitened = self._whitened[:t] - self._shift * self._ones[:t]
+        member = FrozenMember(
+            covariance=self.k,
+            prior_variance=lambda points: np.asarray(self.kernel.diag(points), dtype=float),
+            prior_mean=lambda points: prior_mean + self._offset_at(points),
+            points=self._points[informative],
+            lower=self._cholesky[np.ix_(informative, informative)],
+            whitened=whitened[informative],
+            whitened_ones=self._ones[informative] if self._prior_mean is None else None,
+            scales=self._scales(),
+        )
+        return FrozenPosterior((member,))
+
+    def _scales(self) -> Array:
+        """Return the length-scales of the kernel (d',); the spread of the sites where it has none."""
+        kernel = self.kernel
+        spread = np.where(np.ptp(self.sites, axis=0) > 0, self.sites.std(axis=0), 1.0)
+        inner = kernel.kernel if isinstance(kernel, Coregionalized) else kernel
+        form = stationary_form(inner)
+        if form is None:
+            return spread
+        d = self.sites.shape[1] - isinstance(kernel, Coregionalized)
+        spread[:d] = form.lengthscales
+        return spread
 
     @property
     def values(self) -> Array:

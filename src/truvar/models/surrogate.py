@@ -32,8 +32,10 @@ from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError, TruvarError
 from truvar.models.cholesky import local_factor
+from truvar.models.coregionalization import TaskEnsemble, TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
 from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, is_refit_step, training_data, unfitted
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.kernels import Coregionalized, check_kernel, covariance_function, prior_scale
 from truvar.models.mean import MeanFunction, MeanLike, is_mean_function
 from truvar.models.noise import NoiseModel, fit_noise, unfitted_noise
@@ -47,8 +49,9 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
     from truvar.models.learned import FitData
+    from truvar.models.learned_tasks import TaskData
 
-AnyModel = Model | EnsembleModel | NoiseModel
+AnyModel = Model | EnsembleModel | NoiseModel | TaskModel
 """A fit to observations: the most probable hyperparameters, these with a sample of plausible ones, or the noise."""
 
 ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
@@ -83,7 +86,8 @@ class SurrogateSnapshot(NamedTuple):
     kernel: Kernel
     noise: NoiseLike
     fitted_models: dict[int, AnyModel]
-    model: EnsembleModel | None
+    model: EnsembleModel | TaskModel | None
+    action_tasks: Tasks | None
 
 
 class Surrogate:
@@ -100,6 +104,7 @@ class Surrogate:
         reference: A value that matters, such as the threshold of a level set: what was measured far from it says little
             about how far the values elsewhere may be.
         learn_power: Whether the values may be modelled by a power of them.
+        direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
 
     Attributes:
         kernel: The kernel in use, as given or as last fitted.
@@ -108,6 +113,8 @@ class Surrogate:
         noise: The noise variance in use, as given or as last fitted.
         family: The kernel family whose hyperparameters are learned; None if the kernel is known.
         learns_noise: Whether the kernel is known, but the noise is learned.
+        learns_tasks: Whether there are tasks, and their covariance or the kernel is learned.
+        action_tasks: The tasks with the noise in use, as given or as last fitted; None without tasks.
         model: The hyperparameters in use, if they are learned and predictions are averaged over them.
         ensemble: The posterior averaged over them; None if there is nothing to average over.
         posterior: The posterior at the sites of the domain, with the most probable hyperparameters.
@@ -132,6 +139,7 @@ class Surrogate:
         engine: EngineLike = None,
         reference: float | None = None,
         learn_power: bool = True,
+        direction: int = 0,
     ) -> None:
         self.domain = domain
         self.reference = reference
@@ -141,16 +149,20 @@ class Surrogate:
         self.mean_function = _mean_function(domain, prior, self.family)
         self.mean = _constant_mean(prior, self.family)
         self.noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
-        own_noise = prior.tasks is not None and prior.tasks.noise is not None
-        self.learns_noise = self.family is None and prior.noise is None and not own_noise
+        unknown_noise = prior.noise is None and not _have_own_noise(prior.tasks)
+        self.learns_tasks = prior.tasks is not None and (prior.tasks.learned or self.family is not None)
+        self.learns_noise = self.family is None and unknown_noise and not self.learns_tasks
+        self._learns_task_noise = self.learns_tasks and unknown_noise
+        self.action_tasks = prior.tasks
         self.observations: list[tuple[Action, float]] = []
         self.fitted_models: dict[int, AnyModel] = {}
-        self.model: EnsembleModel | None = None
+        self.model: EnsembleModel | TaskModel | None = None
         self.ensemble: Ensemble | None = None
         self.n_initial = 0
-        if self.family is not None:
-            self.n_initial = self.family.n_initial(len(domain.columns), len(domain))
+        if self.family is not None or self.learns_tasks:
+            self.n_initial = self._schedule.n_initial(len(domain.columns), len(domain))
         self._learn_power = learn_power
+        self._direction = direction
         self._engine = None if engine is None else check_engine(engine)
         self._sites = model_sites(domain.points, prior.tasks)
         if self.family is None:
@@ -178,7 +190,7 @@ class Surrogate:
             surprising = self._is_surprising(action, y)
             if not is_next:
                 self.set_pending([action])
-            self.posterior.observe(self._modelled(y))
+            self.posterior.observe(self._modelled(action, y))
         except TruvarError:
             self.set_pending(pending)
             raise
@@ -189,8 +201,9 @@ class Surrogate:
             if surprising or self._is_refit_due:
                 self._refit(others)
             elif self.ensemble is not None:
-                noise = max(action.noise, self.minimum_noise)
-                self.ensemble.append(action.point, self._modelled(y), noise, not action.noise_given, action.site)
+                site = action.site if action.task == 0 else None  # its sites are those of the target
+                noise = self.modelled_noise(action)
+                self.ensemble.append(action.point, self._modelled(action, y), noise, not action.noise_given, site)
         except BaseException:
             self.rollback(before, pending)
             raise
@@ -203,13 +216,16 @@ class Surrogate:
 
     def add_pending(self, action: Action) -> None:
         """Append one pending action."""
-        self.posterior.add(action.point, max(action.noise, self.minimum_noise), action.site)
+        self.posterior.add(action.point, self.modelled_noise(action), action.site)
 
     def adopt(self, model: Model) -> None:
         """Take a fitted model as known from now on. Only before the first observation."""
-        if self.learns_noise or (self.family is not None and self.family.noise):
+        self.learns_tasks = self.tasks is not None and self.tasks.learned  # the noise of each task is learned on
+        if not self.learns_tasks and (self.learns_noise or (self.family is not None and self.family.noise)):
             self.noise = float(model.noise or 0.0)
             self.learns_noise = False
+        if not self.learns_tasks:
+            self.action_tasks = self.tasks
         self.kernel = model.kernel
         self.mean = model.mean
         self.family = None
@@ -218,7 +234,9 @@ class Surrogate:
 
     def snapshot(self) -> SurrogateSnapshot:
         """Return a snapshot for `rollback`."""
-        return SurrogateSnapshot(self.observations, self.kernel, self.noise, dict(self.fitted_models), self.model)
+        return SurrogateSnapshot(
+            self.observations, self.kernel, self.noise, dict(self.fitted_models), self.model, self.action_tasks
+        )
 
     def rollback(self, snapshot: SurrogateSnapshot, pending: Iterable[Action]) -> None:
         """Restore a snapshot and condition on its observations and the given pending actions again."""
@@ -227,6 +245,7 @@ class Surrogate:
         self.noise = snapshot.noise
         self.fitted_models = snapshot.fitted_models
         self.model = snapshot.model
+        self.action_tasks = snapshot.action_tasks
         self._condition(pending)
 
     # -- queries -----------------------------------------------------------------------------------------------------
@@ -244,6 +263,19 @@ class Surrogate:
         n = len(self.domain)
         return self.posterior.mean[:n], self.posterior.variance[:n]
 
+    def freeze(self) -> FrozenPosterior:
+        """Return the posterior as it is now, in the units of `transform`; it can be asked after further observations.
+
+        Points are like the rows of `target_sites`.
+        """
+        return self.posterior.freeze() if self.ensemble is None else self.ensemble.freeze()
+
+    @property
+    def target_sites(self) -> Array:
+        """The points of the domain as `freeze` takes them: with the index of the target task, if there are tasks."""
+        sites = self._sites if self.ensemble is None else self.ensemble.sites
+        return sites[: len(self.domain)]
+
     @property
     def outliers(self) -> list[tuple[Action, float]]:
         """Observations that are left out as gross errors."""
@@ -258,20 +290,19 @@ class Surrogate:
 
     def predict_measurement(self, action: Action) -> tuple[float, float]:
         """Return mean and variance of the value that a measurement would give, its noise included."""
-        if self.ensemble is not None:
-            mean, variance = self.predict_modelled(action.point[None, :])
-        else:
-            mean, variance = self.posterior.predict(action.point[None, :])
-        mean, sd = self.transform.inverse_moments(mean, np.sqrt(variance + action.noise))
+        source: Ensemble | Posterior = self.posterior if self.ensemble is None else self.ensemble
+        mean, variance = source.predict(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
+        unit = self._unit(action.task)
+        mean, sd = self.transform.inverse_moments(unit * mean, unit * np.sqrt(variance + action.noise / unit**2))
         return float(mean[0]), float(sd[0] ** 2)
 
     def predict_modelled(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance in the units of `transform`."""
         points = np.array(points, dtype=float)  # a copy, as the posterior remembers its last answer by the array
-        if self.ensemble is not None:
-            return self.ensemble.predict(points)
         if self.tasks is not None:
             points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
+        if self.ensemble is not None:
+            return self.ensemble.predict(points)
         return self.posterior.predict(points)
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
@@ -294,7 +325,9 @@ class Surrogate:
             values = values - self.mean_function(points)
         noise: float | None = None  # a column or function of noise says nothing about other data
         given: Any = self.noise
-        if isinstance(given, Real) and not self.learns_noise:
+        if self.tasks is not None and self.tasks.noise is not None:
+            given = self.tasks.noise[0]  # the table has values of the target
+        if isinstance(given, Real) and not (self.learns_noise or self._learns_task_noise):
             noise = float(given)
         if self.family is None:
             model = fit_kernel(self.kernel, points, values, noise, self.mean, self.seed)
@@ -305,7 +338,29 @@ class Surrogate:
     @property
     def fitted(self) -> bool:
         """Whether there is a model to make claims with: a learned kernel has one only after its first fit."""
+        if self.learns_tasks:
+            return sum(action.task == 0 for action, _ in self.observations) >= self.n_initial
         return self.family is None or len(self.observations) >= self.n_initial
+
+    @property
+    def least(self) -> int:
+        """Number of observations before which no study is called finished."""
+        return self._schedule.least if self.family is not None or self.learns_tasks else 0
+
+    @property
+    def task_units(self) -> Array | None:
+        """The divisor of the values of each task before they are modelled, (T,); None if all are 1."""
+        if not isinstance(self.model, TaskModel) or (self.model.units == 1.0).all():
+            return None
+        return self.model.units
+
+    @property
+    def learned_tasks(self) -> Tasks | None:
+        """The tasks with what is learned of them: covariance, noise and mean; None without tasks."""
+        tasks = self.action_tasks
+        if tasks is None or not isinstance(self.model, TaskModel):
+            return tasks
+        return replace(tasks, covariance=self._task_covariance(self.model).tolist(), mean=self.model.means.tolist())
 
     @property
     def is_learned(self) -> bool:
@@ -315,24 +370,35 @@ class Surrogate:
     @property
     def is_refitted(self) -> bool:
         """Whether hyperparameters are fitted again from time to time, which changes the posterior everywhere."""
-        return self.family is not None or self.learns_noise
+        return self.family is not None or self.learns_noise or self.learns_tasks
 
     @property
     def minimum_noise(self) -> float:
         """Smallest noise variance in use. A learned kernel was fitted with a little noise and is used with it."""
-        if self.family is None:
+        if self.family is None and not self.learns_tasks:
             return 0.0
         if self.model is not None:
             return ENSEMBLE_JITTER * self.model.transform.scale**2
         return JITTER * self.posterior.scale**2
 
+    def modelled_noise(self, action: Action) -> float:
+        """Return the noise variance of a measurement in the units of the model."""
+        return max(action.noise / self._unit(action.task) ** 2, self.minimum_noise)
+
     # -- private -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _schedule(self) -> Learned:
+        """When hyperparameters are fitted."""
+        return Learned() if self.family is None else self.family
 
     @property
     def _is_refit_due(self) -> bool:
         count = len(self.observations)
         if count in self.fitted_models:
             return self.is_refitted
+        if self.learns_tasks:
+            return self._is_task_fit_due or self._schedule.is_refit_due(count)
         if self.family is None:
             return self.learns_noise and is_refit_step(count)
         return count <= self.n_initial or self.family.is_refit_due(count)
@@ -341,40 +407,64 @@ class Surrogate:
         """Return whether a new value is so far from its prediction that the model must be learned again at once."""
         if self.model is None or self.ensemble is None:
             return False
+        if isinstance(self.model, TaskModel):
+            return self._is_task_outlier_new(action, y) or self._is_far_off(action, y)
         residuals = self._residuals([*self.observations, (action, y)])
         logarithm = OutputTransform(log=self.transform.log)
         reference = self._reference_of_residuals(residuals)
         modelled_reference = None if reference is None else float(logarithm.forward(reference))
-        if find_outliers(logarithm.forward(residuals), modelled_reference) != self.model.outliers:
+        points = np.stack([each.point for each, _ in [*self.observations, (action, y)]]) / self.domain.extent
+        known = self.model.outliers if self.model.separate is None else self.model.separate
+        if find_outliers(logarithm.forward(residuals), modelled_reference, points) != known:
             return True
+        return self._is_far_off(action, y)
+
+    def _is_far_off(self, action: Action, y: float) -> bool:
+        """Return whether a value is further from its prediction than chance allows."""
+        if self.ensemble is None:
+            return False
         mean, variance = self.ensemble.predict(action.point[None, :])
-        deviation = self._modelled(y) - float(mean[0])
-        return deviation**2 > SURPRISE**2 * float(variance[0] + action.noise)
+        deviation = self._modelled(action, y) - float(mean[0])
+        noise = action.noise / self._unit(action.task) ** 2
+        return deviation**2 > SURPRISE**2 * float(variance[0] + noise)
 
     def _refit(self, pending: Iterable[Action]) -> None:
         """Fit the hyperparameters, if they are learned, and condition on everything again."""
-        if self.family is not None:
+        if self.learns_tasks:
+            self._use_task_model(self._fit_tasks())
+        elif self.family is not None:
             noise: float | None
             if self.family.marginalise:
                 self.model = self._fit_ensemble(self.family)
                 self.kernel = self.model.kernel
                 noise = self.model.mode_noise
+                if self.model.noise_slopes is not None:
+                    self._use_noise(self.model.mode_noise_at)
+                    noise = None
             else:
                 model = self._fit_family(self.family)
                 self.kernel = model.kernel
                 noise = model.noise
-            if self.family.noise:
-                self._use_noise(float(noise or 0.0))
+            if self.family.noise and noise is not None:
+                self._use_noise(noise)
         elif self.learns_noise:
             self._use_noise(self._fit_noise().variance)
         self._condition(pending)
 
-    def _use_noise(self, noise: float) -> None:
-        """Use a learned noise variance for all measurements but those that were told with their own."""
+    def _use_noise(self, noise: float | Callable[[Array], Array]) -> None:
+        """Use a learned noise variance for all measurements but those that were told with their own.
+
+        Args:
+            noise: The variance, or a function of points (q, d) that returns (q,).
+        """
         self.noise = noise
-        self.observations = [
-            (action if action.noise_given else replace(action, noise=noise), y) for action, y in self.observations
-        ]
+
+        def noise_of(action: Action) -> float:
+            if action.noise_given:
+                return action.noise
+            return float(noise(action.point[None, :])[0]) if callable(noise) else noise
+
+        self.observations = [(replace(action, noise=noise_of(action)), y) for action, y in self.observations]
 
     def _fit_noise(self) -> NoiseModel:
         kernel = self._site_kernel()
@@ -437,8 +527,10 @@ class Surrogate:
 
         d = len(self.domain.columns)
         actions = [action for action, _ in self.observations]
-        noise = None if family.noise else np.array([action.noise for action in actions])
-        exact = noise is None or not noise.any()
+        noise = np.array([action.noise for action in actions], dtype=float)
+        if family.noise:
+            noise[[not action.noise_given for action in actions]] = np.nan
+        exact = not np.nan_to_num(noise).any()
         points = np.array([action.point for action in actions]).reshape(len(actions), d)
         values = self._residuals(self.observations)
         plain = self.mean is None and self.mean_function is None
@@ -449,6 +541,7 @@ class Surrogate:
             points=points,
             values=values,
             noise=noise,
+            learn_noise=family.noise,
             extent=self.domain.extent,
             spacing=self.domain.spacing,
             mean=self.mean,
@@ -456,6 +549,7 @@ class Surrogate:
             log=family.transform == "log",
             learn_power=self._learn_power and family.transform == "auto" and plain and exact,
             thresholds=thresholds,
+            direction=self._direction,
         )
 
     def _residuals(self, observations: Sequence[tuple[Action, float]]) -> Array:
@@ -484,19 +578,24 @@ class Surrogate:
                 f'values have logarithms with transform="log", got {y:.10g}; give a value > 0, or another transform'
             )
 
-    def _modelled(self, y: float) -> float:
-        """Return a value in the units of `transform`."""
-        return float(self.transform.forward(y))
+    def _modelled(self, action: Action, y: float) -> float:
+        """Return a value in the units of the model."""
+        return float(self.transform.forward(y)) / self._unit(action.task)
+
+    def _unit(self, task: int) -> float:
+        """Return what the values of a task are divided by."""
+        return float(self.model.units[task]) if isinstance(self.model, TaskModel) else 1.0
 
     def _condition(self, pending: Iterable[Action]) -> None:
         """Make a new posterior and engine from the present hyperparameters, observations and pending actions."""
         kernel = self._site_kernel()
         factor = getattr(self._engine, "factor", local_factor)  # an engine may keep the factor in other processes
-        self.posterior = Posterior(kernel, self._sites, self.mean, self._offset(), len(self.domain), factor)
+        mean = 0.0 if self.learns_tasks else self.mean  # with learned tasks, the offset has their means
+        self.posterior = Posterior(kernel, self._sites, mean, self._offset(), len(self.domain), factor)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
         for position, (action, y) in enumerate(self.observations):
             self.add_pending(self._without_weight(action, y, position))
-            self.posterior.observe(self._modelled(y))
+            self.posterior.observe(self._modelled(action, y))
         self.set_pending(pending)
         self.ensemble = None
         if self.model is not None and len(self.model.signal) > 1:
@@ -506,12 +605,19 @@ class Surrogate:
         """Return the kernel of the sites, with tasks if there are some."""
         if self.tasks is None:
             return self.kernel
+        if isinstance(self.model, TaskModel):
+            units = np.outer(self.model.units, self.model.units)
+            return Coregionalized(self.kernel, self._task_covariance(self.model) / units)
+        if self.tasks.covariance is None:
+            raise AssertionError("a covariance that is learned has a model")
         return Coregionalized(self.kernel, self.tasks.covariance)
 
     def _offset(self) -> Callable[[Array], Array] | None:
         """Return the part of the prior mean that depends on point and task, as a function of points (q, d')."""
         if self.tasks is None:
             return self.mean_function
+        if isinstance(self.model, TaskModel):
+            return self._task_offset(self.model.means, self.model.units)
         if self.tasks.mean is not None:
             task_means = np.asarray(self.tasks.mean, dtype=float) - (self.mean or 0.0)
             return lambda points: np.asarray(task_means[points[:, -1].astype(int)])
@@ -520,15 +626,22 @@ class Surrogate:
             return None
         return lambda points: mean_function(points[:, :-1])
 
-    def _condition_ensemble(self, model: EnsembleModel) -> None:
+    def _condition_ensemble(self, model: EnsembleModel | TaskModel) -> None:
         count = len(self.observations)
-        if affordable_members(len(self.domain), count) < 2:  # nothing to average over, and the factor is large
+        n = len(self.domain)
+        if affordable_members(n, count) < 2:  # nothing to average over, and the factor is large
             return
-        ensemble = Ensemble(model, self.domain.points, self.mean, count, self.mean_function)
+        ensemble: Ensemble
+        if isinstance(model, TaskModel):
+            kernel = self.kernel if self.family is None else None
+            offset = self._task_offset(np.zeros(len(model.units)), model.units)
+            ensemble = TaskEnsemble(model, self._sites[:n], kernel, count, offset)
+        else:
+            ensemble = Ensemble(model, self.domain.points, self.mean, count, self.mean_function)
         actions = [self._without_weight(action, y, position) for position, (action, y) in enumerate(self.observations)]
-        noise = np.array([max(action.noise, self.minimum_noise) for action in actions])
+        noise = np.array([self.modelled_noise(action) for action in actions])
         learned = np.array([not action.noise_given for action in actions])
-        z = model.transform.forward(np.array([y for _, y in self.observations]))
+        z = np.array([self._modelled(action, y) for action, y in self.observations])
         ensemble.condition(np.stack([action.point for action in actions]), z, noise, learned)
         self.ensemble = ensemble
 
@@ -536,11 +649,155 @@ class Surrogate:
         """Return the action as it is; that of a gross error with so much noise that it says nothing."""
         if self.model is None or position not in self.model.outliers:
             return action
-        residual = self._modelled(y)
+        if isinstance(self.model, TaskModel):
+            residual = float(self.transform.forward(y)) - float(self._task_means_at(action.point[None, :])[0])
+            deviation = residual - float(self.model.shifts[action.task])
+            return replace(action, noise=action.noise + IGNORED * deviation**2, noise_given=True)
+        residual = self._modelled(action, y)
         if self.mean_function is not None:
             residual -= float(self.mean_function(action.point[None, :])[0])
         deviation = residual - self.model.transform.shift
         return replace(action, noise=action.noise + IGNORED * deviation**2, noise_given=True)
+
+    # -- learned tasks -----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_task_fit_due(self) -> bool:
+        """Whether the tasks must be fitted again whatever the schedule: as long as one of them is new."""
+        if not self.fitted or not isinstance(self.model, TaskModel) or not self.model.fitted:
+            return True
+        latest = self.observations[-1][0].task
+        return sum(action.task == latest for action, _ in self.observations) <= self.n_initial
+
+    def _is_task_outlier_new(self, action: Action, y: float) -> bool:
+        """Return whether the gross errors among the values of each task change with a new value."""
+        from truvar.models.learned_tasks import task_outliers
+
+        if self.model is None:
+            return False
+        observations = [*self.observations, (action, y)]
+        data = self._task_data(observations)
+        return task_outliers(data.modelled_values, data.tasks, data.modelled_reference) != self.model.outliers
+
+    def _fit_tasks(self) -> TaskModel:
+        from truvar.models.learned_tasks import fit_tasks, unfitted_tasks  # imports slowly, and is not always needed
+
+        count = len(self.observations)
+        known = self.fitted_models.get(count)
+        if self.fitted and isinstance(known, TaskModel):
+            return known
+        data = self._task_data(self.observations)
+        if not self.fitted:
+            return unfitted_tasks(data)
+        earlier = [number for number, each in self.fitted_models.items() if number < count]
+        previous = self.fitted_models[max(earlier)] if earlier else None
+        warm = previous if isinstance(previous, TaskModel) else None
+        model = fit_tasks(data, warm, self.seed + count, self._schedule.marginalise)
+        self.fitted_models[count] = model
+        return model
+
+    def _use_task_model(self, model: TaskModel) -> None:
+        """Use a model of the tasks: its kernel, if that is learned, and the noise of each task, if that is."""
+        self.model = model
+        if self.tasks is None:
+            return
+        target_variance = 1.0 if self.tasks.covariance is None else float(self.tasks.covariance[0][0])
+        self.kernel = model.target_kernel(target_variance) or self.kernel
+        if model.noise is None:
+            return
+        noise = [float(variance) for variance in model.noise[0]]
+        self.action_tasks = replace(self.tasks, noise=noise)
+        self.observations = [
+            (action if action.noise_given else replace(action, noise=noise[action.task]), y)
+            for action, y in self.observations
+        ]
+
+    def _task_covariance(self, model: TaskModel) -> Array:
+        """Return the covariance between the tasks that multiplies `kernel`, in the user's units: (T, T)."""
+        if self.tasks is not None and self.tasks.covariance is not None:
+            return np.asarray(self.tasks.covariance, dtype=float)
+        return np.asarray(model.covariance[0] / model.covariance[0, 0, 0])
+
+    def _task_means(self) -> tuple[float | None, ...]:
+        """Return the known constant mean of each task; None where it is learned."""
+        if self.tasks is None:
+            return (self.mean,)
+        if self.tasks.mean is not None:
+            return tuple(float(mean) for mean in self.tasks.mean)
+        others = None if self.tasks.learned else self.mean
+        return (self.mean, *[others] * (len(self.tasks.names) - 1))
+
+    def _task_means_at(self, points: Array) -> Array:
+        """Return the mean function at points (q, d + 1); 0 for tasks that do not have it: (q,)."""
+        values = np.zeros(len(points))
+        if self.mean_function is None or self.tasks is None:
+            return values
+        # With a learned covariance every task has its own unit, and the function is in that of the target.
+        rows = points[:, -1] == 0 if self.tasks.learned else np.ones(len(points), bool)
+        if rows.any():
+            values[rows] = self.mean_function(np.ascontiguousarray(points[rows, :-1]))
+        return values
+
+    def _task_offset(self, constants: Array, units: Array) -> Callable[[Array], Array]:
+        """Return the prior mean of every task as a function of points (q, d + 1), in the units of the model.
+
+        Args:
+            constants: Constant mean of each task, in the user's units. (T,)
+            units: What its values are divided by. (T,)
+        """
+
+        def offset(points: Array) -> Array:
+            tasks = points[:, -1].astype(int)
+            return np.asarray((constants[tasks] + self._task_means_at(points)) / units[tasks])
+
+        return offset
+
+    def _task_data(self, observations: Sequence[tuple[Action, float]]) -> TaskData:
+        from truvar.models.learned_tasks import TaskData
+
+        d = len(self.domain.columns)
+        actions = [action for action, _ in observations]
+        sites = np.array([action.point for action in actions]).reshape(len(actions), d + 1)
+        points = np.ascontiguousarray(sites[:, :d])
+        tasks = sites[:, -1].astype(int)
+        values = np.array([y for _, y in observations]) - self._task_means_at(sites)
+        own = np.array([action.noise for action in actions], dtype=float)
+        if self._learns_task_noise:
+            own = np.array([action.noise if action.noise_given else np.nan for action in actions], dtype=float)
+        kernel = None
+        kernel_variance = 1.0
+        family = None if self.family is None else self.family.kernel
+        if family is None:
+            kernel_variance = prior_scale(self.kernel, self.domain.points) ** 2
+            kernel = covariance_function(self.kernel)(points, points) if len(points) else np.zeros((0, 0))
+        covariance = None
+        if self.tasks is not None and self.tasks.covariance is not None:
+            covariance = np.asarray(self.tasks.covariance, dtype=float)
+        target = points[tasks == 0]
+        thresholds = None
+        if self.mean_function is not None and self.reference is not None and len(target):
+            thresholds = self.reference - self.mean_function(target)
+        return TaskData(
+            points=points,
+            tasks=tasks,
+            values=values,
+            noise=own,
+            learn_noise=self._learns_task_noise,
+            extent=self.domain.extent,
+            spacing=self.domain.spacing,
+            means=self._task_means(),
+            family=family,
+            covariance=covariance,
+            kernel=kernel,
+            kernel_variance=kernel_variance,
+            reference=self._reference_of_residuals(values[tasks == 0]),
+            thresholds=thresholds,
+            log=self.family is not None and self.family.transform == "log",
+        )
+
+
+def _have_own_noise(tasks: Tasks | None) -> bool:
+    return tasks is not None and tasks.noise is not None
 
 
 def _mean_function(domain: Domain, prior: Prior, family: Learned | None) -> MeanFunction | None:
@@ -583,10 +840,15 @@ def _family_to_learn(prior: Prior) -> Learned | None:
         kernel = Learned(kernel or "matern52", marginalise=False)
     if not isinstance(kernel, Learned):
         return None
-    if prior.tasks is not None:
-        raise InvalidModelError(f"tasks need a known kernel, got {prior.kernel!r}; give one such as RBF(0.3)")
-    if kernel.noise and prior.noise is not None:
+    covariance = None if prior.tasks is None else prior.tasks.covariance
+    if covariance is not None and not covariance[0][0] > 0:
         raise InvalidModelError(
-            f"noise is to be learned, but it is also given ({prior.noise!r}); leave out one of them"
+            f"the target needs a variance > 0 in the covariance between the tasks, got {covariance[0][0]!r}; give a "
+            "positive one, such as 1"
         )
-    return replace(kernel, noise=prior.noise is None)
+    given = prior.noise
+    if prior.noise is None and prior.tasks is not None:
+        given = prior.tasks.noise
+    if kernel.noise and given is not None:
+        raise InvalidModelError(f"noise is to be learned, but it is also given ({given!r}); leave out one of them")
+    return replace(kernel, noise=given is None)

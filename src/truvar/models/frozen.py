@@ -1,0 +1,215 @@
+"""The posterior as it was at one moment: moments and joint draws at any points, whatever is observed afterwards.
+
+| symbol | here | shape |
+|---|---|---|
+| x_1..x_t | `FrozenMember.points` | (t, d') |
+| L with L L^T = K_t + Sigma_t | `FrozenMember.lower` | (t, t) |
+| w = L^-1 (y - prior mean) | `FrozenMember.whitened` | (t,) |
+| v(x) = L^-1 k_t(x) | `FrozenMember.solve` | (t, q) |
+| mu(x) = prior mean + w^T v(x) | `FrozenMember.predict` | (q,) |
+| Cov(x, x') = k(x, x') - v(x)^T v(x') + u(x) u(x') | `FrozenMember.draw` | (q, q) |
+| u(x) = (1 - 1^T Q k_t(x)) / (1^T Q 1)^(1/2), Q = (K_t + Sigma_t)^-1 | the uncertainty of an estimated mean | (q,) |
+
+A known model has one member; a learned one has a member for each of the sampled hyperparameters, all equally probable.
+
+Draws at more than `MAX_PIVOTS` points are exact at that many of them, which are spread over the others. At the others
+the part that the pivots explain is exact, and the rest is drawn independently from point to point: every point has its
+exact mean and variance, and correlations are, if anything, too low. A statement about all points at once that is drawn
+from is therefore cautious.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array, Index
+from truvar.models.kernels import Covariance
+
+MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
+JITTER = 1e-9  # share of the variances: added to those of the pivots, so that rounding leaves them positive
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenMember:
+    """A Gaussian-process posterior with fixed hyperparameters.
+
+    Attributes:
+        covariance: Prior covariance k(points, others), the variance of an unknown constant mean included.
+        prior_variance: k(x, x) at points (q, d'), as a function that returns (q,).
+        prior_mean: Prior mean at points (q, d'), as a function that returns (q,).
+        points: Points of the observations. (t, d')
+        lower: Cholesky factor of their covariance, noise included. (t, t)
+        whitened: L^-1 (y - prior mean). (t,)
+        whitened_ones: L^-1 1, if the constant mean is an estimate whose uncertainty counts; None otherwise. (t,)
+        scales: Length-scales that distances are measured in when pivots are spread. (d',) or (1,)
+    """
+
+    covariance: Covariance
+    prior_variance: Callable[[Array], Array]
+    prior_mean: Callable[[Array], Array]
+    points: Array
+    lower: Array
+    whitened: Array
+    whitened_ones: Array | None
+    scales: Array
+
+    def solve(self, points: Array) -> Array:
+        """Return v(x) = L^-1 k_t(x) at points (q, d'): (t, q)."""
+        if len(self.points) == 0:
+            return np.zeros((0, len(points)))
+        across = self.covariance(self.points, points)
+        return np.asarray(solve_triangular(self.lower, across, lower=True, check_finite=False))
+
+    def predict(self, points: Array) -> tuple[Array, Array]:
+        """Return mean and variance at points (q, d'): (q,) each."""
+        solved = self.solve(points)
+        mean = self.prior_mean(points) + self.whitened @ solved
+        variance = self.prior_variance(points) - (solved**2).sum(axis=0) + self._constant(solved) ** 2
+        return mean, np.maximum(variance, 0.0)
+
+    def rougher(self, factor: float, n_columns: int) -> FrozenMember:
+        """Return the posterior of the same observations with length-scales shorter by a factor.
+
+        Args:
+            factor: The factor, > 1.
+            n_columns: Number of coordinates; columns behind them are indices of tasks, which have no length-scale.
+        """
+        stretch = np.ones(self.points.shape[1])
+        stretch[:n_columns] = factor  # k(a x, a x') has length-scales shorter by a
+
+        def covariance(points: Array, others: Array) -> Array:
+            return self.covariance(points * stretch, others * stretch)
+
+        noise = np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0)
+        within = covariance(self.points, self.points)
+        within[np.diag_indices_from(within)] += noise
+        lower = _cholesky(within)
+        residuals = self.lower @ self.whitened
+        return replace(
+            self,
+            covariance=covariance,
+            lower=lower,
+            whitened=solve_triangular(lower, residuals, lower=True, check_finite=False),
+            scales=self.scales / stretch,
+        )
+
+    def _constant(self, solved: Array) -> Array:
+        """Return u at the points that were solved for, (q,): zero unless the constant mean is estimated."""
+        ones = self.whitened_ones
+        if ones is None or len(ones) == 0:
+            return np.zeros(solved.shape[1])
+        return np.asarray((1.0 - ones @ solved) / np.sqrt(ones @ ones))
+
+    def draw(self, points: Array, pivots: Index, count: int, rng: np.random.Generator) -> Array:
+        """Return joint draws of f at points (q, d'): (q, count).
+
+        Args:
+            points: Where to draw.
+            pivots: Positions of the points whose joint distribution is drawn from exactly.
+            count: Number of draws.
+            rng: Source of randomness.
+        """
+        if len(points) == 0:
+            return np.zeros((0, count))
+        solved = self.solve(points)
+        constant = self._constant(solved)
+        mean = self.prior_mean(points) + self.whitened @ solved
+        variance = np.maximum(self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2, 0.0)
+        floor = JITTER * float(self.prior_variance(points[:1])[0])
+        sd = np.sqrt(variance)
+        uncertain = variance > floor
+        chosen = pivots[uncertain[pivots]]
+        if len(chosen) == 0:
+            return np.asarray(mean[:, None] + sd[:, None] * rng.standard_normal((len(points), count)))
+        among = self.covariance(points[chosen], points)
+        among -= solved[:, chosen].T @ solved
+        among += np.outer(constant[chosen], constant)
+        scale = np.where(uncertain, sd, 1.0)
+        among /= scale[chosen, None] * scale  # correlations
+        inner = among[:, chosen].copy()
+        inner[np.diag_indices_from(inner)] = 1.0 + JITTER
+        root = solve_triangular(_cholesky(inner), among, lower=True, check_finite=False)  # (pivots, q)
+        explained = (root**2).sum(axis=0)
+        root /= np.sqrt(np.maximum(explained, 1.0))
+        rest = np.sqrt(np.maximum(1.0 - explained, 0.0))
+        rest[chosen] = 0.0
+        draws = root.T @ rng.standard_normal((len(chosen), count))
+        inexact = np.flatnonzero(rest > 0)
+        draws[inexact] += rest[inexact, None] * rng.standard_normal((len(inexact), count))
+        draws *= sd[:, None]
+        draws += mean[:, None]
+        return np.asarray(draws)
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenPosterior:
+    """An equally weighted mixture of Gaussian-process posteriors.
+
+    Attributes:
+        members: The members.
+    """
+
+    members: tuple[FrozenMember, ...]
+
+    @blas_in_one_thread()
+    def rougher(self, count: int, factor: float, n_columns: int) -> FrozenPosterior:
+        """Return members with length-scales shorter by a factor, made of `count` of these; see `FrozenMember`."""
+        chosen = np.linspace(0, len(self.members) - 1, count).round().astype(int)
+        return FrozenPosterior(tuple(self.members[j].rougher(factor, n_columns) for j in chosen))
+
+    @blas_in_one_thread()
+    def predict(self, points: Array) -> tuple[Array, Array]:
+        """Return means and variances of every member at points (q, d'): (members, q) each."""
+        moments = [member.predict(points) for member in self.members]
+        return np.array([mean for mean, _ in moments]), np.array([variance for _, variance in moments])
+
+    @blas_in_one_thread()
+    def draw(self, points: Array, count: int, seed: tuple[int, int]) -> Array:
+        """Return joint draws of f from the mixture at points (q, d'): (q, S), S at least `count`.
+
+        Every member has the same number of draws.
+        """
+        rng = np.random.default_rng(seed)
+        each = -(-count // len(self.members))
+        pivots = self._pivots(points)
+        return np.hstack([member.draw(points, pivots, each, rng) for member in self.members])
+
+    def _pivots(self, points: Array) -> Index:
+        """Return positions of points spread over all of them, in the length-scales of the roughest member."""
+        if len(points) <= MAX_PIVOTS:
+            return np.arange(len(points))
+        roughest = min(self.members, key=lambda member: float(np.log(member.scales).sum()))
+        return spread_points(points / roughest.scales, MAX_PIVOTS)
+
+
+def spread_points(points: Array, count: int) -> Index:
+    """Return positions of points such that none of the others is far from the nearest of them (Gonzalez 1985).
+
+    Args:
+        points: The points, in units in which their distances are comparable. (q, d)
+        count: Number of positions to return, at most q.
+    """
+    chosen = np.zeros(count, dtype=np.intp)
+    centre = points.mean(axis=0)
+    chosen[0] = int(np.argmin(((points - centre) ** 2).sum(axis=1)))
+    distance = ((points - points[chosen[0]]) ** 2).sum(axis=1)
+    for i in range(1, count):
+        chosen[i] = int(np.argmax(distance))
+        np.minimum(distance, ((points - points[chosen[i]]) ** 2).sum(axis=1), out=distance)
+    return chosen
+
+
+def _cholesky(matrix: Array) -> Array:
+    """Return the lower Cholesky factor; rounding may call for more jitter on the diagonal."""
+    jitter = JITTER
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(matrix), dtype=float)
+        except np.linalg.LinAlgError:
+            jitter *= 10.0
+            matrix = matrix + jitter * np.eye(len(matrix))
