@@ -148,14 +148,14 @@ class OutlierWarning(UserWarning):
 
 
 class Finished(Exception):
-    """Raised by `ask` when nothing is left to measure.
+    """Raised by `ask` when there is nothing to suggest.
 
     Attributes:
-        reason: Why the study is finished.
+        reason: Why: the study is finished, or its policy sees nothing more to gain.
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the study is finished: {reason}")
+        super().__init__(f"nothing to measure: {reason}")
         self.reason = reason
 
 

@@ -92,6 +92,16 @@ def check_integer(value: Any, name: str, minimum: int) -> int:
     return int(value)
 
 
+def check_boolean(value: Any, name: str) -> None:
+    """Check that a value is True or False.
+
+    Raises:
+        InvalidArgumentError: If it is not.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidArgumentError(f"{name} must be True or False, got {value!r}; give one of them")
+
+
 def check_at_least(value: float, minimum: float, name: str) -> None:
     """Check an option against its smallest allowed value.
 

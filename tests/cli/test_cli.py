@@ -106,6 +106,37 @@ def test_options_go_before_the_limits_of_the_file(hill, capsys):
     assert "hill: 1 measurement" in capsys.readouterr().out
 
 
+def test_limits_on_the_answer_are_options_and_keys_of_the_file(hill, capsys):
+    problem = hill(HILL.replace("steps = 12", "steps = 60"))
+    assert main(["run", str(problem), "--truth", "height", "--f1", "0.8", "--quiet"]) == 0
+    assert re.search(r"stopped: expected F1 0\.\d+ \(0\.\d+ to [01]\.?\d*\) reached 0\.8;", capsys.readouterr().out)
+    problem = hill(HILL.replace("steps = 12", "f1 = 0.7"))
+    assert main(["run", str(problem), "--truth", "height"]) == 0
+    captured = capsys.readouterr()
+    assert "reached 0.7; cost" in captured.out
+    assert ", goal 0.7" in captured.err
+    search = hill(HILL.replace("level_set = 0.5", "maximize = true").replace("steps = 12", "steps = 60"))
+    assert main(["run", str(search), "--truth", "height", "--improvement-per-cost", "0.2", "--quiet"]) == 0
+    assert "stopped: no measurement is worth its cost: " in capsys.readouterr().out
+    assert main(["run", str(search), "--truth", "height", "--regret", "0.5", "--quiet"]) == 0
+    assert "reached 0.5; cost" in capsys.readouterr().out
+    assert main(["run", str(search), "--truth", "height", "--f1", "0.9", "--quiet"]) == 1
+    assert "the limit f1 needs a level set" in capsys.readouterr().err
+
+
+def test_the_options_of_the_command_line_are_the_limits_of_a_study():
+    from truvar.cli import _common
+    from truvar.study.limits import LIMITS
+
+    assert _common.LIMITS == LIMITS
+
+
+def test_without_any_limit_a_run_says_that_it_ended_at_the_default(hill, capsys):
+    problem = hill(HILL.replace("[run]\nsteps = 12\n", ""))
+    assert main(["run", str(problem), "--truth", "height", "--quiet"]) == 0
+    assert "reached 0.95 (the default, as no limit was given)" in capsys.readouterr().out
+
+
 def test_a_seed_gives_the_same_measurements_and_another_gives_others(hill):
     def measured(seed: int) -> str:
         arguments = ["--truth", "height", "--quiet", "--seed", str(seed), "--report", f"seed-{seed}"]

@@ -100,7 +100,7 @@ def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
     assert Path("sine.db").exists()
     card = truvar("ask")
     assert card.startswith("suggestion 1\n")
-    for part in ("x_m 3", "± 0.1", "25 undecided", "expected to decide about", "truvar tell 1 VALUE"):
+    for part in ("x_m 1.75", "± 0.1", "25 points", "bounds", "expected to decide about", "truvar tell 1 VALUE"):
         assert part in card
     assert truvar("tell", "1", "0.1").startswith("told 1: above 0, below ")
     assert truvar("tell", "x_m=1.5", "-0.9").startswith("told 2: ")
@@ -113,12 +113,13 @@ def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
         "measured     2 times",
         "spent of 60",
         "left",
-        "regime       heuristic",
+        "regime     heuristic",
         "engine dense",
         "pending      4:",
     ):
         assert part in status
-    assert "· undecided (M)" in status
+    assert "· undecided: " in status
+    assert "(95 % for all points at once)" in status
     assert truvar("report") == "report: sine.html\n"
     page = Path("sine.html").read_text()
     assert "the probe was cleaned" in page
@@ -160,7 +161,8 @@ def test_a_study_that_is_finished_says_so_and_that_is_no_mistake(truvar: Truvar)
     assert "40.0 standard deviations above the mean 0" in truvar("new", "sine.toml")
     truvar("tell", "x_m=3", "0.0")
     assert "nothing to measure: every point is classified" in truvar("ask")
-    assert as_json(truvar("ask", "--json")) == {"suggestions": [], "finished": "every point is classified"}
+    reason = "every point is classified with 99.7 % probability, given the model"
+    assert as_json(truvar("ask", "--json")) == {"suggestions": [], "finished": reason}
 
 
 def test_each_command_explains_itself_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,15 +188,46 @@ def test_new_describes_the_tasks_of_a_problem(truvar: Truvar) -> None:
     assert "noise that of the task" in said
 
 
+def test_new_describes_tasks_that_are_learned(truvar: Truvar) -> None:
+    learned = SINE.replace("lengthscales = [1.0]\nmean = 0.0\n[noise]\nvariance = 0.01", 'transform = "auto"')
+    Path("tasks.toml").write_text(learned + "[tasks]\nnames = ['algae', 'colour']\n")
+    said = " ".join(truvar("new", "tasks.toml", "--check").split())
+    assert "algae (the target); can be measured instead: colour (correlation learned)" in said
+    assert "learned from the values as they come" in said
+    assert "power" not in said
+
+
+def test_tasks_with_noise_levels_are_run_and_reported(truvar: Truvar) -> None:
+    levels = SINE.replace("variance = 0.01", "levels = [{variance = 1e-4, cost = 3}, {variance = 0.05, cost = 0}]")
+    levels += "[tasks]\nnames = ['algae', 'colour']\ncost = [5, 1]\nnoise = [[1e-4, 0.05], [0.01, 4]]\n"
+    Path("tasks.toml").write_text(levels)
+    said = " ".join(truvar("new", "tasks.toml", "--store", "tasks.db").split())
+    assert "algae (the target, ± 0.01 or ± 0.224, cost 5)" in said
+    assert "colour (correlation learned, ± 0.1 or ± 2, cost 1)" in said
+    assert "noise that of the task, at levels to choose from for an additional cost of 3, 0" in said
+    shell = "test {task} = algae && echo 1.{level} || echo 20{level}"
+    truvar("run", "tasks.db", "--command", shell, "--shell", "--steps", "8", "--quiet")
+    measured = truvar("status", "tasks.db")
+    assert "correlation with algae, as learned: colour" in " ".join(measured.split())
+    learned = as_json(truvar("status", "tasks.db", "--json"))["learned_tasks"]
+    assert [row["name"] for row in learned] == ["algae", "colour"]
+    assert learned[1]["noise"] == [0.01, 4]
+    truvar("tell", "x_m=1.5", "0.7", "--level", "1", "--task", "colour", "--store", "tasks.db")
+
+
+@pytest.mark.parametrize("policy", ["auto", "truvar"])
 @pytest.mark.parametrize("words", [["status"], ["ask"], ["tell", "1", "0.5"]])
-def test_a_stored_study_with_a_named_kernel_needs_few_libraries(begun: Truvar, words: list[str]) -> None:
-    begun("ask")
+def test_a_stored_study_with_a_named_kernel_needs_few_libraries(truvar: Truvar, words: list[str], policy: str) -> None:
+    Path("sine.toml").write_text(f'{SINE}[policy]\nname = "{policy}"\n')
+    truvar("new", "sine.toml")
+    truvar("ask")
     slow = ("sklearn", "pandas", "scipy.special", "scipy.stats", "scipy.optimize", "scipy.fft", "sqlalchemy.orm")
     code = (
         f"import sys, truvar.cli; truvar.cli.main({words!r}); print(*[name for name in {slow} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == ""
+    needed = "scipy.special" if (words, policy) == (["ask"], "auto") else ""  # for the probabilities that auto reduces
+    assert done.stdout.splitlines()[-1] == needed
 
 
 def test_a_command_opens_the_store_once_and_builds_one_model(begun: Truvar, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,17 @@ def test_a_problem_file_begins_its_store_and_a_second_run_goes_on(folder: Path, 
     assert re.search(r" run \d+$", str(study.events["who"].iloc[-1]))
 
 
+def test_a_program_measures_until_f1_is_reached(folder: Path, capsys) -> None:
+    run = ["run", "sine.toml", "--command", "./measure {x}", "--quiet", "--json", "--f1", "0.8"]
+    assert main(run) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["reason"].endswith("reached 0.8")
+    Path("other.toml").write_text(SINE.replace("steps = 40", "f1 = 0.7"))
+    assert main(["run", "other.toml", "--command", "./measure {x}", "--quiet"]) == 0
+    output = capsys.readouterr().out
+    assert "reached 0.7" in output
+    assert re.search(r"progress +expected F1 0\.\d+ \(0\.\d+ to [01]\.\d+\), goal 0\.7", output)
+
+
 def test_a_program_that_fails_is_tried_again(folder: Path, capsys) -> None:
     Path("measure").write_text("#!/bin/sh\necho x >> tries\n[ $(wc -l < tries) -gt 2 ] || exit 4\necho 0.5\n")
     assert main(["run", "sine.toml", "--command", "./measure", "--steps", "2", "--quiet"]) == 0
@@ -126,7 +137,7 @@ def test_a_whole_campaign_in_a_terminal(folder: Path) -> None:
     plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", sent)
     for part in (
         "where is the value above 0.5?", "created study 'sine'", "suggestion 1", "suggestion 2", "told 1, 3: above",
-        "corrected 1: ", "withdrawn 2: ", "measurement 8/8", "█ above 0.5 (H): ", "report: sine.html", "all done",
+        "corrected 1: ", "withdrawn 2: ", "measurement 8/8", "█ above 0.5: ", "report: sine.html", "all done",
     ):  # fmt: skip
         assert part in plain
     assert "\x1b[38;5;208m" in sent
@@ -139,4 +150,4 @@ def test_without_colour_and_in_plain_letters_where_asked(folder: Path) -> None:
     sent = shown("truvar status", NO_COLOR="1", PYTHONIOENCODING="ascii")
     assert "\x1b" not in sent
     assert sent.isascii()
-    assert "# above 0.5 (H): 0" in sent
+    assert "# above 0.5: 0" in sent

@@ -49,7 +49,15 @@ def certificate_of(goal: object, steps: int = 12, **settings: object) -> tv.Cert
 
 
 def words_of(certificate: tv.Certificate) -> str:
-    return " ".join([certificate.statement, certificate.because, *certificate.assumes, *certificate.caveats])
+    return " ".join(
+        [
+            certificate.statement,
+            certificate.bounds_statement,
+            certificate.because,
+            *certificate.assumes,
+            *certificate.caveats,
+        ]
+    )
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -57,11 +65,11 @@ def test_theorem_beta_gives_a_statement_with_a_probability(goal):
     certificate = certificate_of(GOALS[goal], policy=THEOREM)
     assert certificate.regime == ("outside" if goal == "implicit" else "theorem")
     assert certificate.delta == 0.1
-    assert certificate.statement.startswith("With probability at least 0.9, ")
+    assert certificate.bounds_statement.startswith("With probability at least 0.9, ")
     assert certificate.shortfall <= 1
     assert certificate.beta >= certificate.beta_needed == pytest.approx(lemma_beta(64, 12, 0.1))
     words = {"maximum": "maximisers", "minimum": "minimisers", "level set": "0.2", "implicit": "the threshold (between"}
-    assert words[goal] in certificate.statement
+    assert words[goal] in certificate.bounds_statement
     assert str(certificate) == certificate.statement
 
 
@@ -74,7 +82,7 @@ def test_heuristic_and_learned_regimes_give_no_probability(goal, model):
     assert certificate.regime == ("heuristic" if model == "known" else "learned")
     assert certificate.delta is None
     assert certificate.epoch_ends_by is None
-    assert certificate.statement.startswith("If ")
+    assert certificate.bounds_statement.startswith("If ")
     assert not BIG_WORDS.search(words_of(certificate)), words_of(certificate)
     assert "robability at least" not in words_of(certificate)
     texts = re.findall(r'"([^"\n]*)"[,\n]', to_json(summary(study)))  # every string that a report shows
@@ -105,7 +113,7 @@ def test_travel_voids_the_bound_on_the_cost_and_nothing_else():
     assert certificate.regime == "outside"
     assert certificate.delta == 0.1
     assert certificate.epoch_ends_by is None
-    assert certificate.statement.startswith("With probability at least 0.9")
+    assert certificate.bounds_statement.startswith("With probability at least 0.9")
     assert "the cost depends on the last position: the bounds of Theorem 3.1 on the cost" in certificate.because
     assert "The statement itself does not depend on the cost" in certificate.because
     assert "after each of the 12 measurements so far" in certificate.because

@@ -25,7 +25,12 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "key of [model]": (GOOD + "[model]\nlengthscale = 1\n", ["'lengthscale'", "did you mean 'lengthscales'?"]),
     "key of [noise]": (DOMAIN + GOAL + "[noise]\nsd = 1\n", ["'sd'", "variance, column, levels"]),
     "key of [cost]": (GOOD + "[cost]\nbse = 1\n", ["'bse'", "did you mean 'base'?"]),
-    "key of [policy]": (GOOD + "[policy]\netaa = 1\n", ["'etaa'", "did you mean 'eta'?"]),
+    "key of [policy]": (GOOD + "[policy]\nname = 'truvar'\netaa = 1\n", ["'etaa'", "did you mean 'eta'?"]),
+    "key of no policy": (GOOD + "[policy]\nstop = 3\n", ["[policy]", "'stop'", "did you mean 'stops'?"]),
+    "key of another policy": (
+        GOOD + "[policy]\nslack = 0.1\n",
+        ["the default policy auto has no key 'slack'", "belongs to truvar", 'name = "truvar"'],
+    ),
     "key of [run]": (GOOD + "[run]\nbudgt = 1\n", ["'budgt'", "did you mean 'budget'?"]),
     "key of among": (GOOD + "[policy]\namong = {tip = 3}\n", ["'tip'", "did you mean 'top'?"]),
     "two domains": ("[domain]\ngrid = {x = [0, 1, 5]}\nbox = {x = [0, 1]}\n" + GOAL, ["grid and box", "leave out"]),
@@ -102,7 +107,7 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "training of two values": (GOOD + "[model]\ntraining = 'data.csv'\n", ["v, w", "value=..."]),
     "training of no such value": (GOOD + "[model]\ntraining = 'data.csv'\nvalue = 'u'\n", ["'u'", "x, v, w"]),
     "a mistake beside training": (
-        GOOD + "[model]\ntraining = 'data.csv'\nvalue = 'v'\n[policy]\nr = 2\n",
+        GOOD + "[model]\ntraining = 'data.csv'\nvalue = 'v'\n[policy]\nname = 'truvar'\nr = 2\n",
         ["r must lie between 0 and 1", "2"],
     ),
     "noise in words": (DOMAIN + GOAL + "[noise]\nvariance = 'x'\n", ["[noise] variance", "'x'"]),
@@ -130,7 +135,7 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "travel as a number": (GOOD + "[cost]\nbase = 1\ntravel = 1\n", ["travel", "rates by column"]),
     "unknown policy": (GOOD + "[policy]\nname = 'truver'\n", ["'truver'", "did you mean 'truvar'?"]),
     "policy as a list": (GOOD + "[policy]\nname = ['truvar']\n", ["[policy] name", "['truvar']"]),
-    "eta in words": (GOOD + "[policy]\neta = 'small'\n", ["eta", "'small'"]),
+    "eta in words": (GOOD + "[policy]\nname = 'truvar'\neta = 'small'\n", ["eta", "'small'"]),
     "negative beta": (GOOD + "[policy]\nbeta = -1\n", ["[policy] beta", "> 0", "-1"]),
     "beta that is true": (GOOD + "[policy]\nbeta = true\n", ["[policy] beta", "true"]),
     "unknown beta": (GOOD + "[policy]\nbeta = {lag = 1}\n", ["{log = 1.0}", "{lag = 1}"]),
@@ -141,9 +146,11 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "seed in words": ("seed = 'lucky'\n" + GOOD, ["seed", "'lucky'"]),
     "name as a number": ("name = 3\n" + GOOD, ["name must be text", "3"]),
     "key of [tasks]": (GOOD + "[tasks]\nnaems = ['f', 'g']\n", ["'naems'", "did you mean 'names'?"]),
-    "tasks without covariance": (
-        GOOD + "[tasks]\nnames = ['f', 'g']\n",
-        ["names and covariance", "no covariance"],
+    "tasks without names": (GOOD + "[tasks]\ncost = [2, 1]\n", ["[tasks] needs names", "the target first"]),
+    "noise of tasks in words": (GOOD + "[tasks]\nnames = ['f', 'g']\nnoise = ['low', 1]\n", ["[tasks] noise", "'low'"]),
+    "noise of tasks by level without levels": (
+        GOOD + "[tasks]\nnames = ['f', 'g']\nnoise = [[0.1, 0.2], [0.1, 0.2]]\n",
+        ["2 variances for 'f'", "no noise levels"],
     ),
     "one task": (GOOD + "[tasks]\nnames = ['f']\ncovariance = [[1]]\n", ["[tasks] names", "['f']"]),
     "covariance of too many tasks": (

@@ -11,6 +11,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
+from truvar.exceptions import UnsupportedGoalError
 from truvar.problem import problem_from_dict
 
 TABLE = pd.DataFrame(
@@ -147,13 +148,15 @@ def test_a_box_without_it_has_2500(load: Any) -> None:
 # -- goals -------------------------------------------------------------------------------------------------------------
 
 GOALS = {
-    "level_set = 0.4": tv.LevelSet(0.4),
-    "level_set = 1": tv.LevelSet(1.0),
+    "level_set = 0.4": tv.LevelSet(0.4, monotone=False),
+    "level_set = 1": tv.LevelSet(1.0, monotone=False),
+    "level_set = 0.4\nmonotone = true": tv.LevelSet(0.4, monotone=True),
     "level_set = 0.4\nmonotone = false": tv.LevelSet(0.4, monotone=False),
-    "fraction_of_max = 0.8": tv.LevelSet(fraction_of_max=0.8),
-    "maximize = true": tv.Maximize(),
+    "fraction_of_max = 0.8": tv.LevelSet(fraction_of_max=0.8, monotone=False),
+    "maximize = true": tv.Maximize(monotone=False),
     "maximize = true\nmonotone = false": tv.Maximize(monotone=False),
-    "minimize = true": tv.Minimize(),
+    "minimize = true": tv.Minimize(monotone=False),
+    "minimize = true\nmonotone = true": tv.Minimize(monotone=True),
 }
 
 
@@ -162,6 +165,25 @@ def test_every_goal(text: str, load: Any) -> None:
     study = load(DOMAIN + f"[goal]\n{text}\n" + MODEL + NOISE).study()
     assert study.goal == GOALS[text]
     assert_alike(study, made_in_python(goal=GOALS[text]))
+
+
+@pytest.mark.parametrize(
+    ("goal", "policy", "monotone"),
+    [
+        ("", "", False),
+        ("", "name = 'truvar'", True),
+        ("", "name = 'gchk'", True),
+        ("", "name = 'straddle'", False),
+        ("", "name = 'straddle'\nbeta = {rkhs = 2.0, delta = 0.1}", True),
+        ("monotone = true", "", True),
+        ("monotone = false", "name = 'truvar'", False),
+    ],
+)
+def test_the_policy_decides_whether_m_is_monotone_unless_the_goal_does(
+    goal: str, policy: str, monotone: bool, load: Any
+) -> None:
+    text = f"{DOMAIN}[goal]\nlevel_set = 0.4\n{goal}\n{MODEL}{NOISE}[policy]\n{policy}\n"
+    assert load(text).study().goal == tv.LevelSet(0.4, monotone=monotone)
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
@@ -281,9 +303,9 @@ def test_without_a_cost_every_measurement_costs_one(load: Any) -> None:
 
 # -- policies ----------------------------------------------------------------------------------------------------------
 
-POLICIES = {
+TRUVAR_OPTIONS = {
     "": tv.TruVaR(),
-    "name = 'truvar'\neta = 0.5\nr = 0.3\nslack = 0.1": tv.TruVaR(eta=0.5, r=0.3, slack=0.1),
+    "eta = 0.5\nr = 0.3\nslack = 0.1": tv.TruVaR(eta=0.5, r=0.3, slack=0.1),
     "eta = 0": tv.TruVaR(eta=0),
     "beta = 9": tv.TruVaR(beta=tv.ConstantBeta(9.0)),
     "beta = {log = 0.25}": tv.TruVaR(beta=tv.LogBeta(0.25)),
@@ -297,11 +319,26 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("text", POLICIES)
+@pytest.mark.parametrize("text", TRUVAR_OPTIONS)
 def test_every_option_of_truvar(text: str, load: Any) -> None:
-    study = load(DOMAIN + GOAL + MODEL + NOISE + f"[policy]\n{text}\n").study()
-    assert study.policy == POLICIES[text]
-    assert_alike(study, made_in_python(policy=POLICIES[text]), steps=3)
+    study = load(DOMAIN + GOAL + MODEL + NOISE + f"[policy]\nname = 'truvar'\n{text}\n").study()
+    assert study.policy == TRUVAR_OPTIONS[text]
+    assert_alike(study, made_in_python(policy=TRUVAR_OPTIONS[text]), steps=3)
+
+
+DEFAULT_POLICIES = {
+    "": tv.Plus(),
+    "[policy]\n": tv.Plus(),
+    "[policy]\nname = 'auto'\n": tv.Plus(),
+    "[policy]\nstops = 1\n": tv.Plus(stops=1),
+    "[policy]\nbeta = {log = 0.25}\n": tv.Plus(beta=tv.LogBeta(0.25)),
+}
+
+
+@pytest.mark.parametrize("model", [MODEL, "", "[model]\nmarginalise = false\n"], ids=["known", "learned", "plug-in"])
+@pytest.mark.parametrize("text", DEFAULT_POLICIES)
+def test_the_default_policy_is_auto_whatever_the_model(text: str, model: str, load: Any) -> None:
+    assert load(DOMAIN + GOAL + model + NOISE + text).study().policy == DEFAULT_POLICIES[text]
 
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
@@ -321,6 +358,32 @@ def test_tasks(load: Any) -> None:
         assert (suggestion.index, suggestion.task) == (expected.ask().index, expected.pending[-1].task)
         study.tell(suggestion, 0.3)
         expected.tell(expected.pending[-1], 0.3)
+
+
+LEARNED_TASKS = {
+    "learned kernel": ("", {"kernel": None, "mean": None, "noise": None}, "[tasks]\nnames = ['target', 'proxy']\n", {}),
+    "known kernel": (MODEL + NOISE, {}, "[tasks]\nnames = ['target', 'proxy']\ncost = [5, 1]\n", {"cost": [5, 1]}),
+    "noise levels": (
+        MODEL + "[noise]\nlevels = [{variance = 1e-6, cost = 15}, {variance = 0.05, cost = 2}]\n",
+        {"noise": tv.NoiseLevels([1e-6, 0.05], [15, 2])},
+        "[tasks]\nnames = ['target', 'proxy']\nnoise = [[1e-6, 0.05], [1e-4, 5]]\n",
+        {"noise": [[1e-6, 0.05], [1e-4, 5]]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEARNED_TASKS)
+def test_learned_tasks(name: str, load: Any) -> None:
+    text, settings, section, options = LEARNED_TASKS[name]
+    study = load(DOMAIN + GOAL + text + section).study()
+    expected = made_in_python(tasks=tv.Tasks(names=["target", "proxy"], **options), **settings)
+    assert study.tasks == expected.tasks
+    for _ in range(9):
+        suggestion = study.ask()
+        other = expected.ask()
+        assert (suggestion.index, suggestion.level, suggestion.task) == (other.index, other.level, other.task)
+        study.tell(suggestion, value(suggestion.point))
+        expected.tell(other, value(other.point))
 
 
 # -- start, seed, limits -----------------------------------------------------------------------------------------------
@@ -347,13 +410,27 @@ def test_the_limits_of_a_run(load: Any) -> None:
     assert problem.study().run(value, **problem.run).spent <= 3.5
 
 
+def test_limits_on_the_answer(load: Any) -> None:
+    text = DOMAIN + GOAL + MODEL + NOISE
+    problem = load(text + "[run]\nf1 = 0.9\n")
+    assert problem.study().limits == problem.run == {"f1": 0.9}
+    search = load(
+        text.replace("level_set = 0.4", "maximize = true") + "[run]\nregret = 0.1\nimprovement_per_cost = 2\n"
+    )
+    assert search.study().limits == {"regret": 0.1, "improvement_per_cost": 2}
+    with pytest.raises(tv.TruvarError, match=r"\[run\] f1.*1\.5"):
+        load(text + "[run]\nf1 = 1.5\n")
+    with pytest.raises(UnsupportedGoalError, match="the limit regret needs an optimum"):
+        load(text + "[run]\nregret = 0.1\n")
+
+
 # -- one problem, several studies --------------------------------------------------------------------------------------
 
 
 def test_arguments_replace_what_the_file_says(load: Any) -> None:
     problem = load(DOMAIN + GOAL + MODEL + NOISE)
     other = problem.study(goal=tv.Maximize(), noise=0.2, policy=tv.TruVaR(eta=0.5), seed=4, name="other")
-    assert (other.goal, other.seed, other.name) == (tv.Maximize(), 4, "other")
+    assert (other.goal, other.seed, other.name) == (tv.Maximize(monotone=True), 4, "other")
     assert_alike(other, made_in_python(goal=tv.Maximize(), noise=0.2, policy=tv.TruVaR(eta=0.5)))
 
 

@@ -168,6 +168,13 @@ def test_renamed_classes_do_not_hide_present_ones() -> None:
         assert new in CLASS_MODULES
 
 
+def test_a_policy_stored_without_its_later_options_keeps_what_it_did() -> None:
+    stored = {"kind": "TruVaR", "beta": None, "eta": 0.5, "among": None, "anticipate": "average"}
+    assert deserialize(stored) == tv.TruVaR(eta=0.5, anticipate="average", nodes=8, refine=False)
+    assert deserialize({"kind": "Plus", "stops": 3}) == tv.Plus(stops=3, refine=False)
+    assert deserialize(serialize(tv.TruVaR())) == tv.TruVaR()
+
+
 def test_an_object_with_an_old_class_name_is_deserialized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RENAMED_CLASSES, "Highest", "Maximize")
     assert deserialize({"kind": "Highest", "monotone": False}) == tv.Maximize(monotone=False)

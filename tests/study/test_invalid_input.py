@@ -156,11 +156,12 @@ def test_a_point_is_told_with_the_name_of_its_task(task: Any) -> None:
     assert_same(study, untouched)
 
 
-def test_a_value_that_contradicts_an_exact_one_is_refused() -> None:
-    study = under_way(noise=0.0)
-    untouched = under_way(noise=0.0)
+@pytest.mark.parametrize(("policy", "rounding"), [("truvar", 1e-12), (None, 1e-7)])  # auto takes square roots
+def test_a_value_that_contradicts_an_exact_one_is_refused(policy: str | None, rounding: float) -> None:
+    study = under_way(noise=0.0, policy=policy)
+    untouched = under_way(noise=0.0, policy=policy)
     refused(lambda: study.tell({"x": 0.25, "y": 0.0}, 5.0), "known to be 0.1", "got 5", "noise=...")
-    assert_same(study, untouched)
+    assert_same(study, untouched, rounding=rounding)
 
 
 def test_a_contradiction_among_pending_suggestions_is_refused() -> None:
@@ -184,10 +185,16 @@ def test_a_batch_that_fails_half_way_suggests_nothing() -> None:
     def cost(points: Any, last: Any) -> Any:
         return np.ones(len(points)) if last is None or last[0] < 0 else -np.ones(len(points))
 
-    study = a_study(cost=cost)
+    study = a_study(cost=cost, policy="truvar")
     refused(lambda: study.ask(3), "cost must be finite and >= 0", "-1.0")
     assert study.pending == []
-    assert study.ask() == a_study(cost=cost).ask()
+    assert study.ask() == a_study(cost=cost, policy="truvar").ask()
+
+
+def test_the_default_policy_meets_a_wrong_cost_of_a_later_stop_at_the_first_choice() -> None:
+    study = a_study(cost=lambda points, last: np.full(len(points), 1.0 if last is None else -1.0))
+    refused(study.ask, "cost must be finite and >= 0", "-1.0")
+    assert study.pending == []
 
 
 @pytest.mark.parametrize("bad", [-1.0, 0.0, NAN, "much"])

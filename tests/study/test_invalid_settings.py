@@ -137,10 +137,14 @@ def test_every_measurement_costs_something(name: str) -> None:
 
 
 def test_a_cost_function_that_becomes_free_on_the_way_is_refused() -> None:
-    study = a_study(cost=lambda points, last: np.ones(len(points)) if last is None else np.abs(points[:, 0] - last[0]))
+    def cost(points: Any, last: Any) -> Any:
+        return np.ones(len(points)) if last is None else np.abs(points[:, 0] - last[0])
+
+    study = a_study(cost=cost, policy="truvar")
     first = study.ask()
     refused(study.ask, "more than 0", "costs 0", "positive base")
     assert study.pending == [first]
+    refused(a_study(cost=cost).ask, "more than 0", "costs 0", "positive base")  # auto plans ahead, and meets it now
 
 
 TASKS: dict[str, tuple[Callable[[], object], list[str]]] = {
@@ -161,14 +165,33 @@ TASKS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "negative noise": (lambda: tasks(noise=[-1, 1]), ["noise of task 'f'", "-1"]),
     "mean in words": (lambda: tasks(mean=[0, "low"]), ["mean of task 'proxy'", "'low'"]),
     "NaN mean": (lambda: tasks(mean=[0, NAN]), ["mean of task 'proxy'", "nan"]),
-    "a matrix": (lambda: a_study(tasks=[[1, 0], [0, 1]]), ["Tasks(covariance, names)", "[[1, 0], [0, 1]]"]),
-    "with levels": (
-        lambda: a_study(tasks=tv.Tasks([[1, 0], [0, 1]], ["f", "g"]), noise=tv.NoiseLevels([0.1], [1])),
-        ["levels and tasks", "as a task"],
+    "a matrix": (lambda: a_study(tasks=[[1, 0], [0, 1]]), ["Tasks(names=[...])", "[[1, 0], [0, 1]]"]),
+    "one noise for several levels": (
+        lambda: a_study(
+            tasks=tv.Tasks([[1, 0], [0, 1]], ["f", "g"], noise=[0.1, 0.2]), noise=tv.NoiseLevels([0.1, 0.2], [1, 2])
+        ),
+        ["2 noise levels", "0.1 for 'f'", "one list of 2 numbers per task"],
     ),
-    "with a learned kernel": (
-        lambda: a_study(kernel="rbf", tasks=tv.Tasks([[1, 0], [0, 1]], ["f", "g"])),
-        ["known kernel", "'rbf'"],
+    "noise by level without levels": (
+        lambda: tasks(noise=[[0.1, 0.2], [0.1, 0.2]]),
+        ["2 variances for 'f'", "no noise levels"],
+    ),
+    "ragged noise by level": (lambda: tasks(noise=[[0.1, 0.2], [0.1]]), ["same length", "[[0.1, 0.2], [0.1]]"]),
+    "negative noise of a level": (lambda: tasks(noise=[[0.1], [-0.1]]), ["noise of task 'proxy' at level 0", "-0.1"]),
+    "no names": (lambda: tv.Tasks(), ["at least two different names", "()"]),
+    "learned kernel, target without variance": (
+        lambda: a_study(kernel="rbf", tasks=tv.Tasks([[0, 0], [0, 1]], ["f", "g"])),
+        ["variance > 0", "got 0"],
+    ),
+    "noise learned and given": (
+        lambda: tv.Study(
+            GRID, tv.Maximize(), kernel=tv.Learned(noise=True), tasks=tv.Tasks(names=["f", "g"], noise=[0.1, 0.2])
+        ),
+        ["to be learned", "[0.1, 0.2]"],
+    ),
+    "mean of the tasks and a mean function": (
+        lambda: a_study(mean=lambda x: x[:, 0], kernel=None, tasks=tv.Tasks(names=["f", "g"], mean=[0.0, 1.0])),
+        ["their own means", "depends on the point"],
     ),
 }
 
@@ -258,6 +281,8 @@ POLICY_OPTIONS: list[tuple[str, Any]] = [
     *(("slack", bad) for bad in (-1, NAN, INF, "small")),
     *(("among", bad) for bad in ("best", 3)),
     *(("anticipate", bad) for bad in ("median", True)),
+    *(("nodes", bad) for bad in (0, 2.5, "many", True)),
+    *(("refine", bad) for bad in (1, "yes", None)),
     *(("beta", bad) for bad in (3.0, "large")),
 ]
 

@@ -85,7 +85,8 @@ def test_messages_at_the_command_line_name_keys_of_the_problem_file(
     for part, expected in {
         ('[policy]\nname = "gchk"\n', LEVELS): "give one, from [policy] level = 0 to [policy] level = 1",
         ('[policy]\nname = "ei"\n', EXACT): "EI is for an optimum, but the goal is a level set",
-        ("[policy]\nbeta = {theorem = 0.1}\n", EXACT): "give [policy] slack = 0.1",
+        ('[policy]\nname = "truvar"\nbeta = {theorem = 0.1}\n', EXACT): 'give [policy] name = "truvar" and slack = 0.1',
+        ("[policy]\nbeta = {theorem = 0.1}\n", EXACT): 'give [policy] name = "truvar" and slack = 0.1',
         ("[policy]\namong = {top = 3, by = 'x'}\n", EXACT): "[policy] among.by must be one of 'ucb' or 'ei', got 'x'",
     }.items():
         Path("other.toml").write_text(PROBLEM + part[1] + part[0])

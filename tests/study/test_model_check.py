@@ -47,7 +47,7 @@ def test_the_certificate_of_a_right_model_stays_as_it_is() -> None:
     assert result.model_check.ok
     assert len(result.model_check.z_scores) == 40
     assert result.certificate.regime == "theorem"
-    assert result.certificate.statement.startswith("With probability at least 0.9, ")
+    assert result.certificate.bounds_statement.startswith("With probability at least 0.9, ")
 
 
 def test_the_certificate_of_a_contradicted_kernel_says_so_and_gives_no_probability(contradicted: tv.Study) -> None:
@@ -56,7 +56,8 @@ def test_the_certificate_of_a_contradicted_kernel_says_so_and_gives_no_probabili
     certificate = result.certificate
     assert not check.ok
     assert check.failure == "overconfident"
-    assert certificate.statement.startswith(f"{PREFIX}{check.finding}. If the confidence bounds hold, f is ")
+    assert certificate.statement.startswith(f"{PREFIX}{check.finding}. With 95 % probability, given the model")
+    assert certificate.bounds_statement.startswith("If the confidence bounds hold, f is ")
     assert certificate.regime == "heuristic"
     assert certificate.delta is None
     assert certificate.epoch_ends_by is None

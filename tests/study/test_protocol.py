@@ -16,7 +16,12 @@ import pytest
 from tests.helpers.server import GRID
 
 import truvar as tv
-from truvar.exceptions import ConflictingMeasurementError, InvalidMeasurementError, UnknownSuggestionError
+from truvar.exceptions import (
+    ConflictingMeasurementError,
+    InvalidMeasurementError,
+    UnknownSuggestionError,
+    UnsupportedGoalError,
+)
 from truvar.problem import problem_from_dict
 from truvar.service import Server
 from truvar.service.client import RemoteStudy
@@ -43,7 +48,8 @@ def remote_study(request: pytest.FixtureRequest) -> StudyLike:
 def script(study: StudyLike) -> dict[str, Any]:
     """Use every member of the protocol; return all answers."""
     answers: dict[str, Any] = {
-        "problem": (study.goal, study.policy, study.seed, study.limits, study.tasks, study.levels, study.travels),
+        "problem": (study.goal, study.policy, study.seed, study.limits, study.levels, study.travels),
+        "tasks": (study.tasks, study.learned_tasks),
         "points": study.domain.points.tolist(),
         "who": study.who,
         "name is text": isinstance(study.name, str),
@@ -90,6 +96,9 @@ def script(study: StudyLike) -> dict[str, Any]:
     answers["exported events"] = len(json.loads(study.to_json())["events"])
     answers["axes of the figure"] = len(study.plot().axes)
     answers["axes of the model check"] = len(study.plot_model_check().axes)
+    answers["limit"] = (study.check_stop(f1=0.01), study.check_stop(f1=0.9999))
+    with pytest.raises(UnsupportedGoalError, match="needs an optimum"):
+        study.improvement_per_cost()
     check = result.model_check
     answers["model check"] = [check.ok, check.message, check.coverage, check.failure, check.misfit, check.degrees]
     answers["leave-one-out"] = [check.ids, check.z_scores.tolist(), check.means.tolist(), check.sds.tolist()]

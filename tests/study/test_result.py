@@ -15,11 +15,12 @@ import truvar as tv
 
 def test_a_level_set_is_reported_by_the_posterior_mean_and_judged_by_f1() -> None:
     truth = on(LINE, hill)
-    result = a_study().run(hill)
+    result = a_study().run(hill, steps=100)
     np.testing.assert_array_equal(result.classification, result.mean >= 0.2)
     assert result.f1(truth) == 1.0
-    assert (result.above == (truth > 0.2)).all()
-    assert (result.below == (truth < 0.2)).all()
+    classes = result.classify(0.997)
+    assert (classes.above == (truth > 0.2)).all()
+    assert (classes.below == (truth < 0.2)).all()
 
 
 def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
@@ -57,10 +58,11 @@ def test_the_frame_has_a_row_per_point_with_its_class() -> None:
     study = a_study()
     result = study.run(hill, steps=3)
     frame = result.to_frame()
-    assert list(frame.columns) == ["x", "mean", "sd", "lower", "upper", "class"]
+    assert list(frame.columns) == ["x", "mean", "sd", "lower", "upper", "probability", "class"]
     assert len(frame) == 11
-    for name, mask in (("above", result.above), ("below", result.below), ("undecided", result.potential)):
-        np.testing.assert_array_equal(frame["class"] == name, mask)
+    classes = result.classify(0.95)
+    for name in ("above", "below", "undecided"):
+        np.testing.assert_array_equal(frame["class"] == name, getattr(classes, name))
 
 
 @pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.2), tv.LevelSet(fraction_of_max=0.5)], ids=str)

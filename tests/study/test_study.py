@@ -16,6 +16,8 @@ import truvar as tv
 
 # -- the end ---------------------------------------------------------------------------------------------------------
 
+BOTH_POLICIES = pytest.mark.parametrize("policy", ["auto", "truvar"])
+
 
 def assert_finished(study: tv.Study, reason: str) -> None:
     """The study says why it is over, and neither a single ask nor a batch returns anything."""
@@ -29,34 +31,63 @@ def assert_finished(study: tv.Study, reason: str) -> None:
     assert study.pending == []
 
 
-def test_a_level_set_is_finished_when_m_is_empty() -> None:
-    study = a_study()
-    result = study.run(hill)
-    assert not result.potential.any()
-    assert result.epsilon == 0.0
+def test_a_level_set_is_finished_when_every_point_is_classified() -> None:
+    study = a_study(policy="auto")
+    result = study.run(hill, steps=100)
+    assert not result.classify(0.997).undecided.any()
     assert "every point is classified" in str(result.reason)
     assert_finished(study, "every point is classified")
 
 
-@pytest.mark.parametrize(("goal", "word"), [(tv.Maximize(), "maximiser"), (tv.Minimize(), "minimiser")])
-def test_an_optimum_is_identified_when_m_has_shrunk_to_one_point(goal: Any, word: str) -> None:
-    study = a_study(goal=goal)
+@pytest.mark.parametrize(("goal", "index"), [(tv.Maximize(), 6), (tv.Minimize(), 0)])
+def test_a_study_of_an_optimum_is_finished_when_no_other_point_can_be_better(goal: Any, index: int) -> None:
+    study = a_study(goal=goal, policy="auto")
+    result = study.run(hill, steps=100)
+    assert result.best.index == index
+    assert_finished(study, "no point is better than the recommended one with 99.7 % probability, given the model")
+
+
+def test_a_cautious_model_can_be_finished_with() -> None:
+    axis = np.linspace(0, 1, 5)
+    domain = tv.Domain.grid(x=axis, y=axis)
+    study = a_study(domain, tv.Maximize(), kernel=RBF(0.25), noise=1e-4, policy="auto")
+    study.run(lambda at: float(np.sin(6 * at["x"]) * np.cos(4 * at["y"])), steps=60)  # smoother than expected
+    assert study.result().model_check.failure == "cautious"
+    assert_finished(study, "no point is better than the recommended one")
+
+
+def test_the_sets_of_the_theorem_finish_a_study_with_their_own_probability() -> None:
+    policy = tv.TruVaR(beta=tv.ConstantBeta(60.0))  # more than the lemma requires
+    study = a_study(tv.Domain.grid(x=[0.0, 1.0]), kernel=RBF(0.01), noise=1e-6, policy=policy)
+    study.tell({"x": 0.0}, 2.0)
+    study.tell({"x": 1.0}, -2.0)
+    assert not study.result().potential.any()
+    assert_finished(study, "every point is classified, with probability at least 0.9")
+
+
+@pytest.mark.parametrize("goal", [tv.Maximize(), tv.Minimize(), tv.LevelSet(0.2)])
+def test_a_rule_of_thumb_does_not_finish_a_study(goal: Any) -> None:
+    study = a_study(goal=goal, policy=tv.TruVaR(beta=tv.ConstantBeta(0.01)), noise=0.1)
     result = study.run(hill)
-    assert result.potential.sum() == 1
-    assert int(np.flatnonzero(result.potential)[0]) == (6 if word == "maximiser" else 0)
-    assert_finished(study, f"one point is left: the {word} is identified")
+    assert study.finished is None
+    assert "a rule of thumb" in str(study.exhausted)
+    assert result.reason == study.exhausted
+    assert result.classify(0.997).undecided.sum() > 1
+    with pytest.raises(tv.Finished, match="rule of thumb"):
+        study.ask()
 
 
 def test_a_domain_of_one_point_has_its_maximiser_before_the_first_measurement() -> None:
-    assert_finished(a_study(tv.Domain.grid(x=[0.5]), tv.Maximize()), "one point is left")
+    assert_finished(a_study(tv.Domain.grid(x=[0.5]), tv.Maximize()), "no point is better than the recommended one")
 
 
-def test_a_study_is_finished_when_all_that_is_open_is_known_exactly() -> None:
-    study = a_study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), noise=0.0, kernel=RBF(0.01))
+@BOTH_POLICIES
+def test_a_study_is_finished_when_all_that_is_open_is_known_exactly(policy: str) -> None:
+    study = a_study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), noise=0.0, kernel=RBF(0.01), policy=policy)
     result = study.run(lambda point: 0.2)  # on the threshold itself: neither above nor below
     assert result.potential.all()
     assert result.sd.max() < 1e-6
-    assert_finished(study, "known exactly")
+    assert_finished(study, "every point is classified with 99.7 % probability")
 
 
 def test_two_points_known_to_share_the_maximum_both_stay_in_m() -> None:
@@ -65,7 +96,7 @@ def test_two_points_known_to_share_the_maximum_both_stay_in_m() -> None:
     result = study.run(lambda point: 1.0 if point["x"] < 0.8 else 0.0)
     assert result.potential.tolist() == [True, True, False]
     assert result.epsilon == 0.0
-    assert_finished(study, "known exactly")
+    assert_finished(study, "no point is better than the recommended one with 99.7 % probability")
 
 
 def all_gains_zero() -> tv.Study:
@@ -76,10 +107,13 @@ def all_gains_zero() -> tv.Study:
     return study
 
 
-def test_a_study_is_finished_when_all_gains_are_zero_although_m_is_not_empty() -> None:
+def test_a_study_is_exhausted_when_all_gains_are_zero_although_m_is_not_empty() -> None:
     study = all_gains_zero()
-    assert study.finished is None  # known only when it is asked
-    assert_finished(study, "no measurement would gain anything more")
+    assert study.exhausted is None  # known only when it is asked
+    with pytest.raises(tv.Finished, match="the policy sees nothing more to gain"):
+        study.ask()
+    assert study.exhausted == "the policy sees nothing more to gain"
+    assert study.finished is None
     assert study.result().potential.tolist() == [True, False, True]
 
 
@@ -92,8 +126,9 @@ def test_a_study_without_gain_goes_on_when_it_is_told_something_new() -> None:
     assert study.result().potential.tolist() == [False, False, True]
 
 
-def test_the_epoch_loop_ends_when_m_is_empty() -> None:
-    study = a_study(tv.Domain.grid(x=[0.0, 1.0]), kernel=RBF(0.1), noise=1e-6)
+@BOTH_POLICIES
+def test_the_epoch_loop_ends_when_m_is_empty(policy: str) -> None:
+    study = a_study(tv.Domain.grid(x=[0.0, 1.0]), kernel=RBF(0.1), noise=1e-6, policy=policy)
     study.tell({"x": 0.0}, 5.0)
     epoch = study.epoch
     study.tell({"x": 1.0}, -5.0)
@@ -182,8 +217,9 @@ def test_a_new_value_takes_the_reason_away() -> None:
 # -- the first suggestion ----------------------------------------------------------------------------------------------
 
 
-def test_the_first_choice_on_a_symmetric_grid_is_a_tie_that_goes_to_the_lowest_row() -> None:
-    study = a_study(SQUARE)
+@BOTH_POLICIES
+def test_the_first_choice_on_a_symmetric_grid_is_a_tie_that_goes_to_the_lowest_row(policy: str) -> None:
+    study = a_study(SQUARE, policy=policy)
     gains = study.gains()
     ties = np.flatnonzero(gains >= gains.max() * (1 - 1e-9))
     assert len(ties) == 4
@@ -315,8 +351,9 @@ def test_pending_suggestions_may_be_told_in_any_order() -> None:
     assert back.measurements["id"].tolist() == [3, 2, 1]
 
 
-def test_a_batch_ends_early_when_nothing_is_left_to_gain() -> None:
-    study = a_study(tv.Domain.grid(x=[0.0, 1.0]), kernel=RBF(0.1), noise=0.0)
+@BOTH_POLICIES
+def test_a_batch_ends_early_when_nothing_is_left_to_gain(policy: str) -> None:
+    study = a_study(tv.Domain.grid(x=[0.0, 1.0]), kernel=RBF(0.1), noise=0.0, policy=policy)
     batch = study.ask(5)
     assert sorted(s.index for s in batch) == [0, 1]
     with pytest.raises(tv.Finished, match="before the pending measurements are told"):

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
 
 INTERRUPTED = 128 + signal.SIGINT  # exit code of a process that Ctrl-C stopped
-LIMITS = ("budget", "steps", "epsilon")  # options that end a run; a problem file and a study have them too
+# Options that end a run; a problem file and a study have them too.
+LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost")
 SECONDS_PER_UNIT = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 
 

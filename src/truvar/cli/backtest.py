@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.cli._common import Command, add_json, add_path, cluster, positive
 
 
@@ -12,8 +13,8 @@ def _backtest_arguments(sub: argparse.ArgumentParser) -> None:
     add_path(sub, "problem", metavar="PROBLEM.toml", help="the problem file")
     truth = "column of the problem's table that has the true values"
     sub.add_argument("--truth", metavar="COLUMN", required=True, help=truth)
-    policies = 'names of policies; "/cost" divides their scores by the cost (default: truvar)'
-    sub.add_argument("--policies", metavar="A,B,...", default="truvar", help=policies)
+    policies = 'names of policies; "/cost" divides their scores by the cost (default: auto)'
+    sub.add_argument("--policies", metavar="A,B,...", default=DEFAULT_POLICY, help=policies)
     sub.add_argument("--replicates", type=positive(int), default=20, metavar="N", help="random starts (default: 20)")
     sub.add_argument("--budget", type=positive(float), metavar="COST", help="total cost at which each run stops")
     sub.add_argument("--seed", type=int, default=0, help="seed of the starts and of the noise (default: 0)")

@@ -31,6 +31,7 @@ def _bounds(arguments: argparse.Namespace) -> int:
 
     from truvar.acquisition import TruVaR
     from truvar.acquisition.confidence import TheoremBeta
+    from truvar.acquisition.registry import DEFAULT_POLICY
     from truvar.problem import load_problem
     from truvar.report.plan_summary import SLACK, bounds_summary, bounds_text, plot_plan
     from truvar.report.progress import progress_bar
@@ -40,13 +41,16 @@ def _bounds(arguments: argparse.Namespace) -> int:
     if arguments.plot and arguments.runs < 1:
         raise InvalidArgumentError(f"--plot needs a simulation, got --runs {arguments.runs}; give at least 1")
     problem = load_problem(arguments.problem, check=False)  # the study below is the check
-    study = problem.study()
     options: dict[str, Any] = {}
+    if not problem.spec.get("policy"):
+        options["policy"] = TruVaR()  # the theory is about it, not about the default policy
+    study = problem.study(**options)
     study.theory_setting()  # raises before the simulation if the model is learned
     if arguments.theorem:
         if not isinstance(study.policy, TruVaR):
             raise InvalidArgumentError(
-                f"--theorem needs the policy truvar, but the problem's is {study.policy!r}; leave it out"
+                f"--theorem needs the policy truvar, but the problem's is {study.policy!r}; give [policy] name = "
+                '"truvar", or leave out --theorem'
             )
         slack = study.policy.slack or SLACK
         options["policy"] = replace(study.policy, beta=TheoremBeta(arguments.delta), slack=slack)
@@ -63,9 +67,12 @@ def _bounds(arguments: argparse.Namespace) -> int:
             progress=None if arguments.quiet else progress_bar("simulated runs"),
         )
     data = bounds_summary(study, arguments.epsilon, arguments.delta, plan)
+    data["policy"] = type(study.policy).__name__
     if arguments.plot and plan is not None:
         plot_plan(plan, data["theorem"]["cost"]).savefig(arguments.plot)
     print(to_json(data) if arguments.json else bounds_text(data))
+    if not arguments.json and not problem.spec.get("policy"):
+        print(f"policy: truvar, which the theory is about; a study of this problem uses {DEFAULT_POLICY} by default")
     if arguments.plot and not arguments.json:
         print(f"plot: {arguments.plot}")
     return 0

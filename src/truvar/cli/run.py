@@ -22,7 +22,6 @@ from truvar.cli._common import (
 from truvar.cli._store import study_arguments
 from truvar.cli.run_command import run_command
 from truvar.exceptions import InvalidArgumentError
-from truvar.messages import format_point
 
 if TYPE_CHECKING:
     from truvar._typing import Array
@@ -37,6 +36,12 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--budget", type=positive(float), metavar="COST", help="stop before the total cost exceeds COST")
     sub.add_argument("--steps", type=positive(int), metavar="N", help="stop after N measurements")
     sub.add_argument("--epsilon", type=positive(float), help="stop when the result is at most this far from exact")
+    f1 = "level set: stop when the F1 score is at least F1 with 97.5 %% probability"
+    sub.add_argument("--f1", type=positive(float), metavar="F1", help=f1)
+    regret = "optimum: stop when the regret is at most REGRET with 97.5 %% probability"
+    sub.add_argument("--regret", type=positive(float), metavar="REGRET", help=regret)
+    rate = "optimum: stop when no measurement promises an improvement of RATE per unit cost"
+    sub.add_argument("--improvement-per-cost", type=positive(float), metavar="RATE", help=rate)
     add_json(sub, "the summary")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
     program = sub.add_argument_group("with --command")
@@ -71,6 +76,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from truvar.report import Progress, summary, write_report
     from truvar.report.style import import_matplotlib
     from truvar.report.tables import make_folder, to_json
+    from truvar.study.limits import RunLimits
     from truvar.study.outliers import collect_outliers
 
     problem = load_problem(arguments.words, check=False)  # the study below is the check
@@ -88,7 +94,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
     display: Any = nullcontext()
     if not arguments.quiet:
-        display = Progress(study, truth, budget=limits["budget"], steps=limits["steps"])
+        display = Progress(study, truth, limits=RunLimits(**limits).or_default({}, study.goal))
     with display as show, interruptible() as interrupted, collect_outliers(), suppress(Interrupted):
         study.run(measure, **limits, progress=after_each_measurement(show, interrupted))
     paths = write_report(study, folder, truth)
@@ -101,12 +107,11 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
 
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
-    from truvar.report.status import describe_best_observed
+    from truvar.report.status import BOUNDS_TITLE, describe_best, describe_best_observed, describe_bounds
 
     count = "1 measurement" if result.steps == 1 else f"{result.steps} measurements"
     print(f"{name}: {count}; stopped: {result.reason or 'interrupted'}; cost {result.spent:.6g}")
     print(f"  {result.certificate}")
-    print(f"  {result.certificate.regime}: {result.certificate.because}")
     if not result.model_check.ok:
         print(f"  model check failed: {result.model_check.message}")
     if result.outliers:
@@ -114,11 +119,13 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
     if result.goal.level_set:
         print(f"  F1 against {column}: {result.f1(truth):.3f}")
     else:
-        best = format_point(result.best.point, style="http", digits=6)
-        print(f"  best: {best}, value {result.best.mean:.6g} ± {result.best.sd:.2g}")
-        print(f"  regret against {column}: {result.regret(truth):.4g}")
         if result.best_observed is not None:
-            print(f"  best measured: {describe_best_observed(result.best_observed)}")
+            print(f"  best so far: {describe_best_observed(result.best_observed)}")
+        print(f"  recommended: {describe_best(result)}")
+        print(f"  regret against {column}: {result.regret(truth):.4g}")
+    print(f"  {BOUNDS_TITLE}:")
+    for term, text in describe_bounds(result):
+        print(f"    {term}: {text}")
 
 
 RUN = Command(

@@ -38,6 +38,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from truvar.report.tables import to_json
     from truvar.report.terminal import TerminalStyle
     from truvar.storage.base import whoami
+    from truvar.study.limits import RunLimits
 
     for name in ("seed", "policy", "report"):
         if getattr(arguments, name) is not None:
@@ -46,11 +47,11 @@ def run_command(arguments: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"--retries must be >= 0, got {arguments.retries}; give 0 for none")
     arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"
     study = _open_or_create(arguments)
-    choice = None
+    choice = []
+    if study.levels is not None:
+        choice.append("level")
     if study.tasks is not None:
-        choice = "task"
-    elif study.candidates().n_levels > 1:
-        choice = "level"
+        choice.append("task")
     program = MeasurementCommand(
         arguments.command, study.domain.columns, choice=choice, timeout=arguments.timeout, shell=arguments.shell
     )
@@ -59,7 +60,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     orphans = _orphaned_suggestions(study)
     display: Any = nullcontext()
     if not arguments.quiet:
-        display = Progress(study, budget=limits["budget"], steps=limits["steps"])
+        display = Progress(study, limits=RunLimits(**limits).or_default({}, study.goal))
     pool = ThreadPoolExecutor(arguments.jobs) if arguments.jobs > 1 else None
     notice = "stopping after the next measurement (Ctrl-C again: at once)"
     try:

@@ -1,5 +1,9 @@
 """The certificate of a result: what can be stated about f at present, with which probability, and why.
 
+It leads with the joint statements given the model (`inference.statements`): how many points are decided at once with a
+probability of 95 %, and how good the answer is expected to be. The assumptions and the model check follow. Then comes
+what the paper's confidence bounds say, for those who want its theorem:
+
 | paper | here |
 |---|---|
 | epsilon-accuracy, Definition 3.1, from the bounds | `Certificate.accurate_to` |
@@ -7,7 +11,7 @@
 | beta_t of Lemma C.1 (Lemma 5.1 of Srinivas et al., 2012) | `Certificate.beta_needed` |
 | M, H, L | the points that are undecided, above and below |
 
-A certificate follows from the confidence bounds. They hold with probability 1 - delta if the model is known and beta
+The bounds hold with probability 1 - delta if the model is known and beta
 was, after *every* measurement so far, at least what the lemma requires. This is checked for each measurement. It does
 not matter by which policy, in which order or at what cost the measurements were chosen, and the submodularity
 assumption of the paper is not needed. These matter for the bound on the cost, which is a second statement. So there are
@@ -28,9 +32,9 @@ norm B, with noise that never exceeds its standard deviation, if r^T (K_t + Sigm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, isfinite, pi, sqrt
+from math import exp, floor, inf, isfinite, pi, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -42,27 +46,35 @@ from truvar.algorithm.loop import State
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet
+from truvar.inference.statements import Estimate, JointStatements
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
 
 Regime = Literal["theorem", "outside", "heuristic", "learned"]
 REGIME_SUMMARIES: dict[Regime, str] = {
-    "theorem": "proven, with a bound on the cost",
-    "outside": "proven, without a bound on the cost",
-    "heuristic": "not proven: confidence bounds by a rule of thumb",
-    "learned": "not proven: the model was learned from these measurements",
+    "theorem": "the bounds hold with a stated probability, and the cost is bounded",
+    "outside": "the bounds hold with a stated probability; the cost is not bounded",
+    "heuristic": "the bounds are a rule of thumb: no probability can be given for them",
+    "learned": "the model was learned from these measurements: no probability can be given for the bounds",
 }
 
 DEFAULT_DELTA = 0.1  # delta with which a beta is compared whose schedule has none
+NO_CLAIM = "Nothing is claimed yet: too few measurements to learn the model from."
+CHECK_CAVEAT = "the check of the model failed"
+RKHS_CAVEAT = "Theorem 3.1 bounds the cost for draws from the Gaussian process; it does not cover the RKHS setting"
+COST_CAVEAT = "the paper's bound on the cost would not apply with a larger beta either"
 ROUNDING = 1 + 1e-9  # largest ratio of the required beta to the one in use that counts as enough
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A statement about f that holds at present, its accuracy, and the reasons for it.
+    """Statements about f that hold at present, their accuracy, and the reasons for them.
+
+    All but `statement`, `assumes` and `caveats` is about the confidence bounds and the paper's sets M, H and L.
 
     Attributes:
-        statement: The statement as a sentence.
+        statement: What is decided with 95 % probability, given the model, and how good the answer is expected to be.
+        bounds_statement: What follows from the confidence bounds, in the `regime`.
         epsilon: Optimum: how far the value at the point with the best bound can be from the optimum. Level set: twice
             the largest |f - h| at undecided points.
         accurate_to: Definition 3.1: every undecided point is this close to the optimum. Level set: equal to `epsilon`.
@@ -80,6 +92,7 @@ class Certificate:
     """
 
     statement: str
+    bounds_statement: str
     epsilon: float
     accurate_to: float
     epoch_epsilon: float
@@ -96,6 +109,20 @@ class Certificate:
 
     def __str__(self) -> str:
         return self.statement
+
+    @property
+    def statement_caveats(self) -> tuple[str, ...]:
+        """The caveats without those about the paper's bound on the cost and a failed model check."""
+        others = (text for text in self.caveats if text != RKHS_CAVEAT and not text.endswith(COST_CAVEAT))
+        return tuple(text for text in others if not text.startswith(CHECK_CAVEAT))
+
+    @property
+    def bounds_caveats(self) -> tuple[str, ...]:
+        """The caveats about the cost, with the reasons in one sentence."""
+        caveats = [text for text in self.caveats if text == RKHS_CAVEAT]
+        if self.cost_void:
+            caveats.append(f"Theorem 3.1 does not bound the cost, whatever beta is: {', '.join(self.cost_void)}")
+        return tuple(caveats)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields for JSON, with null for numbers that are not finite."""
@@ -142,7 +169,11 @@ class CertificateInputs:
 
 
 def certify(inputs: CertificateInputs) -> Certificate:
-    """Return the certificate of a state."""
+    """Return what follows from the confidence bounds; `lead_with` adds the joint statements.
+
+    Returns:
+        A certificate whose `statement` says only that the measurements contradict the model, if they do.
+    """
     goal = inputs.goal
     state = inputs.state
     confidence = inputs.policy.confidence
@@ -173,13 +204,15 @@ def certify(inputs: CertificateInputs) -> Certificate:
     epoch_ends_by = None
     if regime == "theorem" and isinstance(schedule, TheoremBeta):
         epoch_ends_by = _cost_covered(state.epoch.beta, inputs.actions, delta)
-    statement = "Nothing is claimed yet: too few measurements to learn the model from."
+    statement = NO_CLAIM
     if has_claim:
         statement = f"{_condition(regime, delta)}, {_claim(inputs, accurate_to)}"
-        if _is_contradicted(inputs):
-            statement = f"The measurements contradict the model: {_lowered(inputs.model_check.finding)}. {statement}"
+    contradiction = ""
+    if has_claim and _is_contradicted(inputs):
+        contradiction = f"The measurements contradict the model: {_lowered(inputs.model_check.finding)}."
     return Certificate(
-        statement=statement,
+        statement=contradiction,
+        bounds_statement=statement,
         epsilon=inputs.epsilon,
         accurate_to=accurate_to,
         epoch_epsilon=4 * (1 + confidence.slack) * (1 + implicit) * eta_completed * inputs.scale,
@@ -194,6 +227,35 @@ def certify(inputs: CertificateInputs) -> Certificate:
         assumes=_assumptions(inputs, regime),
         caveats=_caveats(inputs, regime, reasons),
     )
+
+
+def lead_with(
+    certificate: Certificate, statements: JointStatements, domain: Domain, best: Mapping[str, float]
+) -> Certificate:
+    """Return a certificate that leads with the joint statements.
+
+    Args:
+        certificate: What follows from the confidence bounds.
+        statements: The joint statements.
+        domain: Domain of the study.
+        best: The recommended point, by column.
+    """
+    if certificate.bounds_statement == NO_CLAIM:
+        return replace(certificate, statement=NO_CLAIM)
+    if not statements.is_known:
+        return replace(certificate, statement="Nothing is claimed yet: there is no measurement.")
+    parts = [certificate.statement] if certificate.statement else []
+    if isinstance(statements.goal, LevelSet):
+        parts.append(_level_set_sentence(statements, statements.goal, domain))
+    else:
+        parts.append(_optimum_sentence(statements, domain, best))
+    caveats = certificate.caveats
+    if statements.n_drawn < statements.n_relevant:
+        caveats += (
+            f"the probability for all points at once is estimated at {statements.n_drawn} of the "
+            f"{statements.n_relevant} points that are not certain by themselves",
+        )
+    return replace(certificate, statement=" ".join(parts), caveats=caveats)
 
 
 def accuracy(goal: Goal, state: State) -> float:
@@ -246,7 +308,7 @@ def _needed(inputs: CertificateInputs, t: int, delta: float) -> float:
 def _is_contradicted(inputs: CertificateInputs) -> bool:
     """Return whether the measurements are further from the model than what the certificate assumes allows."""
     check = inputs.model_check
-    if check.failure not in ("overconfident", "outlier"):
+    if not check.is_contradiction:
         return False
     schedule = inputs.policy.confidence.beta
     if isinstance(schedule, RKHSBeta):
@@ -285,6 +347,71 @@ def _cost_void(inputs: CertificateInputs) -> list[str]:
 # -- sentences ---------------------------------------------------------------------------------------------------------
 
 
+def _level_set_sentence(statements: JointStatements, goal: LevelSet, domain: Domain) -> str:
+    """Return what is decided about a level set, and the expected F1 score."""
+    classes = statements.classify()
+    n_above = int(classes.above.sum())
+    n_below = int(classes.below.sum())
+    n_undecided = int(classes.undecided.sum())
+    kind = _kind(domain)
+    threshold = f"{100 * (goal.fraction_of_max or 0.0):g} % of the maximum"
+    if goal.threshold is not None:
+        threshold = f"{goal.threshold:g}"
+    parts = []
+    if n_above:
+        exceed = "exceed" if n_above > 1 else "exceeds"
+        parts.append(f"{_all(n_above, kind)} shown as above {exceed} {threshold}")
+    if n_below:
+        do = "do" if n_below > 1 else "does"
+        what = "not" if n_above else f"not exceed {threshold}"
+        parts.append(f"{_all(n_below, kind)} shown as below {do} {what}")
+    opening = f"With {100 * classes.confidence:g} % probability, given the model"
+    sentence = f"{opening}, nothing is decided: all {_count(n_undecided, kind)} are undecided."
+    if parts and n_undecided:
+        sentence = f"{opening}: {' and '.join(parts)}; {n_undecided} {'is' if n_undecided == 1 else 'are'} undecided."
+    elif parts:
+        sentence = f"{opening}: {' and '.join(parts)}; none is undecided."
+    return f"{sentence} Expected F1 {_estimate(statements.expected_f1, format_share)}."
+
+
+def _optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[str, float]) -> str:
+    """Return where the optimum can be, and the expected regret of the recommended point."""
+    classes = statements.classify()
+    kind = _kind(domain)
+    optimum = "maximum" if statements.goal.sign > 0 else "minimum"
+    candidates = np.flatnonzero(classes.undecided)
+    opening = f"With {100 * classes.confidence:g} % probability, given the model,"
+    where = f"at one of {_count(len(candidates), kind)}"
+    if len(candidates) == 1:
+        where = f"at ({format_coordinates(domain.point(int(candidates[0])), digits=4)})"
+    if domain.continuous:
+        where = f"nearest to {'one of ' * (len(candidates) > 1)}{_count(len(candidates), kind)}"
+    regret = _estimate(statements.expected_regret, lambda value: f"{value:.3g}")
+    recommended = f"({format_coordinates(best, digits=4)})"
+    return (
+        f"{opening} the {optimum} is {where}. The value at the recommended point {recommended} is expected to be "
+        f"{regret} from it."
+    )
+
+
+def _estimate(estimate: Estimate | None, text_of: Callable[[float], str]) -> str:
+    """Return mean and interval: "0.94 (0.90 to 0.97)"."""
+    if estimate is None:
+        return "unknown"
+    return f"{text_of(estimate.mean)} ({text_of(estimate.low)} to {text_of(estimate.high)})"
+
+
+def format_share(value: float) -> str:
+    """Return a number between 0 and 1 with two digits; one just below 1 with three, rounded down."""
+    if value < 0.995 or value >= 1.0:
+        return f"{value:.2f}"
+    return f"{floor(1000 * value) / 1000:.3f}"
+
+
+def _kind(domain: Domain) -> str:
+    return "representer point" if domain.continuous else "point"
+
+
 def _condition(regime: Regime, delta: float) -> str:
     """Return the opening of the statement: under which condition, or with which probability, it holds."""
     if regime == "learned":
@@ -295,7 +422,7 @@ def _condition(regime: Regime, delta: float) -> str:
 
 
 def _claim(inputs: CertificateInputs, accurate_to: float) -> str:
-    kind = "representer point" if inputs.domain.continuous else "point"
+    kind = _kind(inputs.domain)
     if isinstance(inputs.goal, LevelSet):
         return _level_set_claim(inputs, inputs.goal, kind)
     return _optimum_claim(inputs, kind, accurate_to)
@@ -433,18 +560,14 @@ def _assumptions(inputs: CertificateInputs, regime: Regime) -> tuple[str, ...]:
 def _caveats(inputs: CertificateInputs, regime: Regime, reasons: list[str]) -> tuple[str, ...]:
     caveats = []
     if not inputs.model_check.ok and not _is_contradicted(inputs):
-        caveats.append(f"the check of the model failed: {_lowered(inputs.model_check.finding)}")
+        caveats.append(f"{CHECK_CAVEAT}: {_lowered(inputs.model_check.finding)}")
     if inputs.domain.continuous:
         caveats.append(
             f"the statement is about the {len(inputs.domain)} representer points; nothing is claimed about f between "
             "them"
         )
     if isinstance(inputs.policy.confidence.beta, RKHSBeta):
-        caveats.append(
-            "Theorem 3.1 bounds the cost for draws from the Gaussian process; it does not cover the RKHS setting"
-        )
+        caveats.append(RKHS_CAVEAT)
     if regime in ("heuristic", "learned"):
-        caveats += [
-            f"{reason}: the paper's bound on the cost would not apply with a larger beta either" for reason in reasons
-        ]
+        caveats += [f"{reason}: {COST_CAVEAT}" for reason in reasons]
     return tuple(caveats)

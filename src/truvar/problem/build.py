@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ import numpy as np
 
 from truvar.acquisition import TopK
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
-from truvar.acquisition.registry import has_cost_option, policy_class
+from truvar.acquisition.registry import DEFAULT_POLICY, has_cost_option, policy_class, policy_classes
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, read_csv
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
@@ -23,7 +23,6 @@ from truvar.messages import unknown_name
 from truvar.models.fit import Learned, training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
 from truvar.problem.schema import (
-    DEFAULT_POLICY,
     REPRESENTERS,
     CostSpec,
     DomainSpec,
@@ -72,7 +71,7 @@ class Problem:
 
     @property
     def run(self) -> dict[str, Any]:
-        """The limits of [run]: budget, steps, epsilon."""
+        """The limits of [run], by name."""
         return dict(self.spec.get("run", {}))
 
     @cached_property
@@ -293,7 +292,7 @@ def build_cost(spec: CostSpec) -> CostLike | None:
 
 def build_tasks(spec: TasksSpec) -> Tasks | None:
     """Build the tasks from the section [tasks]; None: the target alone."""
-    if spec.names is None or spec.covariance is None:
+    if spec.names is None:
         return None
     with _section("tasks"):
         return Tasks(spec.covariance, spec.names, spec.noise, spec.cost, spec.mean)
@@ -311,7 +310,7 @@ def build_policy(spec: PolicySpec) -> Policy | None:
     known = [option.name for option in policy_options(policy)]
     for key in options:
         if key not in known:
-            raise InvalidProblemError(f"[policy]: {unknown_name('key', key, known)}")
+            raise InvalidProblemError(f"[policy]: {_unknown_option(key, known, spec.name)}")
     if suffix:
         if not has_cost_option(policy):
             raise InvalidProblemError(
@@ -324,6 +323,25 @@ def build_policy(spec: PolicySpec) -> Policy | None:
         if isinstance(spec.among, TopSpec):
             options["among"] = TopK(spec.among.top, spec.among.by)
         return policy(**options)
+
+
+def _unknown_option(key: str, known: Sequence[str], name: str | None) -> str:
+    """Return the message for an option that a policy does not have.
+
+    Args:
+        key: The option.
+        known: Options of the policy.
+        name: Name of the policy as the problem has it; None: left out.
+    """
+    owners = [
+        other for other, policy in policy_classes().items() if key in {option.name for option in policy_options(policy)}
+    ]
+    if name is not None or not owners:
+        return unknown_name("key", key, known)
+    return (
+        f"the default policy {DEFAULT_POLICY} has no key {key!r}, which belongs to {', '.join(owners)}; "
+        f'name the policy too, such as name = "{owners[0]}"'
+    )
 
 
 def build_beta(spec: float | LogBetaSpec | TheoremBetaSpec | RKHSBetaSpec) -> Schedule:

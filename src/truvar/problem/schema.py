@@ -38,7 +38,6 @@ from truvar.problem.messages import (
 )
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
-DEFAULT_POLICY = "truvar"  # of options without a name
 ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -46,6 +45,7 @@ ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is le
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 NonNegative = Annotated[Number, Field(ge=0)]
 Positive = Annotated[Number, Field(gt=0)]
+F1 = Annotated[Number, Field(gt=0, le=1)]
 Probability = Annotated[Number, Field(gt=0, lt=1)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1)]
@@ -64,6 +64,10 @@ Start = Annotated[
     expects('"random", the index of a point or a point such as {x = 0.5}'),
 ]
 PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
+NoisePerTask = Annotated[
+    list[Number] | list[list[Number]],
+    expects("a list of numbers, one per task, or with noise levels a list per task with one number per level"),
+]
 
 
 class StrictModel(BaseModel):
@@ -160,8 +164,10 @@ class GoalSpec(StrictModel):
     minimize: Annotated[Literal[True], expects("true", "write true or leave out the key")] | None = Field(
         default=None, description="Find the point with the smallest value."
     )
-    monotone: Flag = Field(
-        default=True, description="Whether points that are classified stay so; false allows them to become undecided."
+    monotone: Flag | None = Field(
+        default=None,
+        description="Whether points that are classified stay so; false allows them to become undecided. Default: as "
+        "the policy has it, which is true for truvar and gchk and with a beta that is proven, false for the others.",
     )
 
     @model_validator(mode="after")
@@ -322,25 +328,28 @@ class TasksSpec(StrictModel):
     covariance: Annotated[list[list[Number]], expects("a matrix of numbers such as [[1, 0.5], [0.5, 1]]")] | None = (
         Field(
             default=None,
-            description="Covariance between the tasks, a row per task; it multiplies the kernel.",
+            description="Covariance between the tasks, a row per task; it multiplies the kernel. Learned by default.",
             examples=[[[1.0, 0.5], [0.5, 1.0]]],
         )
     )
-    noise: PerTask | None = Field(
-        default=None, description="Noise variance of each task; that of [noise] by default.", examples=[[0.1, 0.2]]
+    noise: NoisePerTask | None = Field(
+        default=None,
+        description="Noise variance of each task, with noise levels a list per task; that of [noise] by default.",
+        examples=[[0.1, 0.2]],
     )
     cost: PerTask | None = Field(
         default=None, description="Cost of each task; that of [cost] by default.", examples=[[10, 1]]
     )
     mean: PerTask | None = Field(
-        default=None, description="Prior mean of each task; that of [model] by default.", examples=[[2.4, 0.0]]
+        default=None,
+        description="Prior mean of each task; by default that of [model], of the target alone without covariance.",
+        examples=[[2.4, 0.0]],
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        missing = [key for key in ("names", "covariance") if not self.given(key)]
-        if self.model_fields_set and missing:
-            raise rule_error(f"needs names and covariance, got no {missing[0]}; give both")
+        if self.model_fields_set and not self.given("names"):
+            raise rule_error("needs names, got none; give them, the target first")
         return self
 
     @property
@@ -424,8 +433,8 @@ class PolicySpec(StrictModel):
 
     name: PolicyName | None = Field(
         default=None,
-        description='Name of the policy; "/cost" after it divides its score by the cost. Default: "auto" if the model '
-        'is learned, "truvar" with a known kernel.',
+        description='Name of the policy; "/cost" after it divides its score by the cost. Default: "auto"; '
+        '"truvar" is the algorithm of the paper.',
         examples=["auto", "truvar", "ei/cost"],
     )
     beta: Beta | None = Field(
@@ -455,6 +464,22 @@ class LimitsSpec(StrictModel):
     steps: NonNegativeCount | None = Field(default=None, description="Number of measurements.", examples=[200])
     epsilon: NonNegative | None = Field(
         default=None, description="Accuracy of the answer, in the units of the values.", examples=[0.5]
+    )
+    f1: F1 | None = Field(
+        default=None,
+        description="Level set: F1 score of the classification that is reached with 97.5 % probability.",
+        examples=[0.95],
+    )
+    regret: NonNegative | None = Field(
+        default=None,
+        description="Optimum: regret of the recommended point, in the units of the values, that is not exceeded with "
+        "97.5 % probability.",
+        examples=[0.01],
+    )
+    improvement_per_cost: NonNegative | None = Field(
+        default=None,
+        description="Optimum: expected improvement per unit cost below which no measurement is worth its cost.",
+        examples=[0.001],
     )
 
 

@@ -45,6 +45,7 @@ CLASS_MODULES: dict[str, str] = {
     "Model": "truvar.models.fit",
     "EnsembleModel": "truvar.models.ensemble",
     "NoiseModel": "truvar.models.noise",
+    "TaskModel": "truvar.models.coregionalization",
     "OutputTransform": "truvar.models.transforms",
     "TopK": "truvar.acquisition.truvar",
     "LogBeta": "truvar.acquisition.confidence",
@@ -56,7 +57,11 @@ CLASS_MODULES: dict[str, str] = {
 # Stored studies contain class names. A class that is renamed is listed here as old name -> new name.
 RENAMED_CLASSES = {"Top": "TopK"}
 # Values of fields that classes got later, where what was stored before must not mean their defaults.
-ADDED_FIELDS: dict[str, dict[str, Any]] = {"Learned": {"marginalise": False}}
+ADDED_FIELDS: dict[str, dict[str, Any]] = {
+    "Learned": {"marginalise": False},
+    "Plus": {"refine": False},
+    "TruVaR": {"nodes": 8, "refine": False},
+}
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

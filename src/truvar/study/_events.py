@@ -29,14 +29,14 @@ class StudyConfig:
 
     Attributes:
         domain: Where to look.
-        goal: What to look for.
+        goal: What to look for; its `monotone` is decided here, so that a stored study keeps it.
         policy: How the next measurement is chosen.
         prior: The model, known or to be learned.
         cost: Cost of a measurement; None: 1, or the cost of the noise level.
         start: Row of the first suggestion; None: the policy's own choice.
         seed: Seed of everything that is drawn.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
-        limits: Budget, steps and epsilon that the study is meant to end at.
+        limits: Limits that the study is meant to end at, by name.
     """
 
     domain: Domain
@@ -48,6 +48,9 @@ class StudyConfig:
     seed: int
     engine: EngineLike
     limits: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
 
     def make_learner(self) -> ActiveLearner:
         """Return the learner before the first measurement."""

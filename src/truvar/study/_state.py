@@ -63,6 +63,7 @@ class StudyState:
         history: One dictionary per measurement, with the keys `HISTORY_COLUMNS`.
         beta_history: The beta that the bounds after each measurement were computed with.
         exhausted: Whether the policy found nothing to gain at its last choice.
+        n_updates: Number of changes to the model and its measurements; what is stated about f depends on nothing else.
     """
 
     def __init__(self, config: StudyConfig) -> None:
@@ -72,11 +73,13 @@ class StudyState:
         self.leases: dict[int, datetime] = {}
         self._operations: list[Operation] = []
         self._models: dict[int, AnyModel] = {}  # fitted hyperparameters by number of observations
+        self.n_updates = 0
         self._restart()
 
     def _restart(self) -> None:
         """Return to the state before the first operation."""
         self.learner = self.config.make_learner()
+        self.n_updates += 1
         self.pending: dict[int, Action] = {}
         self.expired: dict[int, Action] = {}
         self.positions: list[tuple[int, Array]] = []
@@ -252,6 +255,7 @@ class StudyState:
         action = operation.action
         if operation.kind == "fitted":
             self.learner.adopt(operation.value)
+            self.n_updates += 1
         elif operation.kind == "exhausted":
             self.exhausted = True
         elif action is None:
@@ -275,6 +279,7 @@ class StudyState:
         if suggested is not None and _measured_as_suggested(suggested, action):
             action = suggested  # its row is in the posterior already
         beta = self.learner.state.epoch.beta
+        self.n_updates += 1
         self.learner.observe(action, y, list(self.pending.values()))
         self.beta_history.append(beta)
         if self.pending.pop(action.id, None) is None:

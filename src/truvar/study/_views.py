@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from truvar._typing import Array
 from truvar.algorithm.covering import information_bound
 from truvar.domain.action import Action
 from truvar.inference.certificate import CertificateInputs, certify
+from truvar.inference.limits import StatementLimits, StopCheck, check_stop
+from truvar.inference.statements import StatementInputs
+from truvar.inference.stopping import finished
 from truvar.models.diagnostics import check_model
 from truvar.study._state import StudyState
 from truvar.study.outliers import outlier_ids
@@ -63,38 +67,76 @@ def measurement_frame(records: Sequence[MeasurementRecord], columns: Sequence[st
     return frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing
 
 
-def result(state: StudyState, reason: str | None) -> Result:
-    """Return the result of a study; `reason` says why it stopped, if it did."""
+def certificate_inputs(state: StudyState) -> CertificateInputs:
+    """Return what the certificate of a study depends on."""
     config = state.config
     learner = state.learner
-    domain = config.domain
     posterior = learner.posterior
-    state_in_units = learner.reported_state
-    regions = state_in_units.regions
-    moments = learner.moments
-    index, point, mean, sd = learner.best_point()
     model_check = check_model(
         posterior,
         [action.id for action, _ in learner.observations],
         learned=learner.surrogate.family is not None,
         fitted=learner.surrogate.fitted,
     )
-    certificate = certify(
-        CertificateInputs(
-            domain=domain,
-            goal=config.goal,
-            state=state_in_units,
-            policy=config.policy,
-            actions=learner.actions,
-            scale=posterior.scale,
-            learned=learner.surrogate.is_learned,
-            betas=state.beta_history,
-            information=lambda steps: information_bound(posterior, steps, learner.actions.candidates(None)),
-            tolerance=float(getattr(learner.engine, "tolerance", 0.0)),
-            epsilon=learner.epsilon,
-            model_check=model_check,
-        )
+    return CertificateInputs(
+        domain=config.domain,
+        goal=config.goal,
+        state=learner.reported_state,
+        policy=config.policy,
+        actions=learner.actions,
+        scale=posterior.scale,
+        learned=learner.surrogate.is_learned,
+        betas=state.beta_history,
+        information=lambda steps: information_bound(
+            posterior, steps, learner.modelled(learner.actions.candidates(None))
+        ),
+        tolerance=float(getattr(learner.engine, "tolerance", 0.0)),
+        epsilon=learner.epsilon,
+        model_check=model_check,
     )
+
+
+def statement_inputs(state: StudyState) -> StatementInputs:
+    """Return what the joint statements of a study depend on."""
+    return StatementInputs.of(state.learner, state.learner.best_point()[1])
+
+
+def why_finished(state: StudyState, inputs: Callable[[], StatementInputs]) -> str | None:
+    """Return why nothing is left to find out, or None; `inputs` returns what joint statements depend on."""
+    return finished(state.learner, inputs, lambda: certificate_inputs(state))
+
+
+def stop_check(
+    state: StudyState, limits: StatementLimits, inputs: Callable[[], StatementInputs], last: Array | None
+) -> StopCheck:
+    """Return whether a statement has reached its limit.
+
+    Args:
+        state: The state of the study.
+        limits: The limits.
+        inputs: Returns what joint statements depend on.
+        last: The position that travel starts from; None before the first.
+    """
+    return check_stop(state.learner, limits, inputs, lambda: certificate_inputs(state).model_check, last)
+
+
+def result(state: StudyState, reason: str | None, source: StatementInputs) -> Result:
+    """Return the result of a study.
+
+    Args:
+        state: The state of the study.
+        reason: Why it stopped, if it did.
+        source: What its joint statements depend on.
+    """
+    config = state.config
+    learner = state.learner
+    domain = config.domain
+    state_in_units = learner.reported_state
+    regions = state_in_units.regions
+    moments = learner.moments
+    index, point, mean, sd = learner.best_point()
+    inputs = certificate_inputs(state)
+    bounds_certificate = certify(inputs)
     measured = [action.site for action, _ in learner.observations if action.task == 0]
     return Result(
         domain=domain,
@@ -108,14 +150,14 @@ def result(state: StudyState, reason: str | None) -> Result:
         upper=state_in_units.upper,
         best=Best(index, domain.named(point), mean, sd),
         best_observed=_best_observed(state),
-        probability=learner.probability,
-        epsilon=certificate.epsilon,
-        certificate=certificate,
-        model_check=model_check,
+        epsilon=bounds_certificate.epsilon,
+        bounds_certificate=bounds_certificate,
+        model_check=inputs.model_check,
         spent=learner.spent,
         steps=len(learner.observations),
         reason=reason,
         measured=tuple(site for site in measured if site is not None),
+        source=source,
         outliers=outlier_ids(state),
     )
 

@@ -56,7 +56,7 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     undecided = state.regions.potential
     n_undecided = int(undecided.sum())
     covariance, variance_there = posterior.observed_covariance(action.point)
-    predictive_variance = variance_there + max(action.noise, learner.surrogate.minimum_noise)
+    predictive_variance = variance_there + learner.surrogate.modelled_noise(action)
     if predictive_variance <= EXACT * posterior.scale**2 or n_undecided == 0:
         return Lookahead(n_undecided, 0.0, 0.0)
     mean, before = learner.surrogate.moments

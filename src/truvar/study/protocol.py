@@ -16,6 +16,7 @@ from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.inference.limits import StopCheck
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import MeasurementRecord
 from truvar.study.result import Result
@@ -62,12 +63,17 @@ class StudyLike(Protocol):
 
     @property
     def limits(self) -> dict[str, float]:
-        """Budget, steps and epsilon that the study is meant to end at."""
+        """Limits that the study is meant to end at, by name."""
         ...
 
     @property
     def tasks(self) -> Tasks | None:
         """The tasks that may be measured."""
+        ...
+
+    @property
+    def learned_tasks(self) -> Tasks | None:
+        """The tasks with what is learned of them."""
         ...
 
     @property
@@ -129,6 +135,9 @@ class StudyLike(Protocol):
         budget: float | None = None,
         steps: int | None = None,
         epsilon: float | None = None,
+        f1: float | None = None,
+        regret: float | None = None,
+        improvement_per_cost: float | None = None,
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
@@ -192,6 +201,21 @@ class StudyLike(Protocol):
 
     def result(self) -> Result:
         """Return what is known now."""
+        ...
+
+    def check_stop(
+        self,
+        *,
+        f1: float | None = None,
+        regret: float | None = None,
+        relative_regret: float | None = None,
+        improvement_per_cost: float | None = None,
+    ) -> StopCheck:
+        """Return whether what is known now allows to stop."""
+        ...
+
+    def improvement_per_cost(self) -> float:
+        """Return the largest expected improvement per unit cost."""
         ...
 
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:

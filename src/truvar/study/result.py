@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,14 @@ from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.goals import Goal, LevelSet
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
-from truvar.inference.certificate import Certificate
+from truvar.inference.certificate import Certificate, lead_with
+from truvar.inference.statements import (
+    CONFIDENCE,
+    Classification,
+    Estimate,
+    JointStatements,
+    StatementInputs,
+)
 from truvar.models.diagnostics import ModelCheck
 from truvar.validation import check_truth
 
@@ -61,6 +69,9 @@ class BestObserved:
 class Result:
     """The knowledge of a study at one moment. Arrays and masks have one entry per point of the domain.
 
+    `classify`, `probability`, `expected_f1` and `expected_regret` are statements given the model, with their
+    probabilities; `potential`, `above` and `below` are the paper's sets, which follow from `lower` and `upper`.
+
     Attributes:
         domain: The domain.
         goal: The goal.
@@ -73,9 +84,8 @@ class Result:
         upper: Upper confidence bounds.
         best: The point to report.
         best_observed: The best measurement; None before the first.
-        probability: Level set: probability that f lies above the threshold. None for an optimum.
         epsilon: Largest error of the answer, if the bounds hold.
-        certificate: What is proven and under which assumptions; `str(certificate)` is a sentence.
+        bounds_certificate: What follows from the confidence bounds; `certificate` has it after the joint statements.
         model_check: Whether every measurement agrees with what the others predict; a failed check is repeated by the
             certificate.
         spent: Total cost of the measurements.
@@ -83,6 +93,7 @@ class Result:
         reason: Why the study stopped or is finished, such as "step limit (60) reached"; None if it did not.
         measured: Rows of the points where the target was measured, in order.
         outliers: Ids of the measurements that the model leaves out as gross errors.
+        source: The joint statements, or the inputs to compute them from when they are first asked for.
     """
 
     domain: Domain
@@ -96,15 +107,92 @@ class Result:
     upper: Array
     best: Best
     best_observed: BestObserved | None
-    probability: Array | None
     epsilon: float
-    certificate: Certificate
+    bounds_certificate: Certificate
     model_check: ModelCheck
     spent: float
     steps: int
     reason: str | None
     measured: tuple[int, ...]
+    source: StatementInputs | JointStatements = field(repr=False)
     outliers: tuple[int, ...] = ()
+
+    @cached_property
+    def statements(self) -> JointStatements:
+        """Everything that is stated about all points at once; computed when it is first asked for."""
+        return self.source if isinstance(self.source, JointStatements) else self.source.joint
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The statements with their probability and assumptions; its `str` is a sentence."""
+        return lead_with(self.bounds_certificate, self.statements, self.domain, self.best.point)
+
+    @cached_property
+    def probability(self) -> Array:
+        """Level set: probability that f lies above the threshold. Optimum: probability of being the optimum."""
+        if isinstance(self.source, StatementInputs):
+            marginal = self.source.marginal_probability()
+            if marginal is not None:  # without joint draws
+                return marginal
+        return self.statements.probability
+
+    def classify(self, confidence: float = CONFIDENCE) -> Classification:
+        """Return the points that are decided, all of them at once with the given probability.
+
+        Args:
+            confidence: Probability, given the model, that everything decided is right.
+
+        Returns:
+            Level set: with that probability *all* points of `above` lie above the threshold and *all* points of `below`
+            do not. Optimum: with that probability it is one of the points of `undecided`.
+
+        Raises:
+            InvalidArgumentError: If the confidence is not between 0 and 1.
+
+        Example:
+            >>> study.result().classify(0.9)
+            Classification(64 above, 2281 below, 155 undecided, confidence=0.9)
+        """
+        return self.statements.classify(confidence)
+
+    @property
+    def expected_f1(self) -> Estimate:
+        """The F1 score of `classification`, which is unknown: its mean and its 95 % interval, given the model.
+
+        Raises:
+            UnsupportedGoalError: If the goal is an optimum.
+        """
+        if self.statements.expected_f1 is None:
+            raise UnsupportedGoalError(
+                f"F1 needs a level set, got the goal {self.goal}; for an optimum use expected_regret"
+            )
+        return self.statements.expected_f1
+
+    @property
+    def expected_misclassified(self) -> float:
+        """Expected number of points that `classification` has on the wrong side.
+
+        Raises:
+            UnsupportedGoalError: If the goal is an optimum.
+        """
+        if self.statements.expected_misclassified is None:
+            raise UnsupportedGoalError(
+                f"points are classified for a level set, got the goal {self.goal}; for an optimum use expected_regret"
+            )
+        return self.statements.expected_misclassified
+
+    @property
+    def expected_regret(self) -> Estimate:
+        """The distance of the value at `best` from the optimum: mean and 95 % interval, given the model.
+
+        Raises:
+            UnsupportedGoalError: If the goal is a level set.
+        """
+        if self.statements.expected_regret is None:
+            raise UnsupportedGoalError(
+                f"regret needs an optimum, got the goal {self.goal}; for a level set use expected_f1"
+            )
+        return self.statements.expected_regret
 
     @property
     def threshold(self) -> float | None:
@@ -115,14 +203,12 @@ class Result:
 
     @property
     def classification(self) -> Mask | None:
-        """Points that lie above the threshold with probability >= 1/2; None for an optimum.
+        """The points to report as above the threshold, if every point must be on one side; None for an optimum.
 
-        Unless the values are transformed, these are the points whose posterior mean is >= h, as the paper reports them.
-
-        `above` and `below` may differ from it: a point was classified by the bounds of its own step and, unless the
-        goal has `monotone=False`, stays so whatever mean and bounds say later.
+        These are the points that lie above it with probability >= 1/2. With a known model they are those whose
+        posterior mean is >= h, as the paper reports them.
         """
-        return None if self.probability is None else self.probability >= 0.5
+        return self.source.reported if isinstance(self.source, JointStatements) else self.source.reported()
 
     def f1(self, truth: ArrayLike) -> float:
         """Return the F1 score of the classification.
@@ -188,13 +274,23 @@ class Result:
         return float(values.max() - values[list(self.measured)].max())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per point: coordinates, mean, sd, lower, upper, and class: above, below or undecided.
+        """Return one row per point: coordinates, mean, sd, lower, upper, probability, and class.
 
-        Where a coordinate has one of these names, the latter gets an underscore: `mean_`.
+        All of it is given the model. f lies above `lower` with probability 95 %, and with the same probability below
+        `upper`, at each point by itself. `class` is that of `classify()`, 95 % for all points at once: above, below or
+        undecided; for an optimum, points that are ruled out are below (a maximum) or above (a minimum). Where a
+        coordinate has one of these names, the latter gets an underscore: `mean_`.
         """
         frame = self.domain.to_frame()
-        kind = np.select([self.above, self.below], ["above", "below"], "undecided")
-        columns = {"mean": self.mean, "sd": self.sd, "lower": self.lower, "upper": self.upper, "class": kind}
+        statements = self.statements
+        columns = {
+            "mean": self.mean,
+            "sd": self.sd,
+            "lower": statements.lower,
+            "upper": statements.upper,
+            "probability": statements.probability,
+            "class": statements.classify().labels,
+        }
         for name, values in columns.items():
             frame[f"{name}_" if name in self.domain.columns else name] = values
         return frame
@@ -222,7 +318,6 @@ class Result:
         name = "class_" if "class" in self.domain.columns else "class"
         frame[name] = frame[name].map({kind: code - 1 for code, kind in enumerate(CLASSES)}).astype("int8")
         attrs = {
-            "epsilon": self.epsilon,
             "spent": self.spent,
             "steps": self.steps,
             "certificate": str(self.certificate),
@@ -233,11 +328,23 @@ class Result:
         return dataset
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a summary of JSON values, without the arrays; an infinite epsilon is None."""
+        """Return a summary of JSON values, without the arrays; an infinite epsilon is None.
+
+        `classified` counts the points of `classify()`; `potential`, `above` and `below` count those of the paper's M, H
+        and L.
+        """
         best_observed = None if self.best_observed is None else asdict(self.best_observed)
+        classes = self.classify()
         return {
             "steps": self.steps,
             "spent": self.spent,
+            "classified": {
+                "confidence": classes.confidence,
+                "above": int(classes.above.sum()),
+                "below": int(classes.below.sum()),
+                "undecided": int(classes.undecided.sum()),
+            },
+            **self.statements.to_dict(),
             "potential": int(self.potential.sum()),
             "above": int(self.above.sum()),
             "below": int(self.below.sum()),

@@ -13,39 +13,18 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from truvar.exceptions import Finished, InvalidArgumentError, MeasurementFailedError
 from truvar.messages import format_point
 from truvar.study.executors import WorkerPool
+from truvar.study.limits import RunLimits
 from truvar.study.protocol import StudyLike
 from truvar.study.suggestion import Suggestion
-from truvar.validation import check_integer, check_nonnegative
+from truvar.validation import check_integer
 
 DEFAULT_RETRIES = 1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
 MAX_CONSECUTIVE_FAILURES = 3  # measurements given up in a row that end a run; with more workers, as many as workers
-
-
-@dataclass(frozen=True)
-class RunLimits:
-    """Limits of a run, which ends at the first one reached; None: no limit.
-
-    Attributes:
-        budget: Total cost, counted from the beginning of the study.
-        steps: Number of measurements, counted from the beginning of the study.
-        epsilon: Largest possible error of the answer.
-
-    Raises:
-        InvalidArgumentError: If a limit is negative or not a number.
-    """
-
-    budget: float | None = None
-    steps: int | None = None
-    epsilon: float | None = None
-
-    def __post_init__(self) -> None:
-        check_limits(self.budget, self.steps, self.epsilon)
 
 
 def run(
@@ -64,6 +43,7 @@ def run(
 
     Raises:
         InvalidArgumentError: If an argument has the wrong type or range.
+        UnsupportedGoalError: If a limit does not suit the goal.
         MeasurementFailedError: If too many measurements in a row failed.
         ExecutorError: If the executor cannot be used.
     """
@@ -73,6 +53,7 @@ def run(
         check_integer(retries, "retries", minimum=0)
     elif executor is not None:
         retries = DEFAULT_RETRIES
+    limits = limits.or_default({} if limits.given else study.limits, study.goal)
     pool = WorkerPool(executor, workers)
     with _progress_callback(study, limits, progress) as report_progress:
         this_run = _Run(study, f, limits, pool, report_progress, retries, lease)
@@ -80,8 +61,14 @@ def run(
         return this_run.loop()
 
 
-def limit_reached(study: StudyLike, limits: RunLimits) -> str | None:
-    """Return the reason why a study must stop: it is finished, or a limit is reached. None: it may continue."""
+def limit_reached(study: StudyLike, limits: RunLimits, on_obstacle: Callable[[str], None] | None = None) -> str | None:
+    """Return the reason why a study must stop: it is finished, or a limit is reached. None: it may continue.
+
+    Args:
+        study: The study.
+        limits: The limits.
+        on_obstacle: Called with the message of the model check if it alone prevents that a limit is reached.
+    """
     finished = study.finished
     if finished is not None:
         return finished
@@ -91,20 +78,14 @@ def limit_reached(study: StudyLike, limits: RunLimits) -> str | None:
         return f"step limit ({limits.steps}) reached"
     if limits.epsilon is not None and study.steps > 0 and study.epsilon <= limits.epsilon:
         return f"epsilon ({limits.epsilon:g}) reached"
-    return None
-
-
-def check_limits(budget: Any = None, steps: Any = None, epsilon: Any = None) -> None:
-    """Check limits of a run.
-
-    Raises:
-        InvalidArgumentError: If budget or epsilon are not numbers >= 0, or steps not a whole number >= 0.
-    """
-    for limit, name in ((budget, "budget"), (epsilon, "epsilon")):
-        if limit is not None:
-            check_nonnegative(limit, name)
-    if steps is not None:
-        check_integer(steps, "steps", minimum=0)
+    if not limits.statements.given:
+        return None
+    check = study.check_stop(**vars(limits.statements))
+    if check.obstacle is not None and on_obstacle is not None:
+        on_obstacle(check.obstacle)
+    if check.reason is not None and limits.is_default:
+        return f"{check.reason} (the default, as no limit was given)"
+    return check.reason
 
 
 @contextmanager
@@ -117,7 +98,7 @@ def _progress_callback(
     elif progress:
         from truvar.report import Progress
 
-        with Progress(study, budget=limits.budget, steps=limits.steps) as display:
+        with Progress(study, limits=limits) as display:
             yield display
     else:
         yield lambda _: None
@@ -148,6 +129,7 @@ class _Run:
         self.to_repeat_alone: deque[Suggestion] = deque()  # one of these broke the pool
         self.suggestions: list[Suggestion] = []  # all that this run is responsible for
         self.failures: dict[int, int] = {}  # failed attempts by id of the suggestion
+        self.obstacle_named = False  # whether a warning said why a limit does not end the run
         self.n_given_up = 0
         self.n_consecutive = 0  # given up since the last success
 
@@ -172,7 +154,7 @@ class _Run:
     def _submit_work(self) -> str:
         """Give every free worker something to measure; return why no more was submitted."""
         while True:
-            reason = limit_reached(self.study, self.limits)
+            reason = limit_reached(self.study, self.limits, self._warn_of_obstacle)
             if reason is not None:
                 return reason
             if self.to_repeat_alone:
@@ -197,6 +179,17 @@ class _Run:
                 return reason
             self.suggestions.append(suggestion)
             self._submit(suggestion)
+
+    def _warn_of_obstacle(self, message: str) -> None:
+        """Warn once that the run goes on because the measurements contradict the model."""
+        if not self.obstacle_named:
+            self.obstacle_named = True
+            warnings.warn(
+                "the model claims that a limit is near or reached, but the measurements contradict the model, so that "
+                f"the run continues. {message}",
+                RuntimeWarning,
+                stacklevel=7,
+            )
 
     def _unaffordable(self, suggestion: Suggestion) -> str | None:
         """Return why the budget does not allow a measurement, if so."""

@@ -16,6 +16,7 @@ from truvar._deprecation import deprecated_alias
 from truvar._typing import Array
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
+from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.algorithm import loop
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
@@ -34,7 +35,9 @@ from truvar.exceptions import (
     TruvarError,
     UnknownSuggestionError,
 )
-from truvar.messages import for_interface, format_point, unknown_name
+from truvar.inference.limits import StopCheck, improvement_per_cost
+from truvar.inference.statements import StatementInputs
+from truvar.messages import for_interface, format_point
 from truvar.models.fit import Learned, Model
 from truvar.models.kernels import to_sklearn
 from truvar.models.mean import MeanLike
@@ -53,21 +56,20 @@ from truvar.study._resolve import (
     with_actual,
 )
 from truvar.study._state import HISTORY_COLUMNS, StudyState
-from truvar.study._views import measurements, result, suggestion
+from truvar.study._views import measurements, result, statement_inputs, stop_check, suggestion, why_finished
+from truvar.study.limits import RunLimits, check_study_limits
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.outliers import outlier_ids, warn_of_outliers
 from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
-from truvar.validation import check_finite, check_integer, check_nonnegative
+from truvar.validation import check_finite, check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
 
     from truvar.theory import TheorySetting
-
-LIMITS = ("budget", "steps", "epsilon")
 
 
 class Study:
@@ -96,14 +98,14 @@ class Study:
         cost: Cost of a measurement: a number, column name, array, function of the points and the last one, or `Cost`.
             Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
-        policy: How the next measurement is chosen: a policy or its name; default: "auto" with a learned model,
-            `TruVaR()` with a known kernel.
+        policy: How the next measurement is chosen: a policy or its name; default: "auto". `TruVaR()` is the algorithm
+            of the paper.
         start: The first suggestion: "random", an index or a point; default: the policy's own choice.
         seed: Seed of everything that is drawn.
         engine: How scores are computed: "dense", "dense32", "dense64", "lazy" or a factory; default: chosen by the
             size of the domain.
-        limits: Budget, steps and epsilon that the study is meant to end at, kept with it for those who work on it;
-            `run` takes its own.
+        limits: Limits that the study is meant to end at, by the names that `run` has for them, kept with it for those
+            who work on it; `run` uses them if it is given none.
         store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty event log; default:
             memory.
         name: Name of the study; required in a database.
@@ -111,7 +113,7 @@ class Study:
 
     Attributes:
         domain: The domain.
-        goal: The goal.
+        goal: The goal, with `monotone` as it is in use.
         policy: The policy.
         seed: The seed.
         name: The name.
@@ -121,7 +123,7 @@ class Study:
         InvalidArgumentError: If an argument has the wrong type or range.
         InvalidModelError: If kernel, mean, noise and tasks do not make a model.
         UnknownPolicyError: If there is no policy of that name.
-        UnsupportedGoalError: If the policy does not serve the goal.
+        UnsupportedGoalError: If the policy or a limit does not serve the goal.
         SerializationError: If the study is to be stored and one of its settings cannot be.
         StudyExistsError: If the store has a study of that name already.
 
@@ -161,17 +163,17 @@ class Study:
                 f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of them"
             )
         seed = check_integer(seed, "seed", minimum=0)
-        family = _family(kernel, tasks, transform)
+        family = _family(kernel, transform)
         config = StudyConfig(
             domain=domain,
             goal=goal,
-            policy=policy_named(policy or _default_policy(family)),
+            policy=policy_named(policy or DEFAULT_POLICY),
             prior=Prior(family, mean, noise, tasks),
             cost=cost,
             start=_start_index(domain, start, seed),
             seed=seed,
             engine=engine,
-            limits=_check_limits(limits),
+            limits=check_study_limits(limits, goal),
         )
         if store is not None:
             config = _stored_config(config)
@@ -190,6 +192,8 @@ class Study:
         self.who = who or whoami()
         self._event_log = event_log
         self._state = state
+        self._finished: tuple[int, str | None] = (-1, None)  # update for which it is known whether it is finished
+        self._statements: tuple[int, StatementInputs | None] = (-1, None)  # update that the inputs belong to
         self._stop_reason: str | None = None  # of the last run, until something changes
         self._write: _WriteEvent | None = None  # while a transaction lasts
         self._named_outliers = set(outlier_ids(state))  # measurements that a warning has named
@@ -240,7 +244,7 @@ class Study:
             One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
 
         Raises:
-            Finished: If nothing is left to measure.
+            Finished: If the study is finished, or its policy sees nothing more to gain.
 
         Example:
             >>> study.ask()
@@ -260,9 +264,9 @@ class Study:
                     action = self._choose_action()
                 except Finished as end:
                     finished = end
-                    if self.finished is None and not self._state.pending:
+                    if self.finished is None and self.exhausted is None and not self._state.pending:
                         write("exhausted")
-                        finished = Finished(str(self.finished))
+                        finished = Finished(str(self.exhausted))
                 else:
                     write("asked", action, until=until)
                     batch.append(suggestion(self._state, action))
@@ -271,8 +275,9 @@ class Study:
         return batch[0] if n is None else batch
 
     def _choose_action(self) -> Action:
-        if self.finished is not None:
-            raise Finished(self.finished)
+        reason = self.finished or self.exhausted
+        if reason is not None:
+            raise Finished(reason)
         table, choice = self._choose()
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
@@ -305,7 +310,7 @@ class Study:
 
         The order is that of the table's flat rows: the noise levels of the first row, then those of the second, ...
         """
-        return self.policy.score(self.policy_context(), self.candidates()).ravel()
+        return self.policy.score(self.policy_context(), self._learner.modelled(self.candidates())).ravel()
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
@@ -483,7 +488,7 @@ class Study:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Budget, steps and epsilon that the study is meant to end at."""
+        """Limits that the study is meant to end at, by name."""
         return dict(self._state.config.limits)
 
     @property
@@ -500,6 +505,14 @@ class Study:
     def tasks(self) -> Tasks | None:
         """The tasks that may be measured; None if there is only the target."""
         return self._state.config.prior.tasks
+
+    @property
+    def learned_tasks(self) -> Tasks | None:
+        """The tasks with what is learned of them, in the user's units: covariance, noise and mean of each.
+
+        The covariance multiplies `kernel`. The most probable values are given; as long as there are none, typical ones.
+        """
+        return self._learner.surrogate.learned_tasks
 
     @property
     def levels(self) -> NoiseLevels | None:
@@ -528,11 +541,24 @@ class Study:
 
     @property
     def finished(self) -> str | None:
-        """Why nothing is left to measure; None as long as something is."""
-        reason = self._learner.finished
-        if reason is None and self._state.exhausted:
-            reason = "no measurement would gain anything more"
+        """Why nothing is left to find out, with the probability that supports it; None as long as something is."""
+        update, reason = self._finished
+        if update != self._state.n_updates:
+            reason = why_finished(self._state, self._statement_inputs)
+            self._finished = (self._state.n_updates, reason)
         return reason
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why the policy suggests nothing more although the study is not finished; None as long as it does."""
+        if self.finished is not None:
+            return None
+        if self._learner.stops_at_sets:
+            return (
+                "the policy's own bounds, a rule of thumb, leave nothing undecided, which is not enough to call the "
+                'study finished; policy "auto" continues'
+            )
+        return "the policy sees nothing more to gain" if self._state.exhausted else None
 
     @property
     def measurements(self) -> pd.DataFrame:
@@ -564,7 +590,71 @@ class Study:
 
     def result(self) -> Result:
         """Return what is known now: regions, posterior, bounds, best point and certificate."""
-        return result(self._state, self.finished or self._stop_reason)
+        reason = self.finished or self.exhausted or self._stop_reason
+        return result(self._state, reason, self._statement_inputs())
+
+    def check_stop(
+        self,
+        *,
+        f1: float | None = None,
+        regret: float | None = None,
+        relative_regret: float | None = None,
+        improvement_per_cost: float | None = None,
+    ) -> StopCheck:
+        """Return whether what is known now allows to stop, as `run` checks it after every measurement.
+
+        Joint statements are computed only where single points do not rule out that the limit is reached.
+
+        Args:
+            f1: Level set: reached when `result().expected_f1.low` is at least this.
+            regret: Optimum: reached when `result().expected_regret.high` is at most this, in the user's units.
+            relative_regret: Optimum: the same, as a share of the range of the posterior mean over the domain.
+            improvement_per_cost: Optimum: reached when `improvement_per_cost()` is less than this.
+
+        Returns:
+            The `reason`, None as long as no limit is reached; and the `obstacle`, if the only one is that the
+            measurements contradict the model.
+
+        Raises:
+            InvalidArgumentError: If a limit has the wrong type or range.
+            UnsupportedGoalError: If a limit does not suit the goal.
+
+        Example:
+            >>> while study.check_stop(f1=0.95).reason is None:
+            ...     suggestion = study.ask()
+            ...     study.tell(suggestion, measure(suggestion.point))
+        """
+        limits = RunLimits(
+            f1=f1, regret=regret, relative_regret=relative_regret, improvement_per_cost=improvement_per_cost
+        )
+        limits.check_goal(self.goal)
+        return stop_check(self._state, limits.statements, self._statement_inputs, last_position(self._state))
+
+    def improvement_per_cost(self) -> float:
+        """Return what the next measurement is worth: the largest expected improvement per unit cost.
+
+        The improvement is that of the function's value over the best posterior mean at a measured point, in the user's
+        units, averaged over the hyperparameters if they are learned. The cost is that of the cheapest noise level.
+
+        Returns:
+            The rate; infinite as long as there is no model.
+
+        Raises:
+            UnsupportedGoalError: If the goal is a level set.
+
+        Example:
+            >>> study.improvement_per_cost()
+            0.0131
+        """
+        return improvement_per_cost(self._learner, self._statement_inputs(), last_position(self._state))
+
+    def _statement_inputs(self) -> StatementInputs:
+        """Return what joint statements depend on; they are computed once for all who ask."""
+        update, inputs = self._statements
+        if inputs is None or update != self._state.n_updates:
+            inputs = statement_inputs(self._state)
+            self._statements = (self._state.n_updates, inputs)
+        return inputs
 
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
         """Predict the target at any points, which need not be the domain's.
@@ -706,6 +796,9 @@ class Study:
         budget: float | None = None,
         steps: int | None = None,
         epsilon: float | None = None,
+        f1: float | None = None,
+        regret: float | None = None,
+        improvement_per_cost: float | None = None,
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
@@ -715,11 +808,26 @@ class Study:
     ) -> Result:
         """Ask, measure and tell until the first limit is reached.
 
+        Without any limit the run ends at those of the study; if it has none, at an expected F1 of 0.95 for a level set,
+        and for an optimum at an expected regret of 1 % of the range of the posterior mean over the domain.
+
+        `f1`, `regret` and `improvement_per_cost` are statements given the model. They end a run neither before there is
+        a model and five measurements (with a learned model ten), nor while `result().model_check` fails because the
+        model is overconfident or a value does not fit: a statement that the measurements contradict must not end it. A
+        warning says so.
+
         Args:
-            f: Measures a point: `f(point)`; with noise levels `f(point, level)`, with tasks `f(point, task)`.
+            f: Measures a point: `f(point)`; with noise levels `f(point, level)`, with tasks `f(point, task)`,
+                with both `f(point, level, task)`.
             budget: Stop before the total cost exceeds this, counted from the beginning of the study.
             steps: Stop after this number of measurements, counted from the beginning of the study.
             epsilon: Stop when the largest possible error is at most this.
+            f1: Level set: stop when the F1 score of the classification is at least this with 97.5 % probability, that
+                is when `result().expected_f1.low` is.
+            regret: Optimum: stop when the regret of the recommended point is at most this with 97.5 % probability, that
+                is when `result().expected_regret.high` is. In the user's units.
+            improvement_per_cost: Optimum: stop when the next measurement is not worth its cost, that is when
+                `improvement_per_cost()` is less than this.
             executor: Where to measure: anything with `submit`, such as a pool of threads or processes, loky's
                 executor, a `dask.distributed.Client` or an MPI pool. Default: one measurement after the other, here.
             workers: Number of measurements at once; default: the number of workers of the executor.
@@ -733,20 +841,22 @@ class Study:
             The result; its `reason` says which limit was reached.
 
         Raises:
+            InvalidArgumentError: If an argument has the wrong type or range.
+            UnsupportedGoalError: If a limit does not suit the goal.
             MeasurementFailedError: If too many measurements in a row failed.
             ExecutorError: If the executor cannot be used.
 
         Example:
-            >>> result = study.run(measure, budget=500, steps=200, progress=True)
+            >>> result = study.run(measure, f1=0.95, budget=500, progress=True)
             >>> result.reason
-            'budget (500) spent'
+            'expected F1 0.967 (0.951 to 0.98) reached 0.95'
         """
-        from truvar.study.runner import RunLimits, run
+        from truvar.study.runner import run
 
         self._stop_reason = run(
             self,
             f,
-            RunLimits(budget, steps, epsilon),
+            RunLimits(budget, steps, epsilon, f1, regret, improvement_per_cost),
             executor=executor,
             workers=workers,
             retries=retries,
@@ -867,33 +977,18 @@ def _new_event_log(store: Any, name: str | None) -> EventLog:
     return event_log
 
 
-def _check_limits(limits: Mapping[str, float] | None) -> dict[str, float]:
-    checked = dict(limits or {})
-    for name, limit in checked.items():
-        if name not in LIMITS:
-            raise InvalidArgumentError(unknown_name("limit", name, LIMITS))
-        check_nonnegative(limit, name)
-    return checked
-
-
-def _family(kernel: Any, tasks: Tasks | None, transform: Any) -> Any:
+def _family(kernel: Any, transform: Any) -> Any:
     """Return the kernel, or what `Learned(...)` a name or None stands for, with the transform if one is given."""
-    if tasks is None and (kernel is None or isinstance(kernel, str)):
+    if kernel is None or isinstance(kernel, str):
         kernel = Learned(kernel or "matern52")
     if transform is None:
         return kernel
     if not isinstance(kernel, Learned):
-        given = "tasks" if kernel is None else f"the known kernel {kernel}"
         raise InvalidModelError(
-            f"transform={transform!r} is for a learned model, got {given}; leave out the kernel to learn it, or leave "
-            "out the transform and give transformed values"
+            f"transform={transform!r} is for a learned model, got the known kernel {kernel}; leave out the kernel to "
+            "learn it, or leave out the transform and give transformed values"
         )
     return replace(kernel, transform=transform)
-
-
-def _default_policy(kernel: Any) -> str:
-    """Return the policy of a study that was given none."""
-    return "auto" if isinstance(kernel, Learned) and kernel.marginalise else "truvar"
 
 
 def _start_index(domain: Domain, start: Any, seed: int) -> int | None:

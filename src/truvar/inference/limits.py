@@ -1,0 +1,303 @@
+"""Limits of a run that are statements about the answer: expected F1, expected regret, value of the next measurement.
+
+| symbol | here |
+|---|---|
+| C, the points reported as above | `StatementInputs.reported` |
+| q(x), the probability that the class of x is wrong | `error` |
+| alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `TAIL` |
+| E[max(f(x) - c, 0)], c the best posterior mean at a measured point | `expected_improvement` |
+
+Joint statements take draws. A limit is therefore first compared with what single points allow, which is a necessary
+condition that is quick to check:
+
+- F1: with FP errors inside C and FN outside, F1 >= g is (2 - g) FP + g FN <= 2 (1 - g) |C|. Where F1 < g, which has
+  probability alpha at most, the error at x adds at most min(q(x), alpha) to the mean of the left side. So
+  sum w(x) max(q(x) - alpha, 0) <= 2 (1 - g) |C|, with w = 2 - g inside C and g outside.
+- Regret: no single point exceeds the recommended one by more than g with a probability above alpha. The standard
+  deviation of the difference of two values is at least the difference of their standard deviations.
+
+A statement that the measurements contradict must not end a run: where the model check fails because the model is
+overconfident or a value does not fit, no limit of this module is reached. None is reached either before there are
+enough measurements for that check (fewer are enough if they are as many as there are points), and with a learned model
+before `Learned.least` values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array
+from truvar.acquisition.optimizer import polish
+from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.goals import Goal
+from truvar.exceptions import UnsupportedGoalError
+from truvar.inference.statements import StatementInputs, normal_distribution, screening_f1
+from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
+from truvar.models.transforms import OutputTransform
+
+TAIL = 0.04  # alpha: 0.025, and three standard errors of the share of draws that estimates it
+F1_MARGIN = 0.05  # distance from the goal at which a rough estimate of F1 is worth a better one
+NODES = 16  # of the quadrature over the tail of a transformed value
+STARTS = 3  # local searches of a box for the largest expected improvement per cost
+
+
+@dataclass(frozen=True)
+class StatementLimits:
+    """Statements at which a run ends; None: no limit.
+
+    Attributes:
+        f1: Lower end of the 95 % interval of the expected F1 score.
+        regret: Upper end of the 95 % interval of the expected regret.
+        relative_regret: The same, as a share of the range of the posterior mean over the domain.
+        improvement_per_cost: Expected improvement per unit cost below which no measurement is worth its cost.
+    """
+
+    f1: float | None = None
+    regret: float | None = None
+    relative_regret: float | None = None
+    improvement_per_cost: float | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a limit."""
+        return any(limit is not None for limit in vars(self).values())
+
+
+@dataclass(frozen=True)
+class StopCheck:
+    """Whether a statement allows a run to end.
+
+    Attributes:
+        reason: The statement that reached its limit, as a sentence; None if none did.
+        obstacle: Why a limit that may be reached does not count: the measurements contradict the model. None if they
+            do not.
+    """
+
+    reason: str | None = None
+    obstacle: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check for JSON."""
+        return dict(vars(self))
+
+
+def check_stop(
+    learner: ActiveLearner,
+    limits: StatementLimits,
+    inputs: Callable[[], StatementInputs],
+    model_check: Callable[[], ModelCheck],
+    last: Array | None,
+) -> StopCheck:
+    """Return whether one of the limits is reached.
+
+    Args:
+        learner: The state of the study.
+        limits: The limits, which suit the goal.
+        inputs: Returns what joint statements depend on; called if there is a model.
+        model_check: Returns the model check; called if a limit may be reached.
+        last: The position that travel starts from; None before the first.
+    """
+    if not limits.given or not has_model(learner):
+        return StopCheck()
+    source = inputs()
+    if not source.fitted:
+        return StopCheck()
+    regret_goal = _regret_goal(learner, limits)
+    near_f1 = limits.f1 is not None and may_reach_f1(source, limits.f1)
+    near_regret = regret_goal is not None and may_reach_regret(source, regret_goal)
+    rate = inf
+    if limits.improvement_per_cost is not None:
+        rate = improvement_per_cost(learner, source, last)
+    worthless = limits.improvement_per_cost is not None and rate < limits.improvement_per_cost
+    if not (near_f1 or near_regret or worthless):
+        return StopCheck()
+    check = model_check()
+    if check.is_contradiction:
+        return StopCheck(obstacle=check.message)
+    f1 = source.joint.expected_f1 if near_f1 else None
+    if f1 is not None and limits.f1 is not None and f1.low >= limits.f1:
+        return StopCheck(f"expected F1 {f1} reached {limits.f1:g}")
+    regret = source.joint.expected_regret if near_regret else None
+    if regret is not None and regret_goal is not None and regret.high <= regret_goal:
+        return StopCheck(f"expected regret {regret} reached {_describe_regret_goal(limits, regret_goal)}")
+    if worthless:
+        return StopCheck(
+            f"no measurement is worth its cost: the largest expected improvement per unit cost is {rate:.3g}, less "
+            f"than {limits.improvement_per_cost:g}"
+        )
+    return StopCheck()
+
+
+def has_model(learner: ActiveLearner) -> bool:
+    """Return whether there is a model, with enough measurements to state anything with and to contradict it."""
+    surrogate = learner.surrogate
+    count = len(learner.observations)
+    needed = MIN_MEASUREMENTS
+    if not learner.domain.continuous:
+        needed = min(needed, len(learner.domain))
+    if surrogate.family is not None:
+        needed = max(needed, surrogate.family.least)
+    return surrogate.fitted and count >= needed
+
+
+def _regret_goal(learner: ActiveLearner, limits: StatementLimits) -> float | None:
+    """Return the regret at which a run ends, in the user's units: the one that is reached first, if two are given."""
+    goals = []
+    if limits.regret is not None:
+        goals.append(limits.regret)
+    if limits.relative_regret is not None:
+        goals.append(limits.relative_regret * mean_range(learner))
+    return max(goals, default=None)
+
+
+def mean_range(learner: ActiveLearner) -> float:
+    """Return the range of the posterior mean over the domain, in the user's units."""
+    return float(np.ptp(learner.moments[0]))
+
+
+def _describe_regret_goal(limits: StatementLimits, goal: float) -> str:
+    if limits.relative_regret is None or goal == limits.regret:
+        return f"{goal:g}"
+    return f"{100 * limits.relative_regret:g} % of the range of the posterior mean, {goal:.3g}"
+
+
+# -- necessary conditions ----------------------------------------------------------------------------------------------
+
+
+def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
+    """Return whether single points do not rule out that F1 reaches the goal with 97.5 % probability."""
+    reported = inputs.reported()
+    if reported is None:
+        return False
+    probability = inputs.marginal_probability()
+    if probability is None:  # the threshold is a share of the maximum, which takes draws: a few, at a few points
+        return screening_f1(inputs) >= goal - F1_MARGIN
+    error = np.where(reported, 1.0 - probability, probability)
+    weight = np.where(reported, 2.0 - goal, goal)
+    return bool(weight @ np.maximum(error - TAIL, 0.0) <= 2.0 * (1.0 - goal) * reported.sum())
+
+
+def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
+    """Return whether single points do not rule out that the regret is below the goal with 97.5 % probability."""
+    sign = inputs.goal.sign
+    best_mean, best_variance = inputs.posterior.predict(inputs.best[None, :])  # (members, 1)
+    beyond = inputs.transform.forward(inputs.transform.inverse(best_mean) + sign * goal)
+    lead = sign * (inputs.means - beyond)
+    # With the smallest possible standard deviation of the difference, unless the mean itself is better than allowed.
+    difference = np.abs(np.sqrt(inputs.variances) - np.sqrt(best_variance)) + np.finfo(float).tiny
+    exceeds = np.where(lead > 0, 0.5, normal_distribution(np.minimum(lead, 0.0) / difference))
+    return bool(exceeds.mean(axis=0).max() <= TAIL)
+
+
+# -- value of the next measurement -------------------------------------------------------------------------------------
+
+
+def check_improvement_goal(goal: Goal) -> None:
+    """Check that a goal has something to improve.
+
+    Raises:
+        UnsupportedGoalError: If it is a level set.
+    """
+    if goal.level_set:
+        raise UnsupportedGoalError(
+            f"the expected improvement needs an optimum, got the goal {goal}; for a level set use expected_f1"
+        )
+
+
+@blas_in_one_thread()
+def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: Array | None) -> float:
+    """Return the largest expected improvement per unit cost over all candidates, in the user's units.
+
+    The improvement is that of the function's value, noise left out, over the best posterior mean at a measured point.
+    The cost is that of the cheapest noise level, and of the cheapest task. In a box the best candidates are improved by
+    a local search.
+
+    Args:
+        learner: The state of a study whose goal is an optimum.
+        inputs: What statements depend on.
+        last: The position that travel starts from; None before the first.
+
+    Returns:
+        The rate; infinite as long as nothing is known.
+
+    Raises:
+        UnsupportedGoalError: If the goal is a level set.
+    """
+    check_improvement_goal(learner.goal)
+    incumbent = _incumbent(learner)
+    if not inputs.fitted or incumbent is None:
+        return inf
+    sign = inputs.goal.sign
+
+    def rates(means: Array, variances: Array, cost: Array) -> Array:
+        improvement = expected_improvement(means, variances, incumbent, sign, inputs.transform)
+        cheapest = cost.reshape(-1, means.shape[1], cost.shape[1]).min(axis=(0, 2))  # over tasks and noise levels
+        return np.asarray(improvement.mean(axis=0) / cheapest)
+
+    on_domain = rates(inputs.means, inputs.variances, learner.actions.candidates(last).cost)
+    if inputs.bounds is None:
+        return float(on_domain.max())
+
+    def rates_at(points: Array) -> Array:
+        sites = np.hstack([points, np.zeros((len(points), len(inputs.best) - points.shape[1]))])
+        return rates(*inputs.posterior.predict(sites), learner.actions.candidates_at(points, last).cost)
+
+    starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:STARTS]]
+    starts.append(inputs.best[: len(inputs.bounds)])
+    ends = np.stack([polish(rates_at, inputs.bounds, start) for start in starts])
+    return float(max(on_domain.max(), rates_at(ends).max()))
+
+
+def _incumbent(learner: ActiveLearner) -> float | None:
+    """Return the best posterior mean at a measured point, gross errors left out; None without one."""
+    d = len(learner.domain.columns)
+    left_out = {action.id for action, _ in learner.surrogate.outliers}
+    points = [action.point[:d] for action, _ in learner.observations if action.task == 0 and action.id not in left_out]
+    if not points:
+        return None
+    mean, _ = learner.surrogate.predict(np.unique(np.stack(points), axis=0))
+    sign = learner.goal.sign
+    return float(sign * (sign * mean).max())
+
+
+def expected_improvement(
+    means: Array, variances: Array, incumbent: float, sign: int, transform: OutputTransform
+) -> Array:
+    """Return the expected improvement over a value, in the user's units.
+
+    Args:
+        means: Means in the units of the model. (members, n)
+        variances: Variances in the units of the model. (members, n)
+        incumbent: The value to improve on, in the user's units.
+        sign: 1 for a maximum, -1 for a minimum.
+        transform: From the user's values to those of the model.
+
+    Returns:
+        The expected improvement by member. (members, n)
+    """
+    sd = np.sqrt(variances)
+    beyond = transform.forward(incumbent)
+    lead = sign * (means - beyond)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = np.where(sd > 0, lead / sd, np.where(lead > 0, np.inf, -np.inf))
+    probability = normal_distribution(u)
+    if transform.is_identity:
+        density = np.exp(-0.5 * np.minimum(u**2, 1e3)) / np.sqrt(2 * np.pi)
+        return np.asarray(np.maximum(lead * probability + sd * density, 0.0))
+    from scipy.special import ndtri  # imports slowly
+
+    # The improvement given that there is one, by Gauss-Legendre quadrature over its quantiles.
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    total = np.zeros_like(means)
+    possible = probability > np.finfo(float).tiny
+    for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        quantile = -ndtri(np.where(possible, node * probability, 0.5))
+        value = sign * (transform.inverse(means + sign * sd * quantile) - incumbent)
+        total += weight * np.where(possible, np.maximum(value, 0.0), 0.0)
+    return np.asarray(probability * total)

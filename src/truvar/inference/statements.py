@@ -1,0 +1,621 @@
+"""Joint statements about f: what holds at many points at once, with which probability, given the model.
+
+| symbol | here | shape |
+|---|---|---|
+| p(x) = P(f(x) > h) | `JointStatements.probability`, level set | (n,) |
+| P(x is the optimum) | `JointStatements.probability`, optimum | (n,) |
+| c(x) = max(p(x), 1 - p(x)), how certain the class of one point is | `certainty` | (n,) |
+| F(x), the highest confidence at which x is decided | `JointStatements.decided_confidence` | (n,) |
+| F1 of the points reported as above, max f - f(recommended point) | `expected_f1`, `expected_regret` | |
+| quantiles of f(x) by themselves | `JointStatements.lower`, `JointStatements.upper` | (n,) |
+
+Level set: the points are ordered by certainty. A point is decided with confidence q if all points up to it in that
+order lie on their more probable side of h *at once* with probability >= q (the excursion function for contour avoiding
+sets of Bolin and Lindgren, 2015). The probability is estimated from joint draws of f, over the hyperparameters too if
+they are learned. Points so certain that all of them together are wrong with probability <= `NEGLIGIBLE` are not drawn;
+that probability is subtracted instead, which is a union bound.
+
+Optimum: points are ruled out in ascending order of their probability of being the optimum, as long as the total of what
+is ruled out is at most 1 - q. What remains holds the optimum with probability >= q.
+
+A learned model is fitted to measurements that cluster where its policy looks, and says little about how smooth f is
+elsewhere. So members with length-scales of half the size are added to the mixture, one for every four: a fifth of the
+draws. What is decided must not depend on the smoothness that was found elsewhere.
+
+Where more than `MAX_ROWS` points would have to be drawn, that many of them, chosen at random, stand for the others:
+`JointStatements.n_drawn` and `n_relevant` say so.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from math import erfc, isfinite, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from truvar._typing import Array, Index, Mask
+from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.goals import Goal, LevelSet
+from truvar.models.frozen import FrozenPosterior
+from truvar.models.transforms import OutputTransform
+from truvar.validation import check_fraction
+
+DRAWS = 2048  # joint draws of f
+CONFIDENCE = 0.95  # of the statements that are made unless another one is asked for
+NEGLIGIBLE = 0.002  # total probability of an error at the points that are not drawn
+FEW_VALUES = 20_000  # up to which scipy.special is not needed
+MAX_ROWS = 4000  # points that are drawn, at most
+ROUGH = 0.25  # members with shorter length-scales that are added for every member of a learned model
+ROUGHER = 2.0  # factor by which these are shorter
+FAR = 4.5  # standard deviations: a point further below the best one's lower bound is not a potential optimum
+SAME_VALUE = 1e-6  # prior standard deviations: values that differ less are equal
+SCREENING_DRAWS = 128  # joint draws of a rough estimate
+SCREENING_ROWS = 300  # points that they are made at
+BISECTIONS = 45  # halvings of an interval that contains a quantile
+REFINED = 200  # additional points of a box, around the recommended one, among which the optimum may be
+RADII = (0.1, 0.01, 0.001)  # distances of those points from it, in extents of the box
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The distribution of an unknown score, given the model.
+
+    Attributes:
+        mean: Its mean.
+        low: Lower end of its central 95 % interval.
+        high: Upper end of that interval.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Return the numbers for JSON, with null for those that are not finite."""
+        return {name: value if isfinite(value) else None for name, value in vars(self).items()}
+
+    @staticmethod
+    def of(draws: Array) -> Estimate:
+        """Return mean and interval of draws."""
+        low, high = np.quantile(draws, [0.025, 0.975])
+        return Estimate(float(draws.mean()), float(low), float(high))
+
+
+UNKNOWN_SHARE = Estimate(float("nan"), 0.0, 1.0)
+UNKNOWN_DISTANCE = Estimate(float("nan"), 0.0, float("inf"))
+
+
+@dataclass(frozen=True, eq=False)
+class Classification:
+    """Points by what is decided about them at once, with a given confidence.
+
+    Attributes:
+        confidence: Probability, given the model, that everything decided here is right.
+        above: Level set: points above the threshold. Minimum: points ruled out.
+        below: Level set: points that are not above the threshold. Maximum: points ruled out.
+        undecided: All others. Optimum: they hold it.
+    """
+
+    confidence: float
+    above: Mask
+    below: Mask
+    undecided: Mask
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{int(getattr(self, name).sum())} {name}" for name in ("above", "below", "undecided"))
+        return f"Classification({counts}, confidence={self.confidence:g})"
+
+    @property
+    def labels(self) -> np.ndarray[Any, Any]:
+        """The class of every point as text: "above", "below" or "undecided", (n,)."""
+        return np.select([self.above, self.below], ["above", "below"], "undecided")
+
+
+@dataclass(frozen=True, eq=False)
+class JointStatements:
+    """Everything that is stated about all points at once, given the model.
+
+    Attributes:
+        goal: The goal of the study.
+        probability: Level set: probability of lying above the threshold. Optimum: of being the optimum. (n,)
+        decided_confidence: Highest confidence at which a point is decided. (n,)
+        reported: Level set: points to report as above, if every point must be on one side. None for an optimum. (n,)
+        lower: The value that f exceeds with probability `CONFIDENCE`, at each point by itself. (n,)
+        upper: The value that f does not exceed with probability `CONFIDENCE`, at each point by itself. (n,)
+        expected_f1: F1 score of `reported`; None for an optimum.
+        expected_regret: Distance of the recommended point's value from the optimum; None for a level set.
+        optimal_probability: Probability that no point is better than the recommended one; None for a level set.
+        recommended_value: f at the recommended point; None for a level set or before there is a model.
+        expected_misclassified: Expected number of points that `reported` has on the wrong side; None for an optimum.
+        n_drawn: Points that were drawn jointly.
+        n_relevant: Points that are not certain by themselves; if more than `n_drawn`, those drawn stand for them.
+    """
+
+    goal: Goal
+    probability: Array
+    decided_confidence: Array
+    reported: Mask | None
+    lower: Array
+    upper: Array
+    expected_f1: Estimate | None
+    expected_regret: Estimate | None
+    optimal_probability: float | None
+    expected_misclassified: float | None
+    n_drawn: int
+    n_relevant: int
+    recommended_value: Estimate | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.probability, self.decided_confidence, self.lower, self.upper):
+            array.setflags(write=False)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a model to state anything with."""
+        score = self.expected_f1 if self.expected_regret is None else self.expected_regret
+        return score is not None and isfinite(score.mean)
+
+    def classify(self, confidence: float = CONFIDENCE) -> Classification:
+        """Return what is decided with that probability, for all points at once.
+
+        Args:
+            confidence: The probability, between 0 and 1.
+
+        Raises:
+            InvalidArgumentError: If it is not between 0 and 1.
+        """
+        check_fraction(confidence, "confidence", example="0.95")
+        decided = self.decided_confidence >= confidence
+        nothing = np.zeros_like(decided)
+        if isinstance(self.goal, LevelSet):
+            is_above = self.probability >= 0.5
+            return Classification(confidence, decided & is_above, decided & ~is_above, ~decided)
+        if self.goal.sign > 0:
+            return Classification(confidence, nothing, decided, ~decided)
+        return Classification(confidence, decided, nothing, ~decided)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimates for JSON, without the arrays."""
+        estimates: dict[str, Any] = {}
+        for name in ("expected_f1", "expected_regret", "recommended_value"):
+            estimate = getattr(self, name)
+            estimates[name] = None if estimate is None else estimate.to_dict()
+        return {
+            **estimates,
+            "optimal_probability": self.optimal_probability,
+            "expected_misclassified": self.expected_misclassified,
+            "n_drawn": self.n_drawn,
+            "n_relevant": self.n_relevant,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class StatementInputs:
+    """Everything that joint statements depend on, as it was at one moment.
+
+    Attributes:
+        goal: The goal.
+        threshold: Threshold of a level set in the units of the model; None for an optimum or a share of the maximum.
+        posterior: The posterior.
+        sites: The points of the domain, as the posterior takes them. (n, d')
+        means: Posterior means at the sites by member. (members, n)
+        variances: Posterior variances at the sites by member. (members, n)
+        transform: From the user's values to those of the model.
+        best: The recommended point, as the posterior takes it. (d',)
+        bounds: Bounds of a box, (d, 2); None for a finite domain.
+        seed: Seeds of the draws.
+        fitted: Whether there is a model to state anything with.
+    """
+
+    goal: Goal
+    threshold: float | None
+    posterior: FrozenPosterior
+    sites: Array
+    means: Array
+    variances: Array
+    transform: OutputTransform
+    best: Array
+    bounds: Array | None
+    seed: tuple[int, int]
+    fitted: bool
+
+    @property
+    def n(self) -> int:
+        """Number of points of the domain."""
+        return len(self.sites)
+
+    @property
+    def scale(self) -> float:
+        """Prior standard deviation at the recommended point, in the units of the model."""
+        return float(np.sqrt(self.posterior.members[0].prior_variance(self.best[None, :])[0]))
+
+    def marginal_probability(self) -> Array | None:
+        """Return `JointStatements.probability` where it does not take joint draws: a level set of known threshold."""
+        if self.threshold is None:
+            return None
+        return probability_above(self.means, self.variances, self.threshold)
+
+    def reported(self) -> Mask | None:
+        """Return the points to report as above the threshold: p >= 1/2; None for an optimum.
+
+        For a share of the maximum they are the points whose mean is at least that share of the largest mean, as the
+        paper reports them: no single point may have p >= 1/2 though some are above in every draw.
+        """
+        if not isinstance(self.goal, LevelSet):
+            return None
+        probability = self.marginal_probability()
+        if probability is not None:
+            return probability >= 0.5
+        mean = self.means.mean(axis=0)
+        return np.asarray(mean >= self.goal.thresholds(mean, mean)[0])
+
+    @cached_property
+    def joint(self) -> JointStatements:
+        """The statements about all points at once; computed when it is first asked for."""
+        return joint_statements(self)
+
+    def interval(self) -> tuple[Array, Array]:
+        """Return `JointStatements.lower` and `upper`, in the user's units."""
+        low = mixture_quantile(self.means, self.variances, 1.0 - CONFIDENCE)
+        high = mixture_quantile(self.means, self.variances, CONFIDENCE)
+        return self.transform.inverse(low), self.transform.inverse(high)
+
+    @staticmethod
+    def of(learner: ActiveLearner, best: Array) -> StatementInputs:
+        """Return the inputs of a learner's present state; `best` is the recommended point (d,)."""
+        surrogate = learner.surrogate
+        posterior = surrogate.freeze()
+        sites = surrogate.target_sites
+        if surrogate.ensemble is not None:
+            n = len(sites)
+            rough = posterior.rougher(
+                max(1, round(ROUGH * len(posterior.members))), ROUGHER, len(learner.domain.columns)
+            )
+            rough_means, rough_variances = rough.predict(sites)
+            means = np.vstack([surrogate.ensemble.means[:, :n], rough_means])
+            variances = np.vstack([surrogate.ensemble.variances[:, :n], rough_variances])
+            posterior = FrozenPosterior(posterior.members + rough.members)
+        elif surrogate.mean is None:  # the uncertainty of the estimated constant counts
+            means, variances = posterior.predict(sites)
+        else:
+            means, variances = (moment[None, :].copy() for moment in surrogate.moments)
+        n_zeros = sites.shape[1] - len(best)  # the index of the target task
+        return StatementInputs(
+            goal=learner.goal,
+            threshold=getattr(learner.model_goal, "threshold", None),
+            posterior=posterior,
+            sites=sites,
+            means=means,
+            variances=variances,
+            transform=surrogate.transform,
+            best=np.append(best, np.zeros(n_zeros)),
+            bounds=learner.domain.bounds if learner.domain.continuous else None,
+            seed=(learner.seed, len(learner.observations)),
+            fitted=surrogate.fitted and (len(learner.observations) > 0 or surrogate.mean is not None),
+        )
+
+
+def joint_statements(inputs: StatementInputs) -> JointStatements:
+    """Return what can be stated about all points at once."""
+    if isinstance(inputs.goal, LevelSet):
+        return _level_set_statements(inputs, inputs.goal)
+    return _optimum_statements(inputs)
+
+
+def _unknown(
+    inputs: StatementInputs, probability: Array, f1: Estimate | None, regret: Estimate | None
+) -> JointStatements:
+    """Return statements that decide nothing, before there is a model."""
+    infinite = np.full(inputs.n, np.inf)
+    reported = inputs.reported()
+    misclassified = None
+    if reported is not None:
+        misclassified = float(np.where(reported, 1.0 - probability, probability).sum())
+    return JointStatements(
+        goal=inputs.goal,
+        probability=probability,
+        decided_confidence=np.zeros(inputs.n),
+        reported=reported,
+        lower=-infinite,
+        upper=infinite,
+        expected_f1=f1,
+        expected_regret=regret,
+        optimal_probability=None if regret is None else 0.0,
+        expected_misclassified=misclassified,
+        n_drawn=0,
+        n_relevant=inputs.n,
+    )
+
+
+def probability_above(means: Array, variances: Array, threshold: Array | float) -> Array:
+    """Return P(f > threshold) of a mixture, (n,), given means and variances of its members, (members, n) each.
+
+    A value that is known exactly counts as above if it is at least the threshold.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = (means - threshold) / np.sqrt(variances)
+    u = np.where(variances > 0, u, np.where(means >= threshold, np.inf, -np.inf))
+    return np.asarray(normal_distribution(u).mean(axis=0))
+
+
+def normal_distribution(u: Array) -> Array:
+    """Return the standard normal distribution function at u.
+
+    Unless scipy.special is imported already, few values are computed by the standard library, in less time than that
+    import takes.
+    """
+    if u.size > FEW_VALUES or "scipy.special" in sys.modules:
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr(u))
+    values = [0.5 * erfc(-x / sqrt(2.0)) for x in u.ravel().tolist()]
+    return np.array(values).reshape(u.shape)
+
+
+def mixture_quantile(means: Array, variances: Array, level: float) -> Array:
+    """Return the quantile of a mixture of normals, (n,), by bisection.
+
+    Args:
+        means: Means of the members. (members, n)
+        variances: Variances of the members. (members, n)
+        level: Probability below the quantile.
+    """
+    sd = np.sqrt(variances)
+    normal_quantile = NormalDist().inv_cdf(level)
+    if len(means) == 1:
+        return np.asarray(means[0] + normal_quantile * sd[0])
+    reach = abs(normal_quantile) + 1e-9
+    low = (means - reach * sd).min(axis=0)
+    high = (means + reach * sd).max(axis=0)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        too_low = 1.0 - probability_above(means, variances, middle) < level
+        low = np.where(too_low, middle, low)
+        high = np.where(too_low, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+# -- level sets --------------------------------------------------------------------------------------------------------
+
+
+def _level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
+    if inputs.threshold is None:
+        return _implicit_level_set(inputs, goal)
+    probability = probability_above(inputs.means, inputs.variances, inputs.threshold)
+    if not inputs.fitted:
+        return _unknown(inputs, probability, UNKNOWN_SHARE, None)
+    relevant = _uncertain_rows(probability)
+    rows = _at_most(relevant, inputs.seed)
+    draws = inputs.posterior.draw(inputs.sites[rows], DRAWS, inputs.seed)
+    is_above = draws >= inputs.threshold
+    return _from_draws(inputs, probability, relevant, rows, is_above)
+
+
+def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
+    """Return the statements for a threshold that is a share of the unknown maximum, which every draw has its own of."""
+    n = len(inputs.sites)
+    fraction = float(goal.fraction_of_max or 0.0)
+    rows = _at_most(np.arange(n), inputs.seed)
+    draws = inputs.posterior.draw(inputs.sites[rows], DRAWS, inputs.seed)
+    is_above = draws >= fraction * draws.max(axis=0)
+    drawn = is_above.mean(axis=1)
+    probability = drawn
+    if len(rows) < n:
+        probability = drawn[_nearest(inputs.sites[rows], inputs.sites)]
+    if not inputs.fitted:
+        return _unknown(inputs, probability, UNKNOWN_SHARE, None)
+    return _from_draws(inputs, probability, np.arange(n), rows, is_above)
+
+
+def screening_f1(inputs: StatementInputs) -> float:
+    """Return a rough estimate of the expected F1 score, from few draws at few points.
+
+    Args:
+        inputs: The inputs of a level set whose threshold is a share of the maximum.
+    """
+    reported = inputs.reported()
+    if reported is None or not isinstance(inputs.goal, LevelSet):
+        raise AssertionError("a level set reports points")
+    rng = np.random.default_rng(inputs.seed)
+    top = int(np.argmax(inputs.means.mean(axis=0)))
+    rows = rng.permutation(inputs.n)[:SCREENING_ROWS]
+    draws = inputs.posterior.draw(inputs.sites[np.append(rows, top)], SCREENING_DRAWS, inputs.seed)
+    is_above = draws[:-1] >= float(inputs.goal.fraction_of_max or 0.0) * draws.max(axis=0)
+    n_both = is_above.sum(axis=0) + int(reported[rows].sum())
+    hits = (reported[rows, None] & is_above).sum(axis=0)
+    return float(np.divide(2.0 * hits, n_both, out=np.ones(len(n_both)), where=n_both > 0).mean())
+
+
+def _from_draws(
+    inputs: StatementInputs, probability: Array, relevant: Index, rows: Index, is_above: Mask
+) -> JointStatements:
+    """Return the statements of a level set.
+
+    Args:
+        inputs: The inputs.
+        probability: p at every point. (n,)
+        relevant: Rows that are not certain by themselves.
+        rows: Those of them that were drawn. (r,)
+        is_above: Whether f lies above the threshold there, by draw. (r, S)
+    """
+    certainty = np.maximum(probability, 1.0 - probability)
+    class_above = probability >= 0.5
+    is_relevant = np.zeros(len(probability), bool)
+    is_relevant[relevant] = True
+    neglected = float((1.0 - certainty[~is_relevant]).sum())
+    decided = np.maximum(certainty - neglected, 0.0)
+    if len(rows):
+        order = np.argsort(-certainty[rows], kind="stable")
+        joint = _joint_confidence(is_above[order] != class_above[rows][order, None])
+        joint = np.maximum(joint - neglected, 0.0)
+        of_row = np.empty(len(rows))
+        of_row[order] = joint
+        decided[relevant] = np.minimum(_carried_over(certainty, rows[order], joint, relevant), certainty[relevant])
+        decided[rows] = np.minimum(of_row, certainty[rows])
+    reported = inputs.reported()
+    if reported is None:
+        raise AssertionError("a level set reports points")
+    f1 = _f1_draws(inputs, reported, relevant, rows, is_above)
+    lower, upper = inputs.interval()
+    return JointStatements(
+        goal=inputs.goal,
+        probability=probability,
+        decided_confidence=decided,
+        reported=reported,
+        lower=lower,
+        upper=upper,
+        expected_f1=Estimate.of(f1),
+        expected_regret=None,
+        optimal_probability=None,
+        expected_misclassified=float(np.where(reported, 1.0 - probability, probability).sum()),
+        n_drawn=len(rows),
+        n_relevant=len(relevant),
+    )
+
+
+def _uncertain_rows(probability: Array) -> Index:
+    """Return the rows that must be drawn: all but the most certain, whose errors add up to `NEGLIGIBLE` at most."""
+    error = np.minimum(probability, 1.0 - probability)
+    order = np.argsort(error, kind="stable")
+    n_certain = int(np.searchsorted(np.cumsum(error[order]), NEGLIGIBLE, side="right"))
+    return np.sort(order[n_certain:])
+
+
+def _at_most(relevant: Index, seed: tuple[int, int]) -> Index:
+    """Return the rows to draw: all, or a random choice of `MAX_ROWS` of them."""
+    if len(relevant) <= MAX_ROWS:
+        return relevant
+    return np.sort(np.random.default_rng(seed).choice(relevant, MAX_ROWS, replace=False))
+
+
+def _joint_confidence(wrong: Mask) -> Array:
+    """Return the share of draws without an error up to each row, (r,), given which rows are wrong in which draw."""
+    r, count = wrong.shape
+    first = np.where(wrong.any(axis=0), wrong.argmax(axis=0), r)
+    failed = np.cumsum(np.bincount(first, minlength=r + 1)[:r])
+    return np.asarray(1.0 - (failed + 1) / (count + 1))  # one more error, as draws cannot show certainty
+
+
+def _carried_over(certainty: Array, ordered: Index, joint: Array, relevant: Index) -> Array:
+    """Return the joint confidence of rows that were not drawn: that of the drawn one of the next lower certainty."""
+    ascending = certainty[ordered][::-1]
+    position = np.searchsorted(ascending, certainty[relevant], side="right") - 1
+    lowest = 0.0
+    carried = np.where(position >= 0, joint[::-1][np.maximum(position, 0)], lowest)
+    return np.asarray(carried)
+
+
+def _f1_draws(inputs: StatementInputs, class_above: Mask, relevant: Index, rows: Index, is_above: Mask) -> Array:
+    """Return the F1 score of the classification in every draw, (S,)."""
+    certain_hits = int(class_above.sum()) - int(class_above[relevant].sum())  # taken as above in every draw
+    if len(rows) == 0:
+        return np.ones(DRAWS)
+    weight = np.ones(len(rows))
+    if len(rows) < len(relevant):
+        nearest = _nearest(inputs.sites[rows], inputs.sites[relevant])
+        weight = np.bincount(nearest, minlength=len(rows)).astype(float)
+    hits = (weight * class_above[rows]) @ is_above + certain_hits
+    n_true = weight @ is_above + certain_hits
+    n_both = n_true + float(weight @ class_above[rows]) + certain_hits
+    return np.divide(2.0 * hits, n_both, out=np.ones_like(n_both), where=n_both > 0)
+
+
+def _nearest(points: Array, others: Array) -> Index:
+    """Return for each of the others the position of the nearest point, distances in units of the spread."""
+    from scipy.spatial import cKDTree  # imports slowly, and few domains are that large
+
+    spread = np.where(np.ptp(others, axis=0) > 0, others.std(axis=0), 1.0)
+    return np.asarray(cKDTree(points / spread).query(others / spread)[1], dtype=np.intp)
+
+
+# -- optima ------------------------------------------------------------------------------------------------------------
+
+
+def _optimum_statements(inputs: StatementInputs) -> JointStatements:
+    n = len(inputs.sites)
+    if not inputs.fitted:
+        uniform = np.full(n, 1.0 / n)
+        return _unknown(inputs, uniform, None, UNKNOWN_DISTANCE)
+    sign = inputs.goal.sign
+    relevant = potential_optima(inputs)
+    rows = relevant
+    if len(rows) > MAX_ROWS:
+        rows = _most_promising(inputs, relevant)
+    points = np.vstack([inputs.best[None, :], inputs.sites[rows], _around_best(inputs)])
+    draws = sign * inputs.posterior.draw(points, DRAWS, inputs.seed)  # signed: high is good
+    winner = rows[np.argmax(draws[1 : len(rows) + 1], axis=0)]
+    probability = np.bincount(winner, minlength=n) / draws.shape[1]
+    highest = inputs.transform.inverse(sign * draws.max(axis=0))
+    recommended = inputs.transform.inverse(sign * draws[0])
+    regret = np.maximum(sign * (highest - recommended), 0.0)
+    lower, upper = inputs.interval()
+    return JointStatements(
+        goal=inputs.goal,
+        probability=probability,
+        decided_confidence=_ruled_out_confidence(probability),
+        reported=None,
+        lower=lower,
+        upper=upper,
+        expected_f1=None,
+        expected_regret=Estimate.of(regret),
+        optimal_probability=float((draws.max(axis=0) - draws[0] <= SAME_VALUE * inputs.scale).mean()),
+        expected_misclassified=None,
+        n_drawn=len(rows),
+        n_relevant=len(relevant),
+        recommended_value=Estimate.of(recommended),
+    )
+
+
+def potential_optima(inputs: StatementInputs, reach: float = FAR) -> Index:
+    """Return the rows that can be the optimum in some member: others are many standard deviations short of it.
+
+    Args:
+        inputs: The inputs.
+        reach: Half width of the intervals that are compared, in standard deviations.
+    """
+    signed = inputs.goal.sign * inputs.means
+    sd = np.sqrt(inputs.variances)
+    lower = (signed - reach * sd).max(axis=1, keepdims=True)
+    return np.flatnonzero((signed + reach * sd >= lower).any(axis=0))
+
+
+def _most_promising(inputs: StatementInputs, relevant: Index) -> Index:
+    """Return `MAX_ROWS` rows that are the most probable to exceed the best mean."""
+    signed = inputs.goal.sign * inputs.means[:, relevant]
+    sd = np.sqrt(inputs.variances[:, relevant]) + np.finfo(float).tiny
+    exceeds = normal_distribution((signed - signed.max(axis=1, keepdims=True)) / sd).mean(axis=0)
+    return np.sort(relevant[np.argpartition(-exceeds, MAX_ROWS)[:MAX_ROWS]])
+
+
+def _around_best(inputs: StatementInputs) -> Array:
+    """Return points of a box around the recommended one, as a finite set of representers is too coarse there."""
+    if inputs.bounds is None:
+        return np.zeros((0, len(inputs.best)))
+    low = inputs.bounds[:, 0]
+    high = inputs.bounds[:, 1]
+    d = len(low)
+    rng = np.random.default_rng(inputs.seed)
+    radius = np.repeat(RADII, -(-REFINED // len(RADII)))[:REFINED, None]
+    offsets = radius * (high - low) * rng.uniform(-1.0, 1.0, (REFINED, d))
+    around = np.tile(inputs.best, (REFINED, 1))
+    around[:, :d] = np.clip(inputs.best[:d] + offsets, low, high)
+    return around
+
+
+def _ruled_out_confidence(probability: Array) -> Array:
+    """Return the highest confidence at which each point is ruled out: 1 minus the total of the less probable ones."""
+    order = np.argsort(probability, kind="stable")
+    values, first = np.unique(probability[order], return_index=True)
+    total = np.cumsum(probability[order])
+    last = np.append(first[1:], len(order)) - 1  # points of equal probability are ruled out together
+    confidence = 1.0 - total[last]
+    out = np.empty(len(probability))
+    out[order] = np.maximum(confidence[np.searchsorted(values, probability[order])], 0.0)
+    return out

@@ -1,0 +1,78 @@
+"""Whether a study is finished: nothing is left to find out, and that can be supported.
+
+A study is finished if one of these holds:
+
+- the paper's sets leave nothing undecided, and its confidence bounds hold with a stated probability (regimes "theorem"
+  and "outside" of the certificate);
+- given the model, everything is decided at once with probability `FINISHED`, and the measurements do not contradict the
+  model.
+
+With a learned model neither is said before `Learned.least` values. That a *policy* sees nothing more to gain, because
+its own bounds are a rule of thumb, does not make a study finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from truvar.algorithm.learner import ActiveLearner
+from truvar.inference.certificate import CertificateInputs, certify
+from truvar.inference.statements import JointStatements, StatementInputs, potential_optima
+
+FINISHED = 0.997  # probability with which everything must be decided: that of a statement that no draw contradicts
+TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
+MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
+
+
+def finished(
+    learner: ActiveLearner,
+    statement_inputs: Callable[[], StatementInputs],
+    certificate_inputs: Callable[[], CertificateInputs],
+) -> str | None:
+    """Return why nothing is left to find out, or None.
+
+    Args:
+        learner: The state of the study.
+        statement_inputs: Returns what joint statements depend on; called only if there is a model.
+        certificate_inputs: Returns what the certificate depends on; called only if a condition that is quick to check
+            holds.
+    """
+    surrogate = learner.surrogate
+    if not surrogate.fitted:
+        return None
+    if surrogate.family is not None and len(learner.observations) < surrogate.family.least:
+        return None
+    complete = learner.sets_complete
+    if complete is not None:
+        certificate = certify(certificate_inputs())
+        if certificate.delta is not None:
+            return f"{complete}, with probability at least {1 - certificate.delta:g}"
+    if learner.domain.continuous and not learner.goal.level_set:
+        return None
+    inputs = statement_inputs()
+    if not inputs.fitted or not _may_be_decided(inputs) or certificate_inputs().model_check.is_contradiction:
+        return None
+    return _decided(inputs.joint)
+
+
+def _may_be_decided(inputs: StatementInputs) -> bool:
+    """Return whether single points do not rule out that everything is decided. No joint draws are needed for this."""
+    reported = inputs.reported()
+    if reported is not None:
+        probability = inputs.marginal_probability()
+        if probability is None:
+            return True
+        return bool(np.where(reported, probability, 1.0 - probability).min() >= FINISHED)
+    return len(potential_optima(inputs, reach=TWO_SIDED_99)) <= MAX_CANDIDATES
+
+
+def _decided(statements: JointStatements) -> str | None:
+    """Return what is decided, if everything is."""
+    given = f"with {100 * FINISHED:g} % probability, given the model"
+    if statements.goal.level_set:
+        everything = bool((statements.decided_confidence >= FINISHED).all())
+        return f"every point is classified {given}" if everything else None
+    optimal = statements.optimal_probability or 0.0
+    return f"no point is better than the recommended one {given}" if optimal >= FINISHED else None

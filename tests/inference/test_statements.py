@@ -1,0 +1,363 @@
+"""Joint statements: draws, sets that hold at once, expected F1 and regret, against brute force and the truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, multivariate_normal, norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+import truvar as tv
+from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
+from truvar.inference.statements import (
+    FAR,
+    Estimate,
+    StatementInputs,
+    joint_statements,
+    mixture_quantile,
+    probability_above,
+)
+from truvar.models.frozen import FrozenPosterior, spread_points
+
+LINE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
+SQUARE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 12), y=np.linspace(0.0, 1.0, 12))
+
+
+def wave(point: dict[str, float]) -> float:
+    return float(np.sin(7 * point["x"]) + 0.5 * point.get("y", 0.0))
+
+
+def measured(goal: Any, steps: int = 8, domain: tv.Domain = LINE, **settings: Any) -> tv.Study:
+    given = {"kernel": Matern(0.3, nu=2.5), "mean": 0.0, "noise": 0.01, **settings}
+    study = tv.Study(domain, goal, **given)
+    for index in np.linspace(0, len(domain) - 1, steps).astype(int):
+        study.tell(domain.point(int(index)), wave(domain.point(int(index))))
+    return study
+
+
+def frozen(study: tv.Study) -> tuple[FrozenPosterior, np.ndarray]:
+    surrogate = study._learner.surrogate
+    return surrogate.freeze(), surrogate.target_sites
+
+
+# -- the frozen posterior ----------------------------------------------------------------------------------------------
+
+
+def test_the_frozen_posterior_is_that_of_scikit_learn() -> None:
+    study = measured(tv.LevelSet(0.3))
+    posterior, sites = frozen(study)
+    rows = study.measurements
+    model = GaussianProcessRegressor(Matern(0.3, nu=2.5), alpha=0.01, optimizer=None)
+    model.fit(rows[["x"]].to_numpy(), rows["value"].to_numpy())
+    mean, covariance = model.predict(sites, return_cov=True)
+    own_mean, own_variance = posterior.predict(sites)
+    np.testing.assert_allclose(own_mean[0], mean, atol=1e-9)
+    np.testing.assert_allclose(own_variance[0], np.diag(covariance), atol=1e-9)
+    draws = posterior.draw(sites, 200_000, (0, 0))
+    np.testing.assert_allclose(np.cov(draws), covariance, atol=0.012)
+
+
+def test_an_estimated_mean_adds_its_own_uncertainty() -> None:
+    """Universal kriging: equal to a prior mean with a very large variance."""
+    study = measured(tv.LevelSet(0.3), mean=None)
+    posterior, sites = frozen(study)
+    rows = study.measurements
+    wide = GaussianProcessRegressor(Matern(0.3, nu=2.5) + ConstantKernel(1e6), alpha=0.01, optimizer=None)
+    wide.fit(rows[["x"]].to_numpy(), rows["value"].to_numpy())
+    mean, sd = wide.predict(sites, return_std=True)
+    own_mean, own_variance = posterior.predict(sites)
+    np.testing.assert_allclose(own_mean[0], mean, atol=1e-4)
+    np.testing.assert_allclose(own_variance[0], sd**2, atol=1e-4)
+    draws = posterior.draw(sites, 50_000, (0, 0))
+    np.testing.assert_allclose(draws.var(axis=1), sd**2, rtol=0.05)
+
+
+def test_a_frozen_posterior_does_not_change_with_further_observations() -> None:
+    for settings in ({}, {"kernel": None, "mean": None, "noise": None}):
+        study = measured(tv.LevelSet(0.3), **settings)
+        posterior, sites = frozen(study)
+        before = posterior.predict(sites)
+        draws = posterior.draw(sites, 16, (0, 1))
+        study.tell({"x": 0.5}, 3.0)
+        np.testing.assert_array_equal(posterior.predict(sites), before)
+        np.testing.assert_array_equal(posterior.draw(sites, 16, (0, 1)), draws)
+
+
+def test_draws_of_a_learned_model_have_the_moments_of_the_mixture() -> None:
+    study = measured(tv.LevelSet(0.3), kernel=None, mean=None, noise=None)
+    posterior, sites = frozen(study)
+    assert len(posterior.members) == 16
+    mean, variance = study._learner.surrogate.moments
+    draws = posterior.draw(sites, 64_000, (0, 0))
+    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=0.03 * np.sqrt(variance.max()))
+    np.testing.assert_allclose(draws.std(axis=1), np.sqrt(variance), rtol=0.05)
+
+
+def test_draws_at_many_points_have_exact_moments_and_nearly_exact_correlations(monkeypatch) -> None:
+    monkeypatch.setattr("truvar.models.frozen.MAX_PIVOTS", 40)
+    study = measured(tv.LevelSet(0.3), domain=SQUARE, kernel=RBF(0.4))
+    posterior, sites = frozen(study)
+    member = posterior.members[0]
+    solved = member.solve(sites)
+    covariance = member.covariance(sites, sites) - solved.T @ solved
+    draws = posterior.draw(sites, 100_000, (0, 0))
+    sd = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(draws.std(axis=1), sd, rtol=0.02)
+    np.testing.assert_allclose(np.corrcoef(draws), covariance / np.outer(sd, sd), atol=0.03)
+
+
+def test_spread_points_cover_the_others() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.random((500, 2))
+    chosen = spread_points(points, 60)
+    assert len(set(chosen.tolist())) == 60
+    distance = np.sqrt(((points[:, None, :] - points[None, chosen, :]) ** 2).sum(axis=2)).min(axis=1)
+    random = rng.choice(500, 60, replace=False)
+    others = np.sqrt(((points[:, None, :] - points[None, random, :]) ** 2).sum(axis=2)).min(axis=1)
+    assert distance.max() < 0.8 * others.max()
+
+
+# -- level sets --------------------------------------------------------------------------------------------------------
+
+
+def brute_force(study: tv.Study, threshold: float, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    """Joint confidence of every point and the F1 scores, from draws with the full covariance and loops."""
+    posterior, sites = frozen(study)
+    member = posterior.members[0]
+    solved = member.solve(sites)
+    covariance = member.covariance(sites, sites) - solved.T @ solved
+    mean = member.predict(sites)[0]
+    draws = multivariate_normal(mean, covariance, allow_singular=True).rvs(count, random_state=1)
+    p = norm.sf((threshold - mean) / np.sqrt(np.diag(covariance)))
+    order = sorted(range(len(p)), key=lambda i: -max(p[i], 1 - p[i]))
+    confidence = np.empty(len(p))
+    alive = np.ones(count, bool)
+    for i in order:
+        alive &= (draws[:, i] >= threshold) == (p[i] >= 0.5)
+        confidence[i] = alive.mean()
+    scores = []
+    reported = p >= 0.5
+    for draw in draws[:4000]:
+        true = draw >= threshold
+        both = reported.sum() + true.sum()
+        scores.append(1.0 if both == 0 else 2 * (reported & true).sum() / both)
+    return confidence, np.array(scores)
+
+
+def test_joint_confidence_and_expected_f1_agree_with_brute_force() -> None:
+    study = measured(tv.LevelSet(0.4))
+    statements = study.result().statements
+    confidence, scores = brute_force(study, 0.4)
+    np.testing.assert_allclose(statements.decided_confidence, confidence, atol=0.03)
+    assert statements.expected_f1 is not None
+    assert statements.expected_f1.mean == pytest.approx(scores.mean(), abs=0.01)
+    assert statements.expected_f1.low == pytest.approx(np.quantile(scores, 0.025), abs=0.04)
+    assert statements.expected_f1.high == pytest.approx(np.quantile(scores, 0.975), abs=0.02)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": None, "mean": None, "noise": None}], ids=["known", "learned"])
+def test_classes_are_nested_in_the_confidence_and_agree_with_the_frame(settings: dict[str, None]) -> None:
+    result = measured(tv.LevelSet(0.4), 15, **settings).result()
+    strict = result.classify(0.99)
+    loose = result.classify(0.8)
+    assert (strict.above <= loose.above).all()
+    assert (strict.below <= loose.below).all()
+    assert loose.undecided.sum() <= strict.undecided.sum()
+    frame = result.to_frame()
+    assert (frame["lower"][frame["class"] == "above"] >= 0.4).all()
+    assert (frame["upper"][frame["class"] == "below"] <= 0.4).all()
+    assert (frame["lower"] <= frame["mean"]).mean() > 0.9
+    assert {"above", "below"} <= set(frame["class"])
+    assert repr(strict).endswith("undecided, confidence=0.99)")
+
+
+def test_the_expected_number_of_misclassified_points_is_the_sum_of_their_probabilities() -> None:
+    result = measured(tv.LevelSet(0.4)).result()
+    p = result.probability
+    assert result.expected_misclassified == pytest.approx(np.minimum(p, 1 - p).sum())
+    np.testing.assert_array_equal(result.classification, p >= 0.5)
+
+
+def test_a_large_domain_is_represented_by_some_of_its_points(monkeypatch) -> None:
+    whole = measured(tv.LevelSet(0.4), domain=SQUARE, steps=12).result()
+    monkeypatch.setattr("truvar.inference.statements.MAX_ROWS", 60)
+    part = measured(tv.LevelSet(0.4), domain=SQUARE, steps=12).result()
+    assert part.statements.n_drawn == 60 < part.statements.n_relevant
+    assert abs(part.expected_f1.mean - whole.expected_f1.mean) < 0.05
+    assert any("estimated at 60 of the" in caveat for caveat in part.certificate.caveats)
+    assert abs(int(part.classify().undecided.sum()) - int(whole.classify().undecided.sum())) < 30
+
+
+def test_the_threshold_of_a_share_of_the_maximum_is_drawn_too() -> None:
+    study = measured(tv.LevelSet(fraction_of_max=0.5), 12)
+    posterior, sites = frozen(study)
+    draws = posterior.draw(sites, 20_000, (9, 9))
+    expected = (draws >= 0.5 * draws.max(axis=0)).mean(axis=1)
+    np.testing.assert_allclose(study.result().probability, expected, atol=0.04)
+
+
+def test_values_known_exactly_are_decided() -> None:
+    domain = tv.Domain.grid(x=[0.0, 0.5, 1.0])
+    study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.01), mean=0.0, noise=0.0)
+    for x, y in ((0.0, 0.2), (0.5, 1.0), (1.0, -1.0)):
+        study.tell({"x": x}, y)
+    classes = study.result().classify(0.99)
+    assert classes.above.tolist() == [True, True, False]
+    assert classes.below.tolist() == [False, False, True]
+
+
+# -- optima ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("goal", [tv.Maximize(), tv.Minimize()])
+def test_regret_and_probability_of_the_optimum_agree_with_brute_force(goal: Any) -> None:
+    study = measured(goal)
+    result = study.result()
+    posterior, sites = frozen(study)
+    draws = goal.sign * posterior.draw(sites, 40_000, (5, 5))
+    winners = np.bincount(draws.argmax(axis=0), minlength=len(sites)) / draws.shape[1]
+    np.testing.assert_allclose(result.probability, winners, atol=0.03)
+    regret = draws.max(axis=0) - draws[result.best.index]
+    assert result.expected_regret.mean == pytest.approx(regret.mean(), abs=0.02)
+    assert result.expected_regret.high == pytest.approx(np.quantile(regret, 0.975), abs=0.06)
+    assert result.statements.optimal_probability == pytest.approx(winners[result.best.index], abs=0.03)
+    ruled_out = result.classify(0.9)
+    assert result.probability[ruled_out.undecided].sum() >= 0.9 - 1e-9
+    assert (ruled_out.above if goal.sign < 0 else ruled_out.below).sum() + ruled_out.undecided.sum() == len(LINE)
+
+
+def test_regret_is_in_the_units_of_the_user() -> None:
+    study = tv.Study(LINE, tv.Maximize(), transform="log")
+    for index in (0, 4, 8, 12, 16, 20, 24, 29):
+        study.tell(LINE.point(index), float(np.exp(5 + wave(LINE.point(index)))))
+    regret = study.result().expected_regret
+    assert 0 <= regret.low <= regret.mean <= regret.high
+    assert 1.0 < regret.high < 5000.0
+
+
+def test_a_box_is_refined_around_the_recommended_point() -> None:
+    box = tv.Domain.box(x=(0.0, 1.0), representers=20)
+    study = tv.Study(box, tv.Maximize(), kernel=RBF(0.2), mean=0.0, noise=1e-4)
+    for x in np.linspace(0, 1, 9):
+        study.tell({"x": x}, wave({"x": x}))
+    result = study.result()
+    truth = 1.0 - wave(result.best.point)
+    assert result.expected_regret.high >= truth
+    assert result.expected_regret.high < 0.05
+    assert "representer point" in str(result.certificate)
+
+
+# -- sentences and errors ----------------------------------------------------------------------------------------------
+
+
+def test_the_certificate_leads_with_the_joint_statement() -> None:
+    result = measured(tv.LevelSet(0.4), 15).result()
+    classes = result.classify()
+    n_above, n_below, n_undecided = (int(mask.sum()) for mask in (classes.above, classes.below, classes.undecided))
+    assert str(result.certificate).startswith(
+        f"With 95 % probability, given the model: all {n_above} points shown as above exceed 0.4 and all {n_below} "
+        f"points shown as below do not; {n_undecided} are undecided. Expected F1 0."
+    )
+    optimum = measured(tv.Maximize(), 15).result()
+    assert "With 95 % probability, given the model, the maximum is at" in str(optimum.certificate)
+    assert f"expected to be {optimum.expected_regret.mean:.3g} (" in str(optimum.certificate)
+
+
+@pytest.mark.parametrize("goal", [tv.LevelSet(0.4), tv.Maximize()], ids=str)
+def test_nothing_is_claimed_before_there_is_a_model(goal: Any) -> None:
+    for settings in ({"mean": None}, {"kernel": None, "mean": None, "noise": None}):
+        result = measured(goal, 0, **settings).result()
+        assert str(result.certificate).startswith("Nothing is claimed yet")
+        assert result.classify().undecided.all()
+    assert "With 95 % probability" in str(measured(goal, 0).result().certificate)  # all of the prior is known
+
+
+def test_scores_of_the_other_goal_are_refused() -> None:
+    with pytest.raises(UnsupportedGoalError, match="use expected_regret"):
+        _ = measured(tv.Maximize()).result().expected_f1
+    with pytest.raises(UnsupportedGoalError, match="use expected_regret"):
+        _ = measured(tv.Maximize()).result().expected_misclassified
+    with pytest.raises(UnsupportedGoalError, match="use expected_f1"):
+        _ = measured(tv.LevelSet(0.4)).result().expected_regret
+    with pytest.raises(InvalidArgumentError, match=r"confidence must lie between 0 and 1, got 1\.5"):
+        measured(tv.LevelSet(0.4)).result().classify(1.5)
+
+
+def test_statements_are_a_function_of_the_measurements() -> None:
+    first = measured(tv.LevelSet(0.4), kernel=None, mean=None, noise=None).result().statements
+    second = measured(tv.LevelSet(0.4), kernel=None, mean=None, noise=None).result().statements
+    np.testing.assert_array_equal(first.decided_confidence, second.decided_confidence)
+    assert first.expected_f1 == second.expected_f1
+
+
+def test_quantiles_of_a_mixture() -> None:
+    means = np.array([[0.0, 1.0], [2.0, 1.0]])
+    variances = np.array([[1.0, 4.0], [0.25, 4.0]])
+    for level in (0.05, 0.5, 0.95):
+        quantile = mixture_quantile(means, variances, level)
+        np.testing.assert_allclose(1 - probability_above(means, variances, quantile), level, atol=1e-9)
+    assert mixture_quantile(means, variances, 0.95)[1] == pytest.approx(1.0 + 2 * norm.ppf(0.95))
+    assert str(Estimate(0.5, 0.25, 0.75)) == "0.5 (0.25 to 0.75)"
+    assert FAR > 3
+
+
+# -- calibration -------------------------------------------------------------------------------------------------------
+
+
+def test_joint_statements_of_a_right_model_are_true_as_often_as_they_say() -> None:
+    """150 functions from the prior; at 90 % a right implementation has fewer than 122 with probability below 0.1 %."""
+    rng = np.random.default_rng(8)
+    root = np.linalg.cholesky(Matern(0.3, nu=2.5)(LINE.points) + 1e-9 * np.eye(len(LINE)))
+    n_true = 0
+    n_f1 = 0
+    n_regret = 0
+    n = 150
+    for seed in range(n):
+        f = root @ rng.standard_normal(len(LINE))
+        study = tv.Study(LINE, tv.LevelSet(0.3), kernel=Matern(0.3, nu=2.5), mean=0.0, noise=0.01, seed=seed)
+        rows = rng.choice(len(LINE), 6, replace=False)
+        for row in rows:
+            study.tell(LINE.point(int(row)), float(f[row] + 0.1 * rng.standard_normal()))
+        result = study.result()
+        classes = result.classify(0.9)
+        n_true += bool((f[classes.above] >= 0.3).all() and (f[classes.below] < 0.3).all())
+        score = result.f1(f)
+        n_f1 += result.expected_f1.low <= score <= result.expected_f1.high
+        inputs = StatementInputs.of(study._learner, study._learner.domain.points[result.best.index])
+        as_optimum = joint_statements(_with_goal(inputs, tv.Maximize()))
+        assert as_optimum.expected_regret is not None
+        regret = f.max() - f[result.best.index]
+        n_regret += as_optimum.expected_regret.low - 1e-9 <= regret <= as_optimum.expected_regret.high + 1e-9
+    assert n_true >= binom.ppf(0.001, n, 0.9)
+    assert n_f1 >= binom.ppf(0.001, n, 0.95)
+    assert n_regret >= binom.ppf(0.001, n, 0.95)
+
+
+def _with_goal(inputs: StatementInputs, goal: Any) -> StatementInputs:
+    values = dict(vars(inputs))
+    return StatementInputs(**{**values, "goal": goal, "threshold": None})
+
+
+def test_the_example_of_the_readme_decides_nothing_wrongly() -> None:
+    """Its kernel is only roughly right, as kernels are."""
+    domain = tv.Domain.grid(distance_m=np.linspace(0, 1478, 50), depth_m=np.linspace(-18, 0, 50))
+    cost = tv.Cost(base=4, travel={"distance_m": 0.25}, magnitude={"depth_m": 4})
+    kernel = ConstantKernel(4.48) * Matern([245, 2.72], nu=2.5)
+    study = tv.Study(domain, tv.LevelSet(7.0), kernel=kernel, mean=2.4, noise=0.136, cost=cost)
+    distance, depth = domain.points.T
+    truth = 9 * np.exp(-((depth + 8) ** 2) / 8) * np.sin(distance / 235) ** 2
+    scores = []
+    for steps in (20, 40, 60, 160):
+        while study.steps < steps:
+            suggestion = study.ask()
+            study.tell(suggestion, float(truth[suggestion.index]))
+        result = study.result()
+        classes = result.classify(0.95)
+        assert not (classes.above & (truth < 7.0)).any()
+        assert not (classes.below & (truth >= 7.0)).any()
+        scores.append(result.f1(truth))
+    assert scores[2] > 0.95
+    assert scores[3] == 1.0
