@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks import (
     accuracy,
     baselines,
+    box,
     cluster,
     learning,
     overhead,
@@ -36,6 +37,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "baselines": baselines.rows,
     "learning": learning.rows,
     "search": search.rows,
+    "box": box.rows,
     "startup": startup.rows,
     "cluster": cluster.rows,
     "service": service.rows,

@@ -52,7 +52,7 @@ class Spy:
         return self.said[-1]
 
 
-def a_study(domain: tv.Domain = LINE, goal: Any = None, policy: Any = None, **settings: Any) -> tv.Study:
+def a_study(domain: tv.Domain = LINE, goal: Any = None, policy: Any = "truvar", **settings: Any) -> tv.Study:
     known = {"kernel": RBF(0.2), "mean": 0.0, "noise": 0.01, **settings}
     return tv.Study(domain, goal or tv.LevelSet(0.5), policy=policy, **known)
 

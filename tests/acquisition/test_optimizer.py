@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
 from truvar.acquisition.optimizer import best_in_box, direct, polish
+from truvar.acquisition.representers import REFINED_TARGETS, improvement_in_box, refined_points
+from truvar.acquisition.utils import expected_improvement
+from truvar.domain.candidates import Candidates
+from truvar.models.posterior import Posterior
 
 INTERVALS = {1: {"x": (-1.0, 3.0)}, 2: {"x": (-1.0, 3.0), "y": (0.0, 0.5)}}
 INTERVALS[3] = {**INTERVALS[2], "z": (10.0, 20.0)}
@@ -236,6 +241,216 @@ def test_one_representer_left_does_not_end_a_study_of_a_box() -> None:
     assert study.finished is None  # the maximum may lie beside it
 
 
+def test_a_noise_free_study_of_a_box_goes_on_though_the_representer_that_is_left_is_known_exactly() -> None:
+    study = a_study(box(1, 3), kernel=Matern(0.6, nu=2.5), noise=0.0)
+    for x, y in ((-1.0, -3.0), (1.0, 3.0), (3.0, -3.0)):
+        study.tell({"x": x}, y)
+    assert study.result().potential.sum() == 1
+    assert study.result().sd[study.result().potential].max() < 1e-6
+    assert study.finished is None
+    assert abs(study.ask().point["x"] - 1.0) > 1e-6
+
+
+# -- refined points ----------------------------------------------------------------------------------------------------
+
+
+def collapsed_study(refine: bool = True, **settings: Any) -> tv.Study:
+    """A study of `bump` in which few representers can still be the best."""
+    policy = tv.TruVaR(beta=tv.ConstantBeta(4.0), refine=refine)
+    domain = settings.pop("domain", box(2, 49))
+    goal = settings.pop("goal", None)
+    study = a_study(domain, goal, policy=settings.pop("policy", policy), **settings)
+    sign = -1 if isinstance(goal, tv.Minimize) else 1
+    level = 0 if isinstance(settings.get("noise"), tv.NoiseLevels) else None
+    for x in np.linspace(-1, 3, 5):
+        for y in np.linspace(0, 0.5, 4):
+            study.tell({"x": x, "y": y}, sign * bump({"x": x, "y": y}), level=level)
+    return study
+
+
+@pytest.mark.parametrize("representers", [16, 100])
+def test_the_regret_falls_on_when_one_representer_is_left(representers: int) -> None:
+    regrets = {}
+    for refine in (False, True):
+        study = collapsed_study(refine, domain=box(2, representers), noise=1e-10)
+        result = study.run(bump, steps=32)
+        assert result.potential.sum() <= 2
+        regrets[refine] = result.regret(bump, optimum=1.0)
+    assert regrets[True] < 1e-7
+    assert regrets[True] < 0.1 * regrets[False]
+
+
+@pytest.mark.parametrize("goal", [tv.Maximize(), tv.Minimize()], ids=["maximum", "minimum"])
+def test_refined_points_are_undecided_points_around_the_leader(goal: Any) -> None:
+    study = collapsed_study(goal=goal)
+    context = study.policy_context()
+    refined = refined_points(context)
+    assert refined is not None
+    undecided = context.regions.potential.sum()
+    assert undecided < REFINED_TARGETS
+    assert 1 < len(refined.points) <= REFINED_TARGETS - undecided
+    best = study.result().best
+    np.testing.assert_allclose(refined.points[0], study.domain.array(best.point), atol=1e-4)
+    low, high = study.domain.bounds.T
+    assert ((refined.points >= low) & (refined.points <= high)).all()
+    mean, variance = context.posterior.predict(refined.points)
+    half = 2.0 * np.sqrt(variance)
+    lower = context.lower if goal.sign > 0 else -context.upper
+    highest = max((goal.sign * mean - half).max(), lower.max())
+    assert (goal.sign * mean + half >= highest - 1e-12).all()
+    np.testing.assert_allclose(refined.mean, mean)
+    np.testing.assert_allclose(refined.variance, variance, atol=1e-12)
+    distances = np.abs(refined.points - refined.points[0]) / study.domain.extent
+    assert distances.max() < 0.6
+    assert np.median(distances.max(axis=1)) < 0.1
+
+
+def test_there_are_no_refined_points_where_representers_suffice() -> None:
+    assert refined_points(collapsed_study(goal=tv.LevelSet(0.5)).policy_context()) is None
+    assert refined_points(a_study(box(2, 400)).policy_context()) is None  # all are undecided
+    grid = tv.Domain.grid(x=np.linspace(-1, 3, 5), y=np.linspace(0, 0.5, 4))
+    assert refined_points(collapsed_study(domain=grid).policy_context()) is None
+    learned = tv.Study(box(2, 49), tv.Maximize(), policy="truvar")
+    learned.tell({"x": 0.0, "y": 0.1}, 1.0)
+    assert refined_points(learned.policy_context()) is None  # there is no model yet
+
+
+def test_the_sum_over_refined_points_is_that_over_representers_at_the_same_points() -> None:
+    """The compiled sums over points anywhere against eq. (3) on a domain that has these points."""
+    study = collapsed_study()
+    context = study.policy_context()
+    refined = refined_points(context)
+    assert refined is not None
+    points = np.vstack([study.domain.points, refined.points])
+    posterior = Posterior(study.policy_context().posterior.kernel, points, 0.0)
+    for action in study.measurements[["x", "y", "value"]].to_numpy():
+        posterior.add(action[:2], 1e-4)
+        posterior.observe(action[2])
+    n = len(study.domain)
+    targets = np.append(context.targets, np.ones(len(refined.points), bool))
+    tau = context.epoch.tau
+    variance = posterior.variance
+    every = Candidates(points, np.full((len(points), 1), 1e-4), np.ones((len(points), 1)), np.arange(len(points)))
+    covariance = posterior.covariance(np.flatnonzero(targets), every)
+    after = variance[targets, None] - covariance**2 / (variance + 1e-4)
+    before = np.maximum(variance[targets], tau)[:, None]
+    expected = context.epoch.beta * (before - np.maximum(after, tau)).sum(axis=0)
+    np.testing.assert_allclose(study.gains(), expected[:n], rtol=1e-6, atol=1e-12)
+    between = study.policy.score(context, Candidates(points[n:], every.noise[n:], every.cost[n:], None))
+    np.testing.assert_allclose(between[:, 0], expected[n:], rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("anticipate", [None, "mean", "average"])
+def test_a_reopened_study_refines_as_one_that_was_never_closed(anticipate: Any) -> None:
+    study = collapsed_study(policy=tv.TruVaR(beta=tv.ConstantBeta(4.0), anticipate=anticipate))
+    assert refined_points(study.policy_context()) is not None
+    for _ in range(3):
+        again = tv.Study.from_json(study.to_json())
+        mine = study.ask(2)
+        theirs = again.ask(2)
+        assert [s.point for s in mine] == [s.point for s in theirs]
+        assert [s.gain for s in mine] == [s.gain for s in theirs]
+        for suggestion in mine:
+            study.tell(suggestion, bump(suggestion.point))
+
+
+def test_refined_points_change_no_array_of_the_result() -> None:
+    study = collapsed_study()
+    study.run(bump, steps=3)
+    result = study.result()
+    lengths = {len(part) for part in (result.potential, result.mean, result.sd, result.lower, result.upper)}
+    assert lengths == {len(study.domain)}
+
+
+def test_refinement_works_with_tasks_noise_levels_and_pending_points() -> None:
+    tasks = tv.Tasks([[1.0, 0.9], [0.9, 1.0]], ["truth", "proxy"], cost=[2.0, 1.0])
+    study = collapsed_study(tasks=tasks)
+    refined = refined_points(study.policy_context())
+    assert refined is not None
+    assert (refined.points[:, -1] == 0).all()
+    assert len(study.ask(3)) == 3
+    levels = collapsed_study(noise=tv.NoiseLevels([1e-6, 1e-2], [3.0, 1.0]))
+    before = refined_points(levels.policy_context())
+    levels.ask()
+    after = refined_points(levels.policy_context())
+    assert before is not None
+    assert after is not None
+    np.testing.assert_allclose(after.points[0], before.points[0])
+    assert after.variance[0] < before.variance[0]  # the pending measurement is near
+
+
+# -- the recommended policy --------------------------------------------------------------------------------------------
+
+
+def test_the_recommended_policy_makes_every_second_measurement_where_it_promises_improvement() -> None:
+    study = collapsed_study(policy=tv.Plus())
+    without = collapsed_study(policy=tv.Plus(refine=False))
+    context = study.policy_context()
+    candidates = study.candidates()
+    expected = expected_improvement(*context.moments, study.measurements["value"].max())
+    parities = set()
+    for n_asked in (20, 21):
+        at = replace(context, seed=(0, n_asked), cache={})
+        scores = study.policy.score(at, candidates)[:, 0]
+        if n_asked % 2 == 0:
+            np.testing.assert_allclose(scores, expected, rtol=1e-12)
+        else:
+            np.testing.assert_array_equal(scores, without.policy.score(replace(at, cache={}), candidates)[:, 0])
+        parities.add(bool(np.allclose(scores, expected)))
+    assert parities == {True, False}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"goal": tv.LevelSet(0.5)},
+        {"noise": tv.NoiseLevels([1e-6, 1e-2], [3.0, 1.0])},
+        {"tasks": tv.Tasks([[1.0, 0.9], [0.9, 1.0]], ["truth", "proxy"])},
+        {"domain": tv.Domain.grid(x=np.linspace(-1, 3, 5), y=np.linspace(0, 0.5, 4))},
+    ],
+    ids=["level set", "noise levels", "tasks", "grid"],
+)
+def test_improvement_is_not_looked_at_where_measurements_differ_in_more_than_the_point(settings: Any) -> None:
+    study = collapsed_study(policy=tv.Plus(), **settings)
+    even = replace(study.policy_context(), seed=(0, 20), cache={})
+    assert improvement_in_box(even, study.candidates()) is None
+    assert study.ask().gain > 0
+
+
+def branin(point: dict[str, float]) -> float:
+    """The function of Branin on a box of sides -1..3 and 0..0.5, highest, 0, at three points."""
+    x = 15 * (point["x"] + 1) / 4 - 5
+    y = 30 * point["y"]
+    hill = (y - 5.1 / (4 * np.pi**2) * x**2 + 5 / np.pi * x - 6) ** 2
+    return float(0.397887357729739 - hill - 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) - 10)
+
+
+def test_the_recommended_policy_measures_at_the_optimum_of_a_box() -> None:
+    """Three points are equally good, so that the maximiser is never settled."""
+    measured = {}
+    for refine in (False, True):
+        kernel = ConstantKernel(100.0**2) * RBF([1.0, 0.3])
+        study = a_study(box(2, 900), policy=tv.Plus(refine=refine), kernel=kernel, mean=-50.0)
+        study.tell({"x": 0.0, "y": 0.1}, branin({"x": 0.0, "y": 0.1}))
+        measured[refine] = []
+        for steps in (20, 40):
+            study.run(branin, steps=steps)
+            measured[refine].append(-study.result().best_observed.value)
+    assert measured[True][0] < measured[False][0]
+    assert measured[True][1] < 1e-3
+
+
+def test_a_reopened_study_of_the_recommended_policy_goes_as_one_that_was_never_closed() -> None:
+    study = collapsed_study(policy=tv.Plus())
+    for _ in range(4):
+        again = tv.Study.from_json(study.to_json())
+        mine = study.ask()
+        theirs = again.ask()
+        assert mine.point == theirs.point
+        assert mine.gain == theirs.gain
+        study.tell(mine, bump(mine.point))
+
+
 # -- on known functions ------------------------------------------------------------------------------------------------
 
 
@@ -337,3 +552,14 @@ def test_a_learned_model_works_in_a_box() -> None:
     study = tv.Study(box(1, 30), tv.Maximize(), kernel=tv.Learned("rbf", restarts=1), noise=1e-4)
     result = study.run(bump, steps=9)
     assert result.regret(bump, optimum=1.0) < 0.01
+
+
+def test_an_optimum_of_learned_tasks_in_a_box_is_refined() -> None:
+    """The leader is that of the target task, whose index the model needs as a coordinate."""
+    tasks = tv.Tasks(names=["truth", "proxy"], cost=[2.0, 1.0])
+    study = tv.Study(box(1, 12), tv.Maximize(), tasks=tasks, policy=tv.TruVaR(beta=tv.ConstantBeta(1.0)), seed=1)
+    study.run(lambda point, task: bump(point), steps=24)
+    refined = refined_points(study.policy_context())
+    assert refined is not None
+    assert refined.points.shape[1] == 2
+    assert refined.points[0, 0] == pytest.approx(-1 + 0.37 * 4, abs=0.1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from sklearn.gaussian_process.kernels import RBF, Matern
 from tests.reference import compiled as references
 
@@ -53,12 +54,24 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
             weights = np.array([0.3, 0.4, 0.3])
             member = rng.random(A) < 0.7
             return covariance, scale, variance, mean, 1.5, 0.7, 0.2, nodes, weights, 0.6, member, np.zeros(C)
+        case "expected_bounds":
+            member = rng.random(A) < 0.7
+            fraction = float(rng.choice([0.0, 0.6]))
+            return covariance, scale, variance, mean, 1.5, 0.7, 0.2, fraction, member, np.zeros(C)
         case _:
             raise AssertionError(f"give inputs for {name}")
 
 
 @pytest.mark.parametrize(
-    "name", ["fused_update_sums", "column_sums", "truncated_sums", "anticipated_level", "anticipated_bounds"]
+    "name",
+    [
+        "fused_update_sums",
+        "column_sums",
+        "truncated_sums",
+        "anticipated_level",
+        "anticipated_bounds",
+        "expected_bounds",
+    ],
 )
 def test_a_compiled_function_computes_what_its_reference_does(name: str) -> None:
     rng = np.random.default_rng(7)
@@ -70,6 +83,64 @@ def test_a_compiled_function_computes_what_its_reference_does(name: str) -> None
         for fast, plain in zip(arguments, copies, strict=True):
             if isinstance(fast, np.ndarray):
                 np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
+
+
+def staying_arguments(rng: np.random.Generator, rows: int, spread: float, lengthscale: float) -> tuple[Any, ...]:
+    """Common arguments of the anticipated sums on a line: targets of the posterior after a few measurements."""
+    points = np.sort(rng.random(rows + 9))
+    prior = np.exp(-0.5 * ((points[:, None] - points) / lengthscale) ** 2)
+    measured = rng.permutation(len(points))[:6]
+    weights = np.linalg.solve(prior[np.ix_(measured, measured)] + 0.01 * np.eye(6), prior[measured])
+    covariance = prior - prior[:, measured] @ weights
+    variance = np.diag(covariance).copy()
+    mean = spread * weights.T @ rng.normal(size=6)
+    scale = 1 / np.sqrt(variance[rows:] + 0.01)
+    targets = np.ascontiguousarray(covariance[:rows, rows:])
+    return targets, scale, variance[:rows], mean[:rows], 1.5, 1.5**2, 0.01
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.6])
+@pytest.mark.parametrize(("spread", "lengthscale"), [(0.01, 0.05), (1.0, 0.3), (5.0, 2.0)])
+def test_the_average_over_a_measurement_is_exact(fraction: float, spread: float, lengthscale: float) -> None:
+    """Against the mean over 2^22 equally likely values, each in the middle of its interval.
+
+    A target stays for values in at most three intervals, whose six ends are missed by half a value each: the error of
+    the mean is at most 3 / 2^22 = 7.2e-7 of the sum of all targets.
+    """
+    rng = np.random.default_rng(5)
+    arguments = staying_arguments(rng, 12, spread, lengthscale)
+    member = rng.random(12) < 0.8
+    exact = np.zeros(9)
+    anticipation.expected_bounds(*arguments, fraction, member, exact)
+    largest = np.maximum(arguments[5] * arguments[2], arguments[6]).sum()
+    reference = np.zeros(9)
+    references.expected_bounds_reference(*arguments, fraction, member, reference)
+    np.testing.assert_allclose(exact, reference, rtol=0, atol=1e-12 * largest)
+    few = slice(0, 3)
+    dense = np.zeros(3)
+    count = 1 << 22
+    weights = np.full(1 << 16, 1 / count)
+    covariance, scale, *others = arguments
+    moves = np.ascontiguousarray(covariance[:, few]), scale[few]
+    for start in range(0, count, len(weights)):
+        nodes = ndtri((start + np.arange(len(weights)) + 0.5) / count)
+        anticipation.anticipated_bounds(*moves, *others, nodes, weights, fraction, member, dense)
+    np.testing.assert_allclose(exact[few], dense, rtol=0, atol=7.2e-7 * largest)
+
+
+def test_the_average_counts_targets_that_are_known_exactly_where_they_are_the_best() -> None:
+    """Their bounds coincide, so that they touch the highest lower bound over an interval and nowhere exceed it."""
+    covariance = np.array([[0.0, 0.0], [0.3, 0.0], [-0.2, 0.0]])
+    scale = np.array([1.0, 0.0])
+    variance = np.array([0.0, 0.1, 0.1])
+    mean = np.array([1.0, 0.9, 0.95])
+    found = np.zeros(2)
+    expected = np.zeros(2)
+    arguments = (covariance, scale, variance, mean, 1.0, 1.0, 0.5, 0.0, np.ones(3, bool))
+    anticipation.expected_bounds(*arguments, found)
+    references.expected_bounds_reference(*arguments, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    assert found[1] == 1.5  # nothing moves: all three stay
 
 
 def test_every_compiled_function_has_a_reference_with_the_same_arguments() -> None:

@@ -85,6 +85,48 @@ def anticipated_bounds_reference(
         out += weight * (stays * np.maximum(share * s2, floor)).sum(axis=0)
 
 
+def expected_bounds_reference(
+    covariance: Array,
+    scale: Array,
+    variance: Array,
+    mean: Array,
+    root_beta: float,
+    share: float,
+    floor: float,
+    fraction: float,
+    member: Mask,
+    out: Array,
+) -> None:
+    """Add the truncated variance of the targets that stay in M to out_x, averaged over a standard normal z exactly.
+
+    Which targets stay changes only where two of the bounds that are compared cross. Between two such z that follow one
+    another it is as in the middle.
+    """
+    step = covariance * scale
+    s2 = np.maximum(variance[:, None] - step**2, 0.0)
+    half = root_beta * np.sqrt(s2)
+    for x in range(covariance.shape[1]):
+        lower = mean - half[:, x]
+        upper = mean + half[:, x]
+        slope = step[:, x]
+        compared = [(upper, lower, 1.0), (upper, lower, fraction), (lower, upper, fraction)]
+        crossings = [np.zeros(1)]
+        for own, other, factor in compared if fraction > 0 else compared[:1]:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                z = (factor * other - own[:, None]) / (slope[:, None] - factor * slope)
+            crossings.append(z[np.abs(z) < 30])
+        z = np.unique(np.concatenate(crossings))
+        middle = np.concatenate([[z[0] - 1], (z[1:] + z[:-1]) / 2, [z[-1] + 1]])
+        probability = np.diff(ndtr(np.concatenate([[-np.inf], z, [np.inf]])))
+        low = lower[:, None] + slope[:, None] * middle
+        high = upper[:, None] + slope[:, None] * middle
+        stays = high >= low.max(axis=0)
+        if fraction > 0:
+            undecided = (high >= fraction * low.max(axis=0)) & (low <= fraction * high.max(axis=0))
+            stays |= member[:, None] & undecided
+        out[x] += ((stays @ probability) * np.maximum(share * s2[:, x], floor)).sum()
+
+
 def anticipated_level_reference(
     covariance: Array,
     scale: Array,

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,27 @@ class Sets(NamedTuple):
 
 def cdf(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+
+def interval_above(
+    line: tuple[float, float], others: Sequence[tuple[float, float]], factor: float
+) -> tuple[float, float]:
+    """Return the interval of z in which a line (value at 0, slope) is at least `factor` times every other line.
+
+    Where there is none, both ends are equal.
+    """
+    left = -math.inf
+    right = math.inf
+    for value, slope in others:
+        gap = factor * value - line[0]
+        rise = line[1] - factor * slope
+        if rise > 0:
+            left = max(left, gap / rise)
+        elif rise < 0:
+            right = min(right, gap / rise)
+        elif gap > 0:
+            return 0.0, 0.0
+    return (left, right) if left < right else (0.0, 0.0)
 
 
 def pdf(z: float) -> float:
@@ -144,7 +166,7 @@ class NaiveTruVaR:
         magnitude: Cost per unit of |x|, for each coordinate.
         levels: (variance, cost) of every noise level; the cost of the level is added to that of the point.
         tasks: Covariance of the tasks; task 0 is the target, and M consists of its points.
-        task_noise: `noise` of each task.
+        task_noise: `noise` of each task; with `levels`, one per level for each task.
         task_cost: `cost` of each task; travel and magnitude are added.
         task_mean: `mean` of each task.
         beta_schedule: ("log", a) or ("constant", b).
@@ -166,7 +188,7 @@ class NaiveTruVaR:
     magnitude: Sequence[float] | None = None
     levels: Sequence[tuple[float, float]] | None = None
     tasks: np.ndarray | None = None
-    task_noise: Sequence[float] | None = None
+    task_noise: Sequence[float] | Sequence[Sequence[float]] | None = None
     task_cost: Sequence[float] | None = None
     task_mean: Sequence[float] | None = None
     beta_schedule: tuple[str, float] = ("log", 1.0)
@@ -300,6 +322,8 @@ class NaiveTruVaR:
                     rows.append(Row(task, point, 0, noise, cost))
                     continue
                 for level, (variance, extra) in enumerate(self.levels):
+                    if self.task_noise is not None:
+                        variance = self.task_noise[task][level]
                     rows.append(Row(task, point, level, variance, cost + extra))
         return rows
 
@@ -381,12 +405,32 @@ class NaiveTruVaR:
             for j in sorted(self.sets.M):
                 second += self.probability_to_stay(j, width[j], shift[j]) * self.truncated(after[j], eta)
             return first - second
-        nodes, weights = np.polynomial.hermite_e.hermegauss(8)
-        for z, weight in zip(nodes, weights / sum(weights), strict=True):
-            lower = [m + a * z - w for m, a, w in zip(self.mu, shift, width, strict=True)]
-            upper = [m + a * z + w for m, a, w in zip(self.mu, shift, width, strict=True)]
-            second += weight * sum(self.truncated(after[j], eta) for j in self.staying(lower, upper))
+        for j in sorted(self.sets.targets):
+            second += self.probability_of_stay(j, width, shift) * self.truncated(after[j], eta)
         return first - second
+
+    def probability_of_stay(self, j: int, width: Sequence[float], shift: Sequence[float]) -> float:
+        """Return the probability over z that j stays in M_{t-1|x} where no threshold is given.
+
+        The bounds are lines in z. A minimum is the maximum of -f.
+        """
+        sign = -1.0 if self.goal == "min" else 1.0
+        others = sorted(self.sets.targets)
+        lower = {k: (sign * self.mu[k] - width[k], sign * shift[k]) for k in others}
+        upper = {k: (sign * self.mu[k] + width[k], sign * shift[k]) for k in others}
+        best = interval_above(upper[j], list(lower.values()), 1.0)  # eq. (5)
+        if self.goal != "implicit":
+            return cdf(best[1]) - cdf(best[0])
+        not_below = interval_above(upper[j], list(lower.values()), self.threshold)
+        surely_above = interval_above(lower[j], list(upper.values()), self.threshold)
+        ends = sorted([-math.inf, *best, *not_below, *surely_above, math.inf])
+        total = 0.0
+        for left, right in pairwise(ends):  # in between, nothing changes
+            z = (max(left, -40.0) + min(right, 40.0)) / 2
+            undecided = not_below[0] <= z <= not_below[1] and not surely_above[0] < z < surely_above[1]
+            if best[0] <= z <= best[1] or (undecided and j in self.sets.M):
+                total += cdf(right) - cdf(left)
+        return total
 
     def staying(self, lower: Sequence[float], upper: Sequence[float]) -> set[int]:
         """Return M_{t-1|x}: the part of M that an update with these bounds leaves.

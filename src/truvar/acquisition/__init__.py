@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
     from truvar.acquisition.base import Policy as Policy
     from truvar.acquisition.base import PolicyContext as PolicyContext
     from truvar.acquisition.base import ProposalPolicy as ProposalPolicy
+    from truvar.acquisition.base import StartingPolicy as StartingPolicy
     from truvar.acquisition.entropy import *
     from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *
@@ -31,6 +32,7 @@ _MODULES = {
     "Policy": "truvar.acquisition.base",
     "PolicyContext": "truvar.acquisition.base",
     "ProposalPolicy": "truvar.acquisition.base",
+    "StartingPolicy": "truvar.acquisition.base",
     "TopK": "truvar.acquisition.truvar",
 }
 

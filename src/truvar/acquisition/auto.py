@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._numba import ambiguity
 from truvar._numba.threads import blas_in_one_thread
@@ -24,13 +24,13 @@ from truvar._typing import Array, Index
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Schedule
 from truvar.acquisition.entropy import PES, expected_improvement_table, posterior_draws
-from truvar.acquisition.representers import sample_rows
+from truvar.acquisition.representers import improvement_in_box, leading_point, sample_rows
 from truvar.acquisition.tours import can_tour, prefer_first_stop
 from truvar.acquisition.truncation import covariance_tiles
 from truvar.acquisition.utils import threshold
 from truvar.domain.candidates import Candidates
 from truvar.engines.ties import near_best
-from truvar.validation import check_at_least
+from truvar.validation import check_at_least, check_boolean
 
 __all__ = ["Plus"]
 
@@ -50,6 +50,8 @@ class Plus(BasePolicy):
         rows: Undecided points in the sum; if there are more, it is estimated from a weighted sample of this size.
         representers: Points that can be the maximiser: all, or this many of highest promise.
         draws: Draws of f on them; rounded up to a power of two.
+        refine: Whether every second measurement of an optimum in a box goes where it promises to improve on the best
+            measured point most. Otherwise few are made at the optimum itself.
         beta: See `BasePolicy`.
     """
 
@@ -58,23 +60,35 @@ class Plus(BasePolicy):
     representers: int = 50
     draws: int = 1024
     beta: Schedule | None = None
+    refine: bool = True
     per_cost = True
     chooses_noise_level = True
+    explores = True  # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_at_least(self.stops, 1, "stops")
         check_at_least(self.rows, 2, "rows")
         _ = self._entropy_search  # checks representers and draws
+        check_boolean(self.refine, "refine")
 
     @property
     def _entropy_search(self) -> PES:
         return PES(self.representers, self.draws)
 
+    def starts(self, context: PolicyContext) -> Array | None:
+        """Return the point of highest posterior mean, near which the score of an optimum in a box may be high."""
+        if not self.refine or context.goal.level_set or not context.has_bounds:
+            return None
+        return leading_point(context)[None, :]
+
     @blas_in_one_thread()
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the expected reduction of the ambiguity. Shape (c, K)."""
         if not context.goal.level_set:
+            improvement = improvement_in_box(context, candidates) if self.refine else None
+            if improvement is not None:
+                return improvement
             draws = posterior_draws(context, self.representers, self.draws)
             if draws.n_maximisers == 1:
                 return expected_improvement_table(context, candidates)
@@ -124,7 +138,7 @@ def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
         u = (mean - threshold(context)) / sd
     variance = context.posterior.pending_variance[: len(sd)]  # of the model that the covariances belong to
     uncertain = variance > RESOLUTION * context.posterior.scale**2
-    weight = np.where(uncertain, ndtr(u) * ndtr(-u), 0.0)
+    weight = np.where(uncertain, scipy.special.ndtr(u) * scipy.special.ndtr(-u), 0.0)
     relevant = np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0)
     sites, multiplicity = sample_rows(relevant, count)
     return UndecidedRows(sites, variance[sites], ambiguity.ambiguity_curves(u[sites] ** 2, multiplicity))

@@ -13,16 +13,19 @@ eta is in units of the prior standard deviation, as the paper's k(x, x) = 1 make
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, pi, sqrt
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from truvar._typing import Array
+from truvar.domain.goals import Goal
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
 from truvar.validation import check_finite, check_fraction, check_integer, check_positive
+
+GoalT = TypeVar("GoalT", bound=Goal)
 
 RESOLUTION = 1e-12  # share of the prior variance: smaller variances count as zero, and epochs stop there
 
@@ -184,7 +187,9 @@ class TheoremBeta:
         if start.slack <= 0 or start.eta <= 0:
             raise InvalidArgumentError(
                 f"TheoremBeta needs slack > 0 and eta > 0, got slack = {start.slack:g} and eta = {start.eta:g}; give "
-                + for_interface("TruVaR(beta=TheoremBeta(0.1), slack=0.1)", problem="[policy] slack = 0.1")
+                + for_interface(
+                    "TruVaR(beta=TheoremBeta(0.1), slack=0.1)", problem='[policy] name = "truvar" and slack = 0.1'
+                )
             )
         cost = start.spent + start.max_cost
         while True:  # beta grows with the logarithm of the cost only, so this ends
@@ -264,6 +269,8 @@ class Confidence:
         slack: delta-bar: an epoch ends when every confidence width in M is within (1 + slack) eta.
         intersect: Whether the bounds are the intersection over all steps so far (Gotovos et al. 2013), as long as the
             model is known and M is monotone; otherwise they are those of the last step.
+        monotone: Whether M_t lies inside M_{t-1} (Algorithm 2) for a goal that leaves it open. It always does where
+            the bounds are intersected, and with `TheoremBeta` and `RKHSBeta`, whose bounds hold at all times together.
     """
 
     beta: Schedule = LogBeta()
@@ -271,6 +278,7 @@ class Confidence:
     r: float = 0.1
     slack: float = 0.0
     intersect: bool = False
+    monotone: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.beta):
@@ -282,6 +290,14 @@ class Confidence:
         check_fraction(self.r, "r")
         if check_finite(self.slack, "slack") < 0:
             raise InvalidArgumentError(f"slack must be >= 0, got {self.slack}; give 0, or 0.1 for the theorem")
+
+    def resolve_goal(self, goal: GoalT) -> GoalT:
+        """Return the goal with `monotone` decided: a goal that leaves it open gets what belongs to these bounds."""
+        if goal.monotone is not None:
+            return goal
+        proven = isinstance(self.beta, TheoremBeta | RKHSBeta)
+        resolved: GoalT = replace(goal, monotone=self.monotone or self.intersect or proven)  # type: ignore[type-var]
+        return resolved
 
     def first(self, start: Callable[[float], EpochStart]) -> Epoch:
         """Return epoch 1; `start(eta)` returns the present state."""

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
+import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._numba import ambiguity, entropy
 from truvar._numba.threads import blas_in_one_thread
@@ -38,11 +39,17 @@ from truvar.validation import check_at_least
 __all__ = ["ES", "MES", "MRS", "PES", "SUR"]
 
 TILE = 8192  # candidate rows scored at a time
-EDGES = ndtri(np.arange(1, 8) / 8).astype(np.float32)  # limits between eight equally likely intervals of the surprise
+INTERVALS = 8  # equally likely intervals of the surprise of a measurement
 # Gauss-Legendre quadrature from 0 to 1.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 NODES = (_NODES + 1) / 2
 WEIGHTS = _WEIGHTS / 2
+
+
+@cache
+def interval_edges() -> SingleArray:
+    """Return the limits between equally likely intervals of the surprise of a measurement."""
+    return np.asarray(scipy.special.ndtri(np.arange(1, INTERVALS) / INTERVALS).astype(np.float32))
 
 
 # -- draws of the posterior --------------------------------------------------------------------------------------------
@@ -109,7 +116,7 @@ def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDra
     whitening[:, pivots[:rank]] = inverse
     sobol = qmc.Sobol(rank + 1, scramble=False).random_base2(int(np.ceil(np.log2(count))))  # (S, k + 1)
     uniform = (sobol.T + context.rng.random((rank + 1, 1))) % 1.0  # random shift
-    normal = ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
+    normal = scipy.special.ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
     f = np.empty((len(sites), normal.shape[1]))
     f[pivots] = root @ normal[:-1]
     if context.ensemble is not None:  # the covariances are those of one model, the moments those of the mixture
@@ -191,11 +198,12 @@ class ES(BasePolicy):
         draws = posterior_draws(context, self.representers, self.draws)
         if (improvement := _improvement_once_agreed(context, draws, candidates)) is not None:
             return improvement
+        edges = interval_edges()
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in _tiles(context, draws.sites, candidates):
             weights, rest = draws.weights(step)
             out = np.empty(len(rest))
-            entropy.cell_information(weights, rest, draws.normal, draws.spare, draws.maximiser, EDGES, out)
+            entropy.cell_information(weights, rest, draws.normal, draws.spare, draws.maximiser, edges, out)
             gains[rows, level] = out
         return gains
 
@@ -336,7 +344,7 @@ class MES(BasePolicy):
         mean, sd = moments(context, candidates)
         with np.errstate(divide="ignore", invalid="ignore"):
             g = (maxima - mean) / sd
-            log_share = log_ndtr(g)
+            log_share = scipy.special.log_ndtr(g)
             gain = (0.5 * g * np.exp(-0.5 * g**2 - log_share) / np.sqrt(2 * np.pi) - log_share).mean(axis=0)
         uncertain = sd**2 > RESOLUTION * context.posterior.scale**2
         return self.score_table(context, candidates, np.where(uncertain, np.maximum(gain, 0.0), 0.0))
@@ -386,5 +394,7 @@ class SUR(BasePolicy):
         mean, sd = context.moments
         with np.errstate(divide="ignore", invalid="ignore"):
             u = (mean - threshold(context)) / sd
-        sites, multiplicity = sample_rows(np.where(sd > 0, ndtr(u) * ndtr(-u), 0.0), self.representers)
+        sites, multiplicity = sample_rows(
+            np.where(sd > 0, scipy.special.ndtr(u) * scipy.special.ndtr(-u), 0.0), self.representers
+        )
         return sites, multiplicity, u[sites] ** 2, sd[sites] ** 2

@@ -32,12 +32,12 @@ def best_in_box(score: Score, bounds: Array, start: Array) -> Array:
     Args:
         score: Maps points (q, d) to scores (q,).
         bounds: Lower and upper end of each side. Shape (d, 2).
-        start: A point of the box. Shape (d,).
+        start: A point of the box, or several of them. Shape (d,) or (s, d).
     """
     low = bounds[:, 0]
     width = bounds[:, 1] - low
     found = low + width * direct(lambda unit: score(low + unit * width), len(bounds))
-    starts = np.stack([found, start])
+    starts = np.vstack([found, start])
     return polish(score, bounds, starts[int(np.argmax(score(starts)))])
 
 

@@ -38,6 +38,8 @@ POLICY_MODULES: dict[str, str] = {
     "Random": "truvar.acquisition.sampling",
 }
 
+DEFAULT_POLICY = "auto"  # of a study that is given none
+
 METHODS = ("check_supported", "candidate_rows", "score")  # what every policy must have
 
 POLICY_NAMES: dict[str, str] = {"auto": "Plus"} | {class_name.lower(): class_name for class_name in POLICY_MODULES}

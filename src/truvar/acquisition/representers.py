@@ -1,6 +1,18 @@
-"""Representer points: small sets of sites that stand for a domain in draws of the posterior and in sums."""
+"""Representer points: small sets of points that stand for a domain in draws of the posterior and in sums.
+
+The representers of a box are spread over all of it. Where few of them are still undecided, `refined_points` adds points
+around the most promising ones, for one choice at a time: nothing of them is stored.
+
+| name | meaning | shape |
+|---|---|---|
+| leader | point of the box with the highest posterior mean | (d,) |
+| peak | point near the best representer with the highest upper bound | (d,) |
+| refined points | undecided points around both, at several scales | (q, d') |
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
@@ -8,10 +20,14 @@ from scipy.linalg.lapack import dpstrf
 from truvar._typing import Array, Index
 from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import RESOLUTION
-from truvar.acquisition.utils import expected_improvement, incumbent
+from truvar.acquisition.optimizer import polish
+from truvar.acquisition.utils import expected_improvement, incumbent, moments
 from truvar.domain.candidates import Candidates
 
 RANK_TOLERANCE = 1e-10  # share of the largest variance: pivots below it are left out of a factor
+REFINED_TARGETS = 128  # undecided points of a box that a sum over them has, at least, if it is refined
+SCALES = 4.0 ** -np.arange(6)  # distances of refined points, in distances of the representers
+PROPOSALS_PER_SCALE = 64  # refined points that are looked at around each centre, of which the undecided ones count
 
 
 def representer_sites(context: PolicyContext, count: int) -> Index:
@@ -78,3 +94,137 @@ def sample_rows(weight: Array, count: int) -> tuple[Index, Array]:
         return positive, np.ones(len(positive))
     rows, times = np.unique(systematic_sample(weight, count, 0.5), return_counts=True)
     return rows, times * weight.sum() / (count * weight[rows])
+
+
+# -- boxes -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RefinedPoints:
+    """Undecided points of a box around its most promising ones, in addition to the representers.
+
+    Attributes:
+        centres: The leader and the peak. Shape (2, d).
+        points: Coordinates as the model has them. Shape (q, d').
+        mean: Posterior mean there. Shape (q,).
+        variance: Posterior variance there, given pending points. Shape (q,).
+        whitened: `Posterior.whitened(points)`. Shape (t, q).
+    """
+
+    centres: Array
+    points: Array
+    mean: Array
+    variance: Array
+    whitened: Array
+
+    def covariance(self, context: PolicyContext, candidates: Candidates) -> Array:
+        """Return Cov(points, candidates) given observations and pending points. Shape (q, c)."""
+        return context.posterior.covariance_between(self.points, self.whitened, candidates)
+
+
+def refined_points(context: PolicyContext) -> RefinedPoints | None:
+    """Return the refined points of this choice, the same for every table of candidates.
+
+    They make the undecided points of a sum up to `REFINED_TARGETS`. A point counts as undecided if its upper bound
+    reaches the highest lower bound at the representers and the refined points.
+
+    Returns:
+        The points; None for a level set, on a finite domain, before there is a model, and while enough representers
+        are undecided.
+    """
+    if context.goal.level_set or not context.domain.continuous or not context.has_bounds:
+        return None
+    if context.regions.potential.sum() >= REFINED_TARGETS:
+        return None
+    return context.cached("refined points", lambda: _refine(context))
+
+
+def _refine(context: PolicyContext) -> RefinedPoints:
+    posterior = context.posterior
+    domain = context.domain
+    sign = context.goal.sign
+    root_beta = float(np.sqrt(context.epoch.beta))
+
+    def upper_bound(points: Array) -> Array:
+        mean, variance = _predict(context, points)
+        return np.asarray(sign * mean + root_beta * np.sqrt(variance))
+
+    d = len(domain.columns)
+    upper = context.upper if sign > 0 else -context.lower
+    lower = context.lower if sign > 0 else -context.upper
+    leader = leading_point(context)
+    peak = polish(upper_bound, domain.bounds, domain.points[int(np.argmax(upper))])
+    centres = np.stack([leader, peak])
+    proposed = np.vstack([leader[None, :], _clouds(context, centres)])
+    mean, variance = _predict(context, proposed)
+    half = root_beta * np.sqrt(variance)
+    highest = max(float(lower.max()), float((sign * mean - half).max()))
+    missing = REFINED_TARGETS - int(context.regions.potential.sum())
+    points = proposed[np.flatnonzero(sign * mean + half >= highest)[:missing]]
+    if posterior.sites.shape[1] > d:  # the index of the target task
+        points = np.column_stack([points, np.zeros(len(points))])
+    whitened = posterior.whitened(points)
+    left = np.maximum(posterior.kernel.diag(points) - (whitened * whitened).sum(axis=0), 0.0)
+    return RefinedPoints(centres, points, posterior.predict(points)[0], left, whitened)
+
+
+def leading_point(context: PolicyContext) -> Array:
+    """Return the point of a box with the highest posterior mean, (d,), found from representers and measured points."""
+    return context.cached("leading point", lambda: _lead(context))
+
+
+def _lead(context: PolicyContext) -> Array:
+    sign = context.goal.sign
+    domain = context.domain
+
+    def signed_mean(points: Array) -> Array:
+        return sign * _predict(context, points)[0]
+
+    middle = sign * (context.lower + context.upper)  # of the interval: highest where the mean is
+    starts = np.vstack([domain.points[int(np.argmax(middle))], _measured(context)])
+    return polish(signed_mean, domain.bounds, starts[int(np.argmax(signed_mean(starts)))])
+
+
+def improvement_in_box(context: PolicyContext, candidates: Candidates) -> Array | None:
+    """Return the expected improvement on the best value so far, for every second choice of an optimum in a box.
+
+    A policy that asks where the optimum lies need not measure there, and representers tell it no more precisely than
+    they lie.
+
+    Returns:
+        The expected improvement of every candidate. Shape (c, K). None for another choice, where no representer
+        promises any, and where measurements differ in more than the point: improvement knows nothing of noise levels
+        and tasks.
+    """
+    posterior = context.posterior
+    if context.goal.level_set or not context.domain.continuous or context.seed[1] % 2 == 1:
+        return None
+    if candidates.n_levels > 1 or len(posterior.sites) > len(context.domain):
+        return None
+    best = incumbent(context)
+    if not context.cached("improves", lambda: bool((expected_improvement(*context.moments, best) > 0).any())):
+        return None
+    return expected_improvement(*moments(context, candidates), best)[:, None]
+
+
+def _measured(context: PolicyContext) -> Array:
+    """Return the measured points of the target task. Shape (t, d)."""
+    queried = context.queried_points[: context.posterior.n_observed]
+    return queried[context.is_target(queried), : len(context.domain.columns)]
+
+
+def _clouds(context: PolicyContext, centres: Array) -> Array:
+    """Return points around the centres at all scales, one of each scale after the other. Shape (q, d)."""
+    domain = context.domain
+    d = len(domain.columns)
+    spacing = domain.extent * len(domain) ** (-1 / d)
+    offsets = context.rng.standard_normal((PROPOSALS_PER_SCALE, len(SCALES), len(centres), d))
+    points = centres + offsets * SCALES[:, None, None] * spacing
+    return np.asarray(np.clip(points.reshape(-1, d), domain.bounds[:, 0], domain.bounds[:, 1]))
+
+
+def _predict(context: PolicyContext, points: Array) -> tuple[Array, Array]:
+    """Return mean and variance of the target task at points (q, d) of the box, given the observations."""
+    if context.posterior.sites.shape[1] > points.shape[1]:
+        points = np.column_stack([points, np.zeros(len(points))])
+    return context.posterior.predict(points) if context.ensemble is None else context.ensemble.predict(points)

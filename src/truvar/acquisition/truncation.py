@@ -65,6 +65,23 @@ def truncated_reduction(
     return _divide(sums, d)
 
 
+def truncated_reduction_at(covariance: Array, variance: Array, tau: float, d: Array) -> Array:
+    """Return g_t({x}) over targets that are not sites.
+
+    Args:
+        covariance: Covariance of the targets and the candidates. Shape (q, c).
+        variance: Variance of the targets, given pending points. Shape (q,).
+        tau: Truncation of the variance.
+        d: Variance of a measurement of each candidate row and noise level. Shape (c, K).
+
+    Returns:
+        The reduction. Shape (c, K).
+    """
+    sums = np.zeros_like(d)
+    truncated_sums.truncated_sums(covariance, excess(variance, tau), d, sums)
+    return _divide(sums, d)
+
+
 def _divide(value: Array | float, d: Array) -> Array:
     """Return value / d, and 0 where d is 0: nothing is left to learn there."""
     if d.min() > 0:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,22 +20,20 @@ from truvar._numba import anticipation
 from truvar._typing import Array, Index, Mask
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
-from truvar.acquisition.truncation import covariance_tiles, truncated_reduction
+from truvar.acquisition.representers import RefinedPoints, refined_points
+from truvar.acquisition.truncation import covariance_tiles, truncated_reduction, truncated_reduction_at
 from truvar.acquisition.utils import best_observed, expected_improvement
 from truvar.domain.candidates import Candidates
-from truvar.domain.goals import LevelSet
+from truvar.domain.goals import Goal, LevelSet
 from truvar.engines.ties import near_best
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
+from truvar.validation import check_boolean, check_integer
 
 if TYPE_CHECKING:
     from truvar.acquisition.auto import Plus
 
 __all__ = ["TopK", "TruVaR"]
-
-# Gauss-Hermite quadrature over the standard normal surprise of a measurement.
-NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
-WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,10 @@ class TruVaR(BasePolicy):
             highest promise, such as `TopK(50, by="ei")`.
         anticipate: None sums over M as it is. "mean" and "average" sum over M as it would be after the measurement,
             whose value is taken to be the posterior mean, or averaged over.
+        nodes: Nodes of a Gauss-Hermite quadrature for `anticipate="average"`, as release 0.1.0 used it (8) where no
+            threshold is given; None for the exact average.
+        refine: Whether an optimum in a box gets further points around the most promising ones to sum over, as soon as
+            few representers are undecided. Otherwise it is found no more precisely than the representers lie.
     """
 
     beta: Schedule | None = None
@@ -90,8 +92,11 @@ class TruVaR(BasePolicy):
     slack: float = 0.0
     among: Literal["potential"] | TopK | None = None
     anticipate: Literal["mean", "average"] | None = None
+    nodes: int | None = None
+    refine: bool = True
     per_cost = True
     chooses_noise_level = True
+    follows_sets = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,6 +104,9 @@ class TruVaR(BasePolicy):
             raise InvalidArgumentError(f"among must be None, 'potential' or TopK(k, by=...), got {self.among!r}")
         if self.anticipate not in (None, "mean", "average"):
             raise InvalidArgumentError(f"anticipate must be None, 'mean' or 'average', got {self.anticipate!r}")
+        if self.nodes is not None:
+            check_integer(self.nodes, "nodes", minimum=1)
+        check_boolean(self.refine, "refine")
         _ = self.confidence  # checks beta, eta, r and slack
 
     @staticmethod
@@ -111,7 +119,8 @@ class TruVaR(BasePolicy):
     @cached_property
     def confidence(self) -> Confidence:
         """Schedules of beta and eta, which drive the epochs of Algorithm 1."""
-        return Confidence(LogBeta() if self.beta is None else self.beta, self.eta, self.r, self.slack)
+        beta = LogBeta() if self.beta is None else self.beta
+        return Confidence(beta, self.eta, self.r, self.slack, monotone=True)
 
     def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
         """Return the rows that `among` allows; between the points of a box, all."""
@@ -120,48 +129,90 @@ class TruVaR(BasePolicy):
         allowed = context.targets if self.among == "potential" else self.among.points(context)
         return np.flatnonzero(allowed[candidates.sites % len(allowed)])
 
+    def starts(self, context: PolicyContext) -> Array | None:
+        """Return points of a box near which the score may be high, beside the representers; None if there are none."""
+        refined = self._refined(context)
+        return None if refined is None else refined.centres
+
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the numerator of eq. (3), on the scale k(x, x) = 1. Shape (c, K)."""
-        if self.anticipate is None:
+        refined = self._refined(context)
+        if self.anticipate is None and refined is None:
             variance = context.posterior.scale**2
             tau = context.epoch.tau * variance
             reduction = truncated_reduction(context.engine, context.targets, tau, candidates, context.only_best)
             return context.epoch.beta / variance * reduction
-        gains = self._anticipated_gains(context, candidates)
+        gains = self._gains(context, candidates, refined)
         if context.only_best and candidates.sites is not None and len(gains) == len(context.posterior.sites):
             # Near-ties are scored again one by one, so that the choice does not depend on rounding.
             for row in near_best((gains / candidates.cost).max(axis=1)):
-                gains[row] = self._anticipated_gains(context, candidates.take(np.array([row])))
+                gains[row] = self._gains(context, candidates.take(np.array([row])), refined)
         return gains
 
-    def _anticipated_gains(self, context: PolicyContext, candidates: Candidates) -> Array:
+    def _refined(self, context: PolicyContext) -> RefinedPoints | None:
+        return refined_points(context) if self.refine else None
+
+    def _gains(self, context: PolicyContext, candidates: Candidates, refined: RefinedPoints | None) -> Array:
+        """Return the numerator of eq. (3) or of its variation, summed over the refined points too. Shape (c, K)."""
+        if self.anticipate is not None:
+            return self._anticipated_gains(context, candidates, refined)
+        variance = context.posterior.scale**2
+        tau = context.epoch.tau * variance
+        reduction = truncated_reduction(context.engine, context.targets, tau, candidates)
+        if refined is not None:
+            d = context.posterior.candidate_variance(candidates)[:, None] + candidates.noise
+            covariance = refined.covariance(context, candidates)
+            reduction += truncated_reduction_at(covariance, refined.variance, tau, d)
+        return np.asarray(context.epoch.beta / variance * reduction)
+
+    def _anticipated_gains(
+        self, context: PolicyContext, candidates: Candidates, refined: RefinedPoints | None
+    ) -> Array:
         """Return eq. (3) with M_{t-1|x} in its second sum: a point that leaves M takes its whole term. Shape (c, K)."""
         posterior = context.posterior
-        epoch = context.epoch
-        goal = context.goal
         rows = np.flatnonzero(context.targets)
-        share = epoch.beta / posterior.scale**2
-        floor = epoch.eta**2
         variance = posterior.pending_variance[rows]
-        mean = goal.sign * posterior.mean[rows]
+        mean = context.goal.sign * posterior.mean[rows]
+        member = context.regions.potential[rows]
+        if refined is not None:
+            variance = np.append(variance, refined.variance)
+            mean = np.append(mean, context.goal.sign * refined.mean)
+            member = np.append(member, np.ones(len(refined.points), bool))
+        share = context.epoch.beta / posterior.scale**2
+        floor = context.epoch.eta**2
         before = np.maximum(share * variance, floor).sum()
-        shared = variance, mean, float(np.sqrt(epoch.beta)), share, floor
-        average = self.anticipate == "average"
-        nodes, weights = (NODES, WEIGHTS) if average else (np.zeros(1), np.ones(1))
-        threshold = None
-        fraction = 0.0
-        if isinstance(goal, LevelSet):
-            threshold = goal.threshold
-            fraction = float(goal.fraction_of_max or 0.0)
+        shared = variance, mean, float(np.sqrt(context.epoch.beta)), share, floor
         d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
         scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)  # 0: nothing is left to learn there
         after = np.zeros((d.shape[1], len(d)))
+        sums, for_goal = self._staying_sums(context.goal, member)
         for tile, covariance in covariance_tiles(context.engine, rows, candidates):
+            if refined is not None:
+                part = candidates if len(covariance.T) == len(d) else candidates.take(np.arange(tile.start, tile.stop))
+                covariance = np.vstack([covariance, refined.covariance(context, part)])
             for level, out in enumerate(after):
                 moves = covariance, np.ascontiguousarray(scale[tile, level])
-                if threshold is not None:
-                    anticipation.anticipated_level(*moves, *shared, threshold, average, out[tile])
-                else:
-                    member = context.regions.potential[rows]
-                    anticipation.anticipated_bounds(*moves, *shared, nodes, weights, fraction, member, out[tile])
+                sums(*moves, *shared, *for_goal, out[tile])
         return np.asarray(np.maximum(before - after.T, 0.0))
+
+    def _staying_sums(self, goal: Goal, member: Mask) -> tuple[Any, tuple[Any, ...]]:
+        """Return the compiled function for the targets that stay in M, and its arguments that depend on the goal.
+
+        Args:
+            goal: Says which targets stay.
+            member: Whether each target is in M. Shape (a,).
+        """
+        average = self.anticipate == "average"
+        fraction = 0.0
+        if isinstance(goal, LevelSet):
+            if goal.threshold is not None:
+                return anticipation.anticipated_level, (goal.threshold, average)
+            fraction = float(goal.fraction_of_max or 0.0)
+        if average and self.nodes is None:
+            return anticipation.expected_bounds, (fraction, member)
+        nodes = np.zeros(1)
+        weights = np.ones(1)
+        if average and self.nodes is not None:
+            nodes, weights = np.polynomial.hermite_e.hermegauss(self.nodes)
+            weights = weights / weights.sum()
+        return anticipation.anticipated_bounds, (nodes, weights, fraction, member)

@@ -31,7 +31,15 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
     posterior = context.posterior
     if context.ensemble is not None and candidates.sites is not None:
         own_mean, own_sd = context.moments
-        return own_mean[candidates.sites], own_sd[candidates.sites]
+        sites = candidates.sites
+        if len(posterior.sites) == len(own_mean):
+            return own_mean[sites], own_sd[sites]
+        mean = context.goal.sign * posterior.mean[sites]  # the ensemble has the sites of the target alone
+        sd = np.sqrt(posterior.pending_variance[sites])
+        target = sites < len(own_mean)
+        mean[target] = own_mean[sites[target]]
+        sd[target] = own_sd[sites[target]]
+        return mean, sd
     if context.ensemble is not None:
         mean, variance = context.ensemble.predict(candidates.points)
         if posterior.n_rows > posterior.n_observed:
