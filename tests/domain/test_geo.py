@@ -40,10 +40,10 @@ def result_on(domain: tv.Domain, steps: int = 6, **how) -> tv.Result:
 def test_the_table_of_a_result_has_coordinates_mean_sd_bounds_and_class():
     result = result_on(tv.Domain.grid(x=[0, 1, 2], y=[0, 1]))
     frame = result.to_frame()
-    assert list(frame.columns) == ["x", "y", "mean", "sd", "lower", "upper", "class"]
+    assert list(frame.columns) == ["x", "y", "mean", "sd", "lower", "upper", "probability", "class"]
     np.testing.assert_array_equal(frame["mean"], result.mean)
     assert set(frame["class"]) <= {"above", "below", "undecided"}
-    np.testing.assert_array_equal(frame["class"] == "above", result.above)
+    np.testing.assert_array_equal(frame["class"] == "above", result.classify().above)
 
 
 # -- GeoPandas ---------------------------------------------------------------------------------------------------------
@@ -132,11 +132,12 @@ def test_a_result_on_a_grid_becomes_a_dataset_over_its_axes():
     dataset = result.to_xarray()
     assert dict(dataset.sizes) == {"x": 4, "y": 3}
     np.testing.assert_array_equal(dataset["mean"].to_numpy().ravel(), result.mean)
-    np.testing.assert_array_equal(dataset["class"].to_numpy().ravel(), result.above * 1 - result.below * 1)
+    classes = result.classify()
+    np.testing.assert_array_equal(dataset["class"].to_numpy().ravel(), classes.above * 1 - classes.below * 1)
     assert dataset["class"].attrs["flag_meanings"] == "below undecided above"
     assert dataset["class"].dtype == np.int8
     assert dataset.attrs["certificate"] == str(result.certificate)
-    assert dataset.sel(x=2, y=10)["upper"] == result.upper[8]
+    assert dataset.sel(x=2, y=10)["upper"] == result.statements.upper[8]
 
 
 def test_points_without_a_value_are_left_out_and_are_missing_in_the_dataset():

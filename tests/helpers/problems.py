@@ -56,6 +56,23 @@ KINDS: dict[str, Kind] = {
             "tasks": tv.Tasks([[1.0, 0.8], [0.8, 1.0]], ["chlorophyll", "fluorescence"], [0.01, 0.04], [4.0, 1.0]),
         },
     ),
+    "learned tasks": Kind(
+        GRID, tv.LevelSet(0.6), {"tasks": tv.Tasks(names=["chlorophyll", "fluorescence"], cost=[4.0, 1.0]), "seed": 4}
+    ),
+    "known kernel, learned tasks with noise levels": Kind(
+        GRID,
+        tv.Maximize(),
+        {
+            **KNOWN,
+            "tasks": tv.Tasks(names=["chlorophyll", "fluorescence"], cost=[4.0, 1.0]),
+            "noise": tv.NoiseLevels([1e-3, 0.1], [2.0, 0.0]),
+        },
+    ),
+    "box with a learned kernel and known tasks": Kind(
+        tv.Domain.box(x=(0, 1), y=(0, 2), representers=64),
+        tv.Minimize(),
+        {"tasks": tv.Tasks([[1.0, 0.8], [0.8, 1.0]], ["chlorophyll", "fluorescence"], cost=[4.0, 1.0]), "seed": 9},
+    ),
     "box": Kind(tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Minimize(), {**KNOWN, "mean": None}),
     "box in three dimensions": Kind(
         tv.Domain.box(x=(0, 1), y=(0, 2), z=(-1, 1), representers=32),

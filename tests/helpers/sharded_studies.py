@@ -14,18 +14,24 @@ import truvar as tv
 GRID = tv.Domain.grid(x=np.linspace(0, 1, 23), y=np.linspace(2, 3, 19))
 SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(3).uniform(size=(400, 2)), columns=["x", "y"]))
 
+# Settings whose search for the best candidate uses every operation of the shards.
 SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
-    "maximum": (SCATTER, tv.Maximize(), {"kernel": Matern(0.2, nu=2.5), "noise": 1e-4}),
-    "level set": (GRID, tv.LevelSet(0.5), {"kernel": RBF(0.2), "noise": 1e-3}),
+    "maximum": (SCATTER, tv.Maximize(), {"kernel": Matern(0.2, nu=2.5), "noise": 1e-4, "policy": "truvar"}),
+    "level set": (GRID, tv.LevelSet(0.5), {"kernel": RBF(0.2), "noise": 1e-3, "policy": "truvar"}),
     "travel": (
         GRID,
         tv.LevelSet(0.2),
-        {"kernel": 2.0 * Matern([0.2, 0.4], nu=1.5), "noise": 1e-2, "cost": tv.Cost(1, {"x": 9.0})},
+        {
+            "kernel": 2.0 * Matern([0.2, 0.4], nu=1.5),
+            "noise": 1e-2,
+            "cost": tv.Cost(1, {"x": 9.0}),
+            "policy": "truvar",
+        },
     ),
     "noise levels": (
         SCATTER,
         tv.LevelSet(0.2),
-        {"kernel": RBF(0.2), "noise": tv.NoiseLevels([1e-6, 1e-3, 0.05], [15, 10, 2])},
+        {"kernel": RBF(0.2), "noise": tv.NoiseLevels([1e-6, 1e-3, 0.05], [15, 10, 2]), "policy": "truvar"},
     ),
 }
 MORE: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
@@ -39,6 +45,13 @@ MORE: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
         },
     ),
     "no compiled form": (SCATTER, tv.Maximize(), {"kernel": RationalQuadratic(0.3, 1.0), "noise": 1e-3}),
+    "maximum with the default policy": (SCATTER, tv.Maximize(), {"kernel": Matern(0.2, nu=2.5), "noise": 1e-4}),
+    "level set with the default policy": (GRID, tv.LevelSet(0.5), {"kernel": RBF(0.2), "noise": 1e-3}),
+    "travel with the default policy": (
+        GRID,
+        tv.LevelSet(0.2),
+        {"kernel": Matern([0.2, 0.4], nu=1.5), "noise": 1e-2, "cost": tv.Cost(1, {"x": 9.0})},
+    ),
     "no noise": (GRID, tv.Maximize(), {"kernel": Matern(0.4, nu=2.5), "noise": 0.0}),
     "learned": (SCATTER, tv.Maximize(), {"kernel": "matern52", "noise": 1e-3}),
     "another policy": (GRID, tv.LevelSet(0.5), {"kernel": RBF(0.2), "noise": 1e-3, "policy": "straddle"}),

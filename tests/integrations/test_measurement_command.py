@@ -28,6 +28,11 @@ def test_arguments_are_passed_unchanged_and_without_a_shell(tmp_path: Path) -> N
     assert log.read_text().splitlines() == ["3", "[0.33]", "[a b; rm -rf /;$HOME]", "[{}]"]
 
 
+def test_level_and_task_are_passed_in_this_order() -> None:
+    measure = MeasurementCommand("echo {task}{level}", ["x"], choice=["level", "task"])
+    assert measure({"x": 0.0}, 2, "1") == 12.0
+
+
 def test_values_are_quoted_for_a_shell() -> None:
     measure = MeasurementCommand("echo {task} | wc -c", ["x"], choice="task", shell=True)
     assert measure({"x": 0.0}, "a; echo b") == len("a; echo b\n")

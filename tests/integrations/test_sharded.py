@@ -95,9 +95,10 @@ def test_lost_shards_are_rebuilt(name: str) -> None:
     assert engine.lost >= 4
 
 
-def test_all_sites_can_be_scored() -> None:
+@pytest.mark.parametrize("policy", ["auto", "truvar"])
+def test_all_sites_can_be_scored(policy: str) -> None:
     studies = [
-        tv.Study(GRID, tv.LevelSet(0.5), kernel=RBF(0.2), mean=0.0, noise=1e-3, engine=engine)
+        tv.Study(GRID, tv.LevelSet(0.5), kernel=RBF(0.2), mean=0.0, noise=1e-3, policy=policy, engine=engine)
         for engine in ("lazy", LocalShards(5))
     ]
     for study in studies:

@@ -31,11 +31,14 @@ def test_an_optimum_has_both_in_status_and_report(goal: tv.Maximize | tv.Minimiz
     measured = result.best_observed
     assert measured.value == goal.sign * max(goal.sign * study.measurements["value"])
     recommended = f"x {result.best.point['x']:.6g}, estimated value {result.best.mean:.6g} ± {result.best.sd:.2g}"
+    value = result.statements.recommended_value
+    recommended = f"{recommended} (95 %: {value.low:.6g} to {value.high:.6g})"
+    assert value.low <= result.best.mean <= value.high
     observed = f"{measured.value:.6g} at x {measured.point['x']:.6g} (measurement {measured.id})"
-    assert f"recommended {recommended} best measured {observed}" in status_words(study)
+    assert f"best so far {observed} recommended {recommended}" in status_words(study)
     page = render_html_report(study)
     assert f"<b>Recommended:</b> {recommended}" in page
-    assert f"<b>Best measured:</b> {observed}" in page
+    assert f"<b>Best so far:</b> {observed}" in page
     data = status_data(study)["result"]
     assert data["best_observed"] == {
         "id": measured.id,
@@ -48,14 +51,14 @@ def test_an_optimum_has_both_in_status_and_report(goal: tv.Maximize | tv.Minimiz
 
 def test_before_there_is_a_model_only_the_best_measurement_is_shown() -> None:
     words = status_words(new_study(tv.Maximize(), 2))
-    assert "best measured" in words
+    assert "best so far" in words
     assert "recommended" not in words
 
 
 def test_a_level_set_has_neither() -> None:
     study = new_study(tv.LevelSet(0.5), 10)
-    assert "best measured" not in status_words(study)
-    assert "Best measured" not in render_html_report(study)
+    assert "best so far" not in status_words(study)
+    assert "Best so far" not in render_html_report(study)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from truvar.report import Progress, plot_study, style, summary, write_report
 from truvar.report.formatting import column_label
 from truvar.report.plot_data import PlotData, cell_edges
 from truvar.report.progress import progress_bar
+from truvar.study.limits import RunLimits
 
 # -- studies -----------------------------------------------------------------------------------------------------------
 
@@ -119,8 +120,8 @@ def test_pending_suggestions_are_in_the_legend(domain):
 
 @pytest.mark.parametrize("domain", [LINE, PLANE, SPACE], ids=["1-d", "2-d", "3-d"])
 def test_the_best_point_is_marked_only_where_an_optimum_is_sought(domain):
-    assert "best" in legend_texts(advanced(new_study(domain, tv.Minimize()), 3))
-    assert "best" not in legend_texts(advanced(new_study(domain, tv.LevelSet(0.3)), 3))
+    assert "recommended" in legend_texts(advanced(new_study(domain, tv.Minimize()), 3))
+    assert "recommended" not in legend_texts(advanced(new_study(domain, tv.LevelSet(0.3)), 3))
 
 
 def legend_texts(study: tv.Study, truth: np.ndarray | None = None) -> list[str]:
@@ -152,11 +153,12 @@ def test_the_route_is_drawn_only_where_moving_costs_something():
 
 def test_the_legend_counts_the_points_of_each_class():
     study = advanced(new_study(PLANE, tv.LevelSet(0.3)), 25)
-    result = study.result()
+    classes = study.result().classify()
     texts = legend_texts(study)
-    assert f"above 0.3 (H): {result.above.sum()}" in texts
-    assert f"undecided (M): {result.potential.sum()}" in texts
-    assert f"below 0.3 (L): {result.below.sum()}" in texts
+    assert f"above 0.3: {classes.above.sum()}" in texts
+    assert f"undecided: {classes.undecided.sum()}" in texts
+    assert f"below 0.3: {classes.below.sum()}" in texts
+    assert "(95 % for all points at once)" in texts
 
 
 def test_texts_of_a_map_do_not_overlap():
@@ -252,8 +254,8 @@ def test_a_folder_report_has_all_files_and_they_agree_with_the_study(tmp_path: P
     assert data["result"]["spent"] == pytest.approx(measured["spent"].iloc[-1])
     assert data["truth"]["f1"] == pytest.approx(result.f1(truth))
     counts = points["class"].value_counts()
-    for name, key in (("above", "above"), ("below", "below"), ("undecided", "potential")):
-        assert counts.get(name, 0) == data["result"][key]
+    for name in ("above", "below", "undecided"):
+        assert counts.get(name, 0) == data["result"]["classified"][name]
     assert size_of(paths["map"].read_bytes()) == (1210, 682)
 
 
@@ -330,18 +332,28 @@ def test_the_last_state_is_not_shown_twice():
 def test_progress_shows_limits_and_with_the_truth_f1_or_regret():
     truth = true_values(LINE)
     (line,) = progress_output(io.StringIO(), 7, truth=truth, budget=50, steps=90).splitlines()
-    assert re.search(r"F1 [01]\.\d{3}$", line)
+    assert re.search(r"expected F1 [01]\.\d+ \([01]\.\d+ to [01]\.\d+\)  true F1 [01]\.\d{3}$", line)
     assert "7/90" in line
     assert "/50" in line
     (line,) = progress_output(io.StringIO(), 7, goal=tv.Maximize(), truth=truth).splitlines()
-    assert "regret" in line
+    assert "expected regret" in line
+    assert "true regret" in line
     assert "F1" not in line
+
+
+def test_progress_shows_the_goal_of_a_limit_on_the_answer():
+    line = progress_output(io.StringIO(), 5, limits=RunLimits(f1=0.9, steps=30)).splitlines()[-1]
+    assert re.search(r"expected F1 0\.\d+ \(0\.\d+ to [01]\.\d+\), goal 0\.9", line)
+    assert "5/30" in line
+    line = progress_output(io.StringIO(), 5, GOALS["maximum"], limits=RunLimits(relative_regret=0.01)).splitlines()[-1]
+    assert re.search(r"expected regret \S+ \(\S+ to \S+\), goal 0\.\d+", line)
 
 
 def test_on_a_terminal_one_coloured_line_is_written_over(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("truvar.report.progress.REFRESH", 0.0)
+    monkeypatch.setattr("truvar.report.progress.MAX_SHARE", 1.0)
     text = progress_output(Terminal(), 5)
     assert text.count("\r\x1b[K") == 5
     assert text.count("\n") == 1

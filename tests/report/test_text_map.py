@@ -47,7 +47,7 @@ def test_the_number_of_letters_of_a_class_is_proportional_to_its_points() -> Non
     result = study.result()
     letters = "".join(rows)
     marks = len(re.findall("[●◆★]", letters))
-    assert abs(letters.count("▒") - 8 * result.potential.sum()) <= marks
+    assert abs(letters.count("▒") - 8 * result.classify().undecided.sum()) <= marks
     assert letters.count("★") == 1
     assert letters.count("◆") == (suggestion.point != result.best.point)
 

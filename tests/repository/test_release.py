@@ -40,5 +40,5 @@ def without_extras(code: str, folder: Path) -> str:
 def test_the_light_core_runs_the_readme_and_shows_its_help(tmp_path: Path):
     example = next(block for block in blocks(text("README.md")) if block.kind == "python")
     out = without_extras(f"{example.code}\nfrom truvar.cli import main\nmain(['--help'])", tmp_path)
-    assert "If the confidence bounds hold" in out
+    assert "With 95 % probability, given the model" in out
     assert "usage: truvar" in out

@@ -18,6 +18,8 @@ from truvar.exceptions import (
     StudyExistsError,
     StudyNotFoundError,
     StudyStartedError,
+    TruvarError,
+    UnsupportedGoalError,
 )
 from truvar.service import Server
 
@@ -197,6 +199,29 @@ def test_a_local_study_is_sent_to_the_server_with_its_events(served):
     assert (Server(api.url).studies()["name"] == "sent").any()
 
 
+def test_learned_tasks_with_noise_levels_are_measured_on_a_server(served):
+    api, _ = served
+    tasks = {"names": ["truth", "proxy"], "cost": [5, 1]}
+    levels = [{"variance": 1e-4, "cost": 2}, {"variance": 0.04, "cost": 0}]
+    text = (
+        "[domain]\ngrid = {x = [0, 1, 21]}\n[goal]\nmaximize = true\n"
+        f"[tasks]\nnames = {tasks['names']}\ncost = {tasks['cost']}\n"
+        "[noise]\nlevels = [{variance = 1e-4, cost = 2}, {variance = 0.04, cost = 0}]\n"
+    )
+    remote = Server(api.url).create(text, "learned tasks")
+    assert remote.tasks == tv.Tasks(**tasks)
+    assert remote.levels == tv.NoiseLevels([each["variance"] for each in levels], [each["cost"] for each in levels])
+    remote.run(lambda point, level, task: measure(point) * (1 if task == "truth" else 3), steps=9)
+    local = remote.copy()
+    assert set(local.measurements["task"]) == {"truth", "proxy"}
+    assert remote.learned_tasks == local.learned_tasks
+    assert np.array_equal(remote.result().mean, local.result().mean)
+    s = remote.ask()
+    assert s.task in tasks["names"]
+    remote.tell({"x": 0.5}, 1.0, level=1, task="proxy")
+    assert remote.measurement_records()[-1].cost == 1.0
+
+
 def test_a_problem_file_is_sent_with_its_tables(served, tmp_path):
     api, _ = served
     pd.DataFrame({"t": [1.0, 2.0, 4.0]}).to_csv(tmp_path / "t.csv", index=False)
@@ -237,3 +262,36 @@ def test_a_run_on_a_server_shows_its_progress_and_resumes_pending_suggestions(pa
     remote.run(measure, steps=2, resume=True, lease=3600, progress=True)
     assert first.id in list(remote.measurements["id"])
     assert "measurement    2/2" in capsys.readouterr().err
+
+
+def test_limits_on_the_answer_end_a_run_on_a_server_where_they_end_it_here(pair):
+    local, remote = pair
+    here = local.run(measure, f1=0.9)
+    there = remote.run(measure, f1=0.9)
+    assert here.reason == there.reason
+    assert str(here.reason).startswith("expected F1")
+    assert remote.check_stop(f1=0.9) == local.check_stop(f1=0.9)
+
+
+def test_the_limits_of_a_study_on_a_server_and_what_its_next_measurement_is_worth(served):
+    api, _ = served
+    limits = "[run]\nregret = 0.05\nimprovement_per_cost = 0.01\n"
+    remote = Server(api.url).create(CURVE + limits, "limited")
+    assert remote.limits == {"regret": 0.05, "improvement_per_cost": 0.01}
+    assert remote.improvement_per_cost() == np.inf
+    result = remote.run(measure)
+    assert str(result.reason).startswith(("no measurement is worth its cost", "expected regret"))
+    assert remote.improvement_per_cost() == remote.copy().improvement_per_cost()
+    progress = remote.status["progress"]
+    assert progress["regret"]["goal"] == 0.05
+    assert progress["improvement_per_cost"]["value"] == remote.improvement_per_cost()
+    with pytest.raises(UnsupportedGoalError, match="f1 needs a level set"):
+        remote.run(measure, f1=0.9)
+
+
+@pytest.mark.parametrize("query", ["f1=0.9", "regret=-1", "improvement_per_cost=x"])
+def test_the_server_refuses_limits_that_make_no_sense(served, query):
+    api, _ = served
+    remote = Server(api.url).create(CURVE, f"refuses {query}")
+    with pytest.raises(TruvarError):
+        remote._get(f"stop?{query}")

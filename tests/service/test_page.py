@@ -243,11 +243,45 @@ def test_a_gross_error_and_the_best_measurement_are_shown_until_the_value_is_cor
     shown.wait_for()
     assert shown.inner_text() == f"{warning[0].upper()}{warning[1:]}."
     assert "left out" in page.locator(".measurements tr[data-id='9']").inner_text()
-    lines = page.locator(".optimum-lines p").all_inner_texts()
-    assert lines[0].startswith("Recommended: x ")
-    assert lines[1] == "Best measured: 0.875 at x 0.875 (measurement 8)."
+    lines = page.locator(".summary-lines p").all_inner_texts()
+    assert lines[0] == "Best so far: 0.875 at x 0.875 (measurement 8)."
+    assert lines[1].startswith("Recommended: x ")
+    assert re.search(r"estimated value \S+ ± \S+ \(95 %: \S+ to \S+\)\.$", lines[1])
     page.get_by_role("button", name="Correct measurement 9").click()
     page.get_by_role("dialog").get_by_label(re.compile("^Value")).fill("0.3")
     page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
     shown.wait_for(state="detached")
     assert "left out" not in page.locator(".measurements tr[data-id='9']").inner_text()
+
+
+def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_only(page_on, served):
+    api, _ = served
+    api.create("classes")
+    for x, y, value in ((0.2, 0.2, 2.0), (0.8, 0.8, -2.0), (0.5, 0.5, 1.0), (0.2, 0.8, 1.5)):
+        api.post("/studies/classes/tell", {"point": {"x": x, "y": y}, "y": value})
+    api.post("/studies/classes/withdraw", {"id": 1})  # the first number on the map is then 2
+    status = api.get("/studies/classes/status")
+    classified = status["result"]["classified"]
+    page = page_on(DESKTOP, "#/study/classes")
+    page.get_by_text("Classes", exact=True).click()
+    legend = page.locator(".map .key").first.inner_text()
+    for name in ("above", "undecided", "below"):
+        assert f"{name}: {classified[name]}" in legend
+    assert "(95 % for all points at once)" in legend
+    numbers = dict(row.split("\n", 1) for row in page.locator(".key-numbers > div").all_inner_texts())
+    lowered = {name.lower(): value for name, value in numbers.items()}
+    assert int(lowered["undecided"]) == classified["undecided"]
+    assert re.fullmatch(r"[01]\.\d+\s+\([01]\.\d+ to [01]\.\d+\)", lowered["expected f1"])
+    assert set(page.locator(".map text.number").all_text_contents()) == {"2", "3", "4"}
+
+    details = page.locator(".certificate details.paper")
+    assert "ε" not in page.locator("main").inner_text()
+    assert "epsilon" not in page.locator("main").inner_text()  # the section is closed
+    details.locator("summary").click()
+    text = details.inner_text()
+    result = status["result"]
+    assert f"H (above) {result['above']}, L (below) {result['below']}, M (undecided) {result['potential']}" in text
+    assert result["certificate"]["bounds_statement"] in text
+    assert result["certificate"]["regime"] in text
+    page.get_by_text("Probability", exact=True).click()
+    assert "probability of being above" in page.locator(".map .key").first.inner_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from math import log, pi, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,8 +53,10 @@ def test_sampled_measurements_have_the_joint_density_of_a_draw_from_the_prior():
 
 
 def plan(epsilon: float = 1.0, **limits: object) -> object:
+    known = {"kernel": RBF(0.3), "mean": 0.0, "noise": 1e-3, "cost": 2.0}
+
     def new(number: int) -> tv.Study:
-        return tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.3), mean=0.0, noise=1e-3, cost=2.0, seed=number)
+        return tv.Study(GRID, tv.LevelSet(0.3), policy="truvar", seed=number, **known)
 
     return simulate(new, epsilon, runs=6, **limits)
 
@@ -167,6 +170,33 @@ def test_the_command_prints_text(problem, capsys):
     assert "smaller than the lemma requires" in output
 
 
+def test_the_command_simulates_truvar_where_the_problem_names_no_policy(problem, capsys):
+    arguments = ["bounds", problem(), "--epsilon", "2", "--runs", "2"]
+    assert main(arguments) == 0
+    assert "policy: truvar, which the theory is about; a study of this problem uses auto" in capsys.readouterr().out
+    found = {}
+    for name in ("", "truvar", "auto"):
+        path = Path(problem())
+        if name:
+            path.write_text(path.read_text() + f'[policy]\nname = "{name}"\n')
+        assert main([*arguments, "--json"]) == 0
+        found[name] = json.loads(capsys.readouterr().out)
+        assert main(arguments) == 0
+        assert ("policy: truvar" in capsys.readouterr().out) == (not name)
+    assert found[""] == found["truvar"]
+    assert (found["truvar"]["policy"], found["auto"]["policy"]) == ("TruVaR", "Plus")
+    assert found["truvar"]["outside"] == []
+    assert "the choices are not made by eq. (3)" in found["auto"]["outside"]
+
+
+def test_the_theorems_beta_needs_truvar(problem, capsys):
+    path = Path(problem())
+    path.write_text(path.read_text() + '[policy]\nname = "auto"\n')
+    assert main(["bounds", str(path), "--epsilon", "2", "--runs", "1", "--theorem"]) == 1
+    assert "--theorem needs the policy truvar" in (message := capsys.readouterr().err)
+    assert 'give [policy] name = "truvar", or leave out --theorem' in message
+
+
 def test_the_command_prints_json(problem, capsys):
     arguments = ["--epsilon", "2", "--delta", "0.05", "--runs", "2", "--json"]
     assert (
@@ -224,7 +254,13 @@ def test_a_plan_is_plotted_with_the_theorems_cost_near_or_far():
 
 def test_without_noise_there_is_no_gamma_but_a_bound():
     study = tv.Study(
-        tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.0, name="exact"
+        tv.Domain.grid(x=[0.0, 0.5, 1.0]),
+        tv.Maximize(),
+        kernel=RBF(0.3),
+        mean=0.0,
+        noise=0.0,
+        policy="truvar",
+        name="exact",
     )
     summary = bounds_summary(study, 1.0, 0.1)
     assert summary["gamma"] is None

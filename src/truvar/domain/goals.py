@@ -8,7 +8,8 @@
 | h | `LevelSet.threshold`, or between `fraction_of_max` times the bounds of the maximum |
 
 The three masks always partition D. For an optimum the points that are ruled out are `below` (the maximum), or `above`
-(the minimum) when minimising. `monotone=False` replaces M_{t-1} by D, so that points may become undecided again.
+(the minimum) when minimising. `monotone=False` replaces M_{t-1} by D, so that points may become undecided again;
+`monotone=None` leaves the choice to the policy (`Confidence.resolve_goal`), and means False where there is none.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Goal(Protocol):
     """The goal of a study: `Maximize`, `Minimize` or `LevelSet`."""
 
     @property
-    def monotone(self) -> bool:
-        """Whether a point that was classified or ruled out stays so."""
+    def monotone(self) -> bool | None:
+        """Whether a point that was classified or ruled out stays so; None: as the policy has it."""
         ...
 
     @property
@@ -89,10 +90,11 @@ class Maximize:
     """Find the point where f is highest.
 
     Attributes:
-        monotone: Whether a point that was ruled out stays so.
+        monotone: Whether a point that was ruled out stays so. None: as the policy has it, which is True for `TruVaR`,
+            `GCHK`, and with a beta that is proven, and False for the others.
     """
 
-    monotone: bool = True
+    monotone: bool | None = None
     sign = 1
     level_set = False
 
@@ -116,10 +118,11 @@ class Minimize:
     """Find the point where f is lowest: `Maximize` of -f.
 
     Attributes:
-        monotone: Whether a point that was ruled out stays so.
+        monotone: Whether a point that was ruled out stays so. None: as the policy has it, which is True for `TruVaR`,
+            `GCHK`, and with a beta that is proven, and False for the others.
     """
 
-    monotone: bool = True
+    monotone: bool | None = None
     sign = -1
     level_set = False
 
@@ -144,7 +147,7 @@ class LevelSet:
     Attributes:
         threshold: The threshold h.
         fraction_of_max: The threshold as a fraction of the unknown maximum of f, between 0 and 1.
-        monotone: Whether a point that was classified stays so.
+        monotone: Whether a point that was classified stays so. None: as the policy has it, as with `Maximize`.
 
     Raises:
         InvalidArgumentError: If none or both are given, or a number is out of range.
@@ -156,7 +159,7 @@ class LevelSet:
 
     threshold: float | None = None
     fraction_of_max: float | None = None
-    monotone: bool = True
+    monotone: bool | None = None
     sign = 1
     level_set = True
 

@@ -31,7 +31,8 @@ class MeasurementCommand:
         command: Command line with the names of columns in braces, such as "./measure {x} {y:.2f}". Braces that are
             meant literally are doubled.
         columns: Columns of the domain.
-        choice: "level" or "task" if the study has noise levels or tasks; a name that may be in braces, too.
+        choice: "level", "task" or both, in this order, if the study has noise levels or tasks; names that may be in
+            braces, too.
         timeout: Seconds after which the program is ended.
         shell: Whether a shell reads the command line. The values are quoted for it.
 
@@ -50,12 +51,12 @@ class MeasurementCommand:
         command: str,
         columns: Sequence[str],
         *,
-        choice: str | None = None,
+        choice: str | Sequence[str] | None = None,
         timeout: float | None = None,
         shell: bool = False,
     ) -> None:
         self.command = command
-        self.choice = choice
+        self.choices = [choice] if isinstance(choice, str) else list(choice or ())
         self.timeout = timeout
         self.shell = shell
         self._running: set[subprocess.Popen[str]] = set()
@@ -66,7 +67,7 @@ class MeasurementCommand:
             raise InvalidArgumentError(f"cannot split the command {command!r} ({error}); fix its quotes") from None
         if not any(part.strip() for part in self._parts):
             raise InvalidArgumentError("the command is empty; give one such as './measure {x} {y}'")
-        known = [*columns, choice] if choice else list(columns)
+        known = [*columns, *self.choices]
         for part in self._parts:
             for name, form in _placeholders(part, command):
                 if name not in known:
@@ -75,14 +76,14 @@ class MeasurementCommand:
                         f"unknown name {{{name}}} in the command; expected one of {expected} (double braces that are "
                         "meant literally)"
                     )
-                _check_format(name, form, numeric=name != choice)
+                _check_format(name, form, numeric=name not in self.choices)
 
-    def __call__(self, point: Mapping[str, float], choice: Any = None) -> float:
+    def __call__(self, point: Mapping[str, float], *choices: Any) -> float:
         """Run the program.
 
         Args:
             point: Coordinates by column.
-            choice: The noise level or task, if the study has a choice of them.
+            choices: The noise level and the task, if the study has a choice of them.
 
         Returns:
             The number that the program printed.
@@ -91,8 +92,7 @@ class MeasurementCommand:
             CommandFailedError: If the program cannot be started, fails, takes too long, or prints no finite number.
         """
         values: dict[str, Any] = dict(point)
-        if self.choice is not None:
-            values[self.choice] = choice
+        values.update(zip(self.choices, choices, strict=False))
         if self.shell:
             output = self._run(_fill_in(self.command, values, quote=True))
         else:

@@ -62,7 +62,7 @@ class Field:
     def problem(self, cost: bool) -> Problem:
         """Return the level-set problem, with the field's cost if `cost` is true and with a cost of 1 otherwise."""
         spec: dict[str, Any] = {
-            "goal": {"level_set": self.threshold},
+            "goal": {"level_set": self.threshold, "monotone": True},
             "model": {
                 "kernel": "matern52",
                 "lengthscales": list(self.lengthscales),

@@ -49,7 +49,7 @@ def draw(seed: int = SEED) -> tuple[Domain, Array]:
 def problem() -> Problem:
     """Return the level-set problem with the noise levels of the paper."""
     spec = {
-        "goal": {"level_set": THRESHOLD},
+        "goal": {"level_set": THRESHOLD, "monotone": True},
         "model": {"kernel": "rbf", "lengthscales": [LENGTHSCALE, LENGTHSCALE], "variance": 1.0, "mean": 0.0},
         "noise": {"levels": [{"variance": v, "cost": c} for v, c in zip(VARIANCES, COSTS, strict=True)]},
     }

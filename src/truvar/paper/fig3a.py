@@ -42,7 +42,7 @@ POLICIES: dict[str, Policy | str] = {
 }
 SPEC = {
     "domain": {"box": {"x": [0, 1], "y": [0, 1]}, "representers": 2500},
-    "goal": {"maximize": True},
+    "goal": {"maximize": True, "monotone": True},
     "model": {"kernel": "rbf", "lengthscales": [LENGTHSCALE, LENGTHSCALE], "variance": 1.0, "mean": 0.0},
     "noise": {"variance": NOISE},
 }

@@ -5,6 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from truvar.inference.certificate import format_share
+
+if TYPE_CHECKING:
+    from truvar.inference.statements import Estimate
+    from truvar.study.result import Result
+
 SAME_AS_SYMBOL = (
     "m", "km", "cm", "mm", "nm", "s", "ms", "min", "h", "days", "kg", "g", "mg", "K", "V", "mV", "A", "mA", "W", "kW",
     "Hz", "kHz", "MHz", "GHz", "Pa", "kPa", "MPa", "bar", "ppm", "psu", "eV",
@@ -34,3 +43,23 @@ def format_number(value: float) -> str:
 def count_noun(count: int, noun: str) -> str:
     """Return a count and its noun in the singular or plural: "1 point", "2 points"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def format_estimate(estimate: Estimate, text_of: Callable[[float], str] = "{:.3g}".format) -> str:
+    """Return mean and 95 % interval: "0.94 (0.90 to 0.97)".
+
+    Args:
+        estimate: The estimate.
+        text_of: Formats one number.
+    """
+    return f"{text_of(estimate.mean)} ({text_of(estimate.low)} to {text_of(estimate.high)})"
+
+
+def describe_score(result: Result) -> list[str]:
+    """Return the expected F1 or regret with its interval as the only entry; nothing before there is a model."""
+    statements = result.statements
+    if not statements.is_known:
+        return []
+    if statements.expected_f1 is not None:
+        return [f"expected F1 {format_estimate(statements.expected_f1, format_share)}"]
+    return [f"expected regret {format_estimate(result.expected_regret)}"]

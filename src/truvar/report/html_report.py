@@ -12,10 +12,11 @@ from math import isfinite, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from truvar.exceptions import OutputError
-from truvar.inference.certificate import REGIME_SUMMARIES
+from truvar.inference.certificate import REGIME_SUMMARIES, format_share
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
 from truvar.report.formatting import column_label, count_noun, format_number
@@ -24,13 +25,19 @@ from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.plot_diagnostics import draw_model_check
 from truvar.report.plot_parallel import draw_parallel
-from truvar.report.plots import draw_classes, draw_epsilon
+from truvar.report.plots import draw_undecided, draw_values
 from truvar.report.status import (
+    BOUNDS_TITLE,
+    describe_bounds,
     describe_budget,
+    describe_expected,
     describe_goal,
     describe_optimum,
     describe_policy,
+    describe_tasks,
     describe_transform,
+    progress_texts,
+    status_data,
     study_warnings,
 )
 from truvar.report.suggestion_card import describe_action, describe_gain
@@ -38,6 +45,7 @@ from truvar.report.suggestion_card import describe_action, describe_gain
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from truvar.inference.statements import Estimate
     from truvar.study.study import Study
 
 MAP_SIZE = (6.4, 3.5)  # inches; small enough that the letters can be read on a phone
@@ -108,14 +116,17 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
         "security_policy": SECURITY_POLICY,
         "warnings": study_warnings(study, data.result),
         "tiles": _tiles(study, data),
+        "progress": progress_texts(status_data(study, data.result)),
         "optimum": describe_optimum(study, data.result),
         "classes": _classes(data),
+        "confidence_note": data.confidence_note,
+        "expected": describe_expected(data.result),
         "certificate": data.result.certificate,
-        "regime": REGIME_SUMMARIES[data.result.certificate.regime],
-        "proven": data.result.certificate.regime in ("theorem", "outside"),
+        "bounds": _bounds(data),
         "model_check": data.result.model_check,
         "reason": data.result.reason,
-        "figures": [{"source": _svg(figure, data), "caption": figure.caption} for figure in _figures(data)],
+        "finished": study.finished is not None,
+        "figures": [_drawn(figure, data) for figure in _figures(data)],
         "pending": _pending(study),
         "measurements": _measurements(study, data.result.outliers),
         "events": _events(study),
@@ -130,21 +141,48 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
     """Return the numbers at the top, each with what it counts."""
     result = data.result
     budget = study.limits.get("budget")
-    state = "undecided" if study.goal.level_set else f"can be the {optimum_name(study.goal)}"
+    statements = result.statements
     cost = "cost spent" if budget is None else f"cost spent of {format_number(budget)}"
-    has_accuracy = isfinite(result.epsilon)
-    accuracy = f"{result.epsilon:.3g}" if has_accuracy else "–"
     tiles = [
         (str(result.steps), "measurement" if result.steps == 1 else "measurements"),
         (format_number(result.spent), cost),
-        (accuracy, "accuracy ε"),
     ]
-    if not study.goal.level_set and result.steps and has_accuracy:
-        tiles.append((f"{result.best.mean:.4g}", f"recommended (± {result.best.sd:.2g})"))
-    if not study.goal.level_set and result.best_observed is not None:
-        tiles.append((f"{result.best_observed.value:.4g}", "best measured"))
-    tiles.append((str(int(result.potential.sum())), f"of {count_noun(len(data.domain), 'point')} {state}"))
+    if result.best_observed is not None and not study.goal.level_set:
+        tiles.append((f"{result.best_observed.value:.4g}", f"best so far (measurement {result.best_observed.id})"))
+    if statements.recommended_value is not None and result.steps:
+        interval = f"{statements.recommended_value.low:.4g} to {statements.recommended_value.high:.4g}"
+        tiles.append((f"{result.best.mean:.4g}", f"estimated at the recommended point ({interval})"))
+    if study.goal.level_set:
+        tiles.append(_score_tile("F1", statements.expected_f1, format_share))
+        tiles += [(str(int(mask.sum())), name) for name, mask, _ in data.classes()]
+    else:
+        tiles.append(_score_tile("regret", statements.expected_regret, "{:.3g}".format))
+        count = str(int(data.classification.undecided.sum()))
+        tiles.append((count, f"of {count_noun(len(data.domain), 'point')} can be the {optimum_name(study.goal)}"))
     return tiles
+
+
+def _score_tile(name: str, estimate: Estimate | None, text_of: Callable[[float], str]) -> tuple[str, str]:
+    """Return an expected score with its interval."""
+    if estimate is None or not isfinite(estimate.mean):
+        return "–", f"expected {name}, not known yet"
+    return text_of(estimate.mean), f"expected {name} ({text_of(estimate.low)} to {text_of(estimate.high)})"
+
+
+def _bounds(data: PlotData) -> dict[str, Any]:
+    """Return what the section on the paper's confidence bounds shows."""
+    certificate = data.result.certificate
+    figure = Figure(draw_undecided, CHART_SIZE, "Share of the points undecided by these bounds against the cost spent")
+    return {
+        "title": BOUNDS_TITLE,
+        "regime": certificate.regime,
+        "summary": REGIME_SUMMARIES[certificate.regime],
+        "holds": certificate.delta is not None,
+        "rows": [row for row in describe_bounds(data.result) if row[0] not in ("regime", "statement")],
+        "statement": certificate.bounds_statement,
+        "because": certificate.because,
+        "figure": _drawn(figure, data) if len(data.history) else None,
+    }
 
 
 def _classes(data: PlotData) -> list[dict[str, Any]]:
@@ -162,12 +200,12 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
 
 
 def _figures(data: PlotData) -> list[Figure]:
-    classes = f"Points that can be the {optimum_name(data.goal)}, and points ruled out"
+    classes = f"Points that can be the {optimum_name(data.goal)}, with their probability, and points ruled out"
     if data.goal.level_set:
-        classes = "Points above and below the threshold, and undecided points"
+        classes = f"Points above and below the threshold, and undecided points ({data.confidence_note})"
     match len(data.domain.columns):
         case 1:
-            figures = [Figure(draw_curve, MAP_SIZE, "Posterior mean, confidence bounds and measurements")]
+            figures = [Figure(draw_curve, MAP_SIZE, "Posterior mean, 90 % interval of each point, and measurements")]
         case 2:
             marks = "the route of the measurements" if data.travels else "the measurements"
             figures = [
@@ -176,18 +214,24 @@ def _figures(data: PlotData) -> list[Figure]:
             ]
         case _:
             figures = [Figure(draw_parallel, MAP_SIZE, "Parallel coordinates: each line is a point of the domain")]
-    if len(data.history):
-        figures.append(Figure(_draw_epsilon, CHART_SIZE, "Accuracy ε against the cost spent"))
-        figures.append(Figure(draw_classes, CHART_SIZE, "Share of the points in each class against the cost spent"))
+    if np.isfinite(data.values).any():
+        line = "the threshold" if data.goal.level_set else "the best so far"
+        caption = f"Measured values against the cost spent; the line is {line}"
+        figures.append(Figure(_draw_values, CHART_SIZE, caption))
     if data.result.steps >= MIN_MEASUREMENTS:
         caption = "Model check: each measurement against what the others predict, with 95 % intervals"
         figures.append(Figure(draw_model_check, MAP_SIZE, caption))
     return figures
 
 
-def _draw_epsilon(ax: Any, data: PlotData) -> None:
-    draw_epsilon(ax, data)
+def _draw_values(ax: Any, data: PlotData) -> None:
+    draw_values(ax, data)
     ax.set_xlabel("cost spent")
+    ax.set_ylabel("value")
+
+
+def _drawn(figure: Figure, data: PlotData) -> dict[str, str]:
+    return {"source": _svg(figure, data), "caption": figure.caption}
 
 
 def _svg(figure: Figure, data: PlotData) -> str:
@@ -264,11 +308,11 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         for name, (low, high) in zip(study.domain.columns, study.domain.bounds, strict=True)
     )
     epoch = study.epoch
-    transform = describe_transform(study.transform)
+    descriptions = {"model": describe_transform(study.transform), "tasks": describe_tasks(study)}
     return [
         ("domain", f"{count_noun(len(study.domain), 'point')}: {columns}"),
         ("kernel", str(study.kernel)),
-        *([] if transform is None else [("model", transform)]),
+        *[(name, text) for name, text in descriptions.items() if text is not None],
         ("policy", describe_policy(study.policy)),
         ("engine", study.engine),
         ("epoch", f"{epoch.index}, η = {epoch.eta:.3g}, β = {epoch.beta:.4g}"),

@@ -1,4 +1,4 @@
-"""Figure of a study on one axis: posterior mean, bounds, measurements and classes."""
+"""Figure of a study on one axis: posterior mean, intervals, measurements and classes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ import numpy as np
 from truvar._typing import Array, Index
 from truvar.report import style
 from truvar.report.formatting import column_label, format_number
-from truvar.report.plot_data import PlotData, add_legend, cell_edges, order_shades, star
+from truvar.report.plot_data import INTERVAL_LABEL, PlotData, add_legend, cell_edges, order_shades, star
 from truvar.report.style import INK
 
 STRIP_HEIGHT = 0.035  # of the classes at the bottom, as a share of the height of the axes
 
 
 def draw_curve(ax: Any, data: PlotData) -> None:
-    """Draw mean, bounds, threshold and measurements over the axis, with the classes as a strip at the bottom."""
+    """Draw mean, intervals, threshold and measurements over the axis, with the classes as a strip at the bottom."""
     (column,) = data.domain.columns
     order = np.argsort(data.domain.points[:, 0])
     x = data.domain.points[order, 0]
     result = data.result
-    ax.fill_between(x, result.lower[order], result.upper[order], color="#44779A", alpha=0.22, lw=0, label="bounds")
+    lower = result.statements.lower[order]
+    upper = result.statements.upper[order]
+    ax.fill_between(x, lower, upper, color="#44779A", alpha=0.22, lw=0, label=INTERVAL_LABEL)
     ax.plot(x, result.mean[order], color="#1F4E79", lw=1.8, label="posterior mean")
     if data.truth is not None:
         ax.plot(x, data.truth[order], color=INK, lw=1, ls="--", label="truth")
@@ -38,7 +40,7 @@ def draw_curve(ax: Any, data: PlotData) -> None:
         label = "suggested" if number == 0 else None
         ax.axvline(point[column], color=style.PENDING, lw=1.3, ls="-.", label=label)
     if data.shows_best:
-        ax.plot(data.best_point[0], result.best.mean, ls="", **star(), label="best")
+        ax.plot(data.best_point[0], result.best.mean, ls="", **star(), label="recommended")
     if style.use_log_axis(x):
         ax.set_xscale("log")
     ax.set_xlim(x[0], x[-1] if x[-1] > x[0] else x[0] + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ import numpy as np
 from truvar._typing import Array, Index
 from truvar.report import style
 from truvar.report.formatting import column_label, format_number
-from truvar.report.plot_data import PlotData, add_legend, cell_edges, diamond, order_shades, star
+from truvar.report.plot_data import PlotData, add_legend, cell_edges, diamond, optimum_name, order_shades, star
 from truvar.report.style import INK
 
-MAX_NUMBERED = 30  # measurements up to which each has its number on the map
+MAX_NUMBERED = 30  # measurements up to which each has its id on the map
 NUMBER_SIZE = np.array([0.03, 0.07])  # width and height of a number, as shares of the axes
 
 
@@ -36,15 +37,12 @@ def draw_mean(ax: Any, data: PlotData) -> None:
 
 
 def draw_regions(ax: Any, data: PlotData) -> None:
-    """Draw the class of every point (H, L and M of the paper), with the estimated and the true boundary."""
-    colors = style.import_matplotlib("colors")
+    """Draw the class of every point, with the estimated and the true boundary.
+
+    Where an optimum is sought, the points that can be it are coloured by their probability of being it.
+    """
     line = style.import_matplotlib("lines").Line2D
-    code = np.zeros(len(data.domain))
-    classes = data.classes()
-    for number, (_, mask, _) in enumerate(classes):
-        code[mask] = number
-    palette = colors.ListedColormap([data.colours[name] for name, _, _ in classes])
-    _draw_field(ax, data.domain.points, code, cmap=palette, vmin=-0.5, vmax=len(classes) - 0.5)
+    _draw_classes(ax, data)
     handles = data.legend_handles()
     if data.threshold is not None:
         _draw_contour(ax, data.domain.points, data.result.mean, data.threshold, colors=INK, linewidths=1.3)
@@ -63,6 +61,24 @@ def draw_regions(ax: Any, data: PlotData) -> None:
     add_legend(ax, handles, max_columns=5)
 
 
+def _draw_classes(ax: Any, data: PlotData) -> None:
+    colors = style.import_matplotlib("colors")
+    points = data.domain.points
+    code = np.zeros(len(points))
+    classes = data.classes()
+    for number, (_, mask, _) in enumerate(classes):
+        code[mask] = number
+    palette = colors.ListedColormap([data.colours[name] for name, _, _ in classes])
+    _draw_field(ax, points, code, cmap=palette, vmin=-0.5, vmax=len(classes) - 0.5)
+    if data.goal.level_set or not data.has_model:
+        return
+    possible = np.where(data.classification.undecided, data.result.probability, np.nan)
+    shades = colors.LinearSegmentedColormap.from_list("probability", style.PROBABILITY)
+    image = _draw_field(ax, points, possible, cmap=shades, vmin=0.0, vmax=float(np.nanmax(possible)))
+    bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
+    bar.set_label(f"probability: {optimum_name(data.goal)}")
+
+
 def _draw_route(ax: Any, data: PlotData) -> None:
     x, y = data.measured.T
     if data.travels:
@@ -73,15 +89,15 @@ def _draw_route(ax: Any, data: PlotData) -> None:
         x, y, c=order_shades(data.measured), cmap=style.ORDER, vmin=-0.15, vmax=1, s=19, edgecolors=edge,
         linewidths=0.7, zorder=4, clip_on=False,
     )  # fmt: skip
-    _number_measurements(ax, data.measured)
+    _number_measurements(ax, data.measured, data.ids)
     for point in data.pending:
         ax.plot(*data.coordinates(point), ls="", clip_on=False, **diamond())
     if data.shows_best:
         ax.plot(*data.best_point, ls="", **star())
 
 
-def _number_measurements(ax: Any, measured: Array) -> None:
-    """Write numbers beside the measurements: all if there are few, else first and last; none over another."""
+def _number_measurements(ax: Any, measured: Array, ids: Sequence[int]) -> None:
+    """Write the ids beside the measurements: all if there are few, else first and last; none over another."""
     if len(measured) == 0:
         return
     position = ax.transAxes.inverted().transform(ax.transData.transform(measured))
@@ -98,7 +114,7 @@ def _number_measurements(ax: Any, measured: Array) -> None:
             continue
         placed.append(k)
         ax.annotate(
-            str(k + 1), measured[k], (0, 4.5 * side[k]), textcoords="offset points", ha="center",
+            str(ids[k]), measured[k], (0, 4.5 * side[k]), textcoords="offset points", ha="center",
             va="bottom" if side[k] > 0 else "top", color="white", fontsize=8, path_effects=outline, zorder=6,
         )  # fmt: skip
 
@@ -117,7 +133,7 @@ def _route_handles(data: PlotData) -> list[Any]:
 
 
 def _best_handle() -> Any:
-    return style.import_matplotlib("lines").Line2D([], [], ls="", **{**star(), "ms": 9}, label="best")
+    return style.import_matplotlib("lines").Line2D([], [], ls="", **{**star(), "ms": 9}, label="recommended")
 
 
 def _draw_field(ax: Any, points: Array, values: Array, **options: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.report import style
-from truvar.report.formatting import count_noun, format_number
+from truvar.report.formatting import count_noun, describe_score, format_number
 from truvar.report.style import INK
 from truvar.validation import check_truth
 
@@ -22,9 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from truvar.domain.goals import Goal
+    from truvar.inference.statements import Classification
     from truvar.study.result import Result
     from truvar.study.study import Study
 
+INTERVAL_LABEL = "90 % interval of each point"  # between the 5 % and 95 % quantiles that `JointStatements` has
 LETTER_WIDTH = 0.058  # inches, of one letter in a legend
 LEGEND_MARK_WIDTH = 0.45  # inches, of the mark and the space beside it
 
@@ -35,7 +36,7 @@ class PointClass(NamedTuple):
     Attributes:
         name: "above", "undecided" or "below".
         mask: Which points of the domain belong to it. (n,)
-        label: Name and count for legends, such as "above 7 (H): 12".
+        label: Name and count for legends, such as "above 7: 12".
     """
 
     name: str
@@ -51,7 +52,9 @@ class PlotData:
         domain: Where can be measured.
         goal: Level set or optimum.
         result: Posterior and classes.
-        measured: Measured points, in order. (t, d)
+        ids: Ids of the measurements, in order. (t,)
+        spent: Cost spent after each of them. (t,)
+        measured: Measured points. (t, d)
         values: Measured values; NaN for tasks other than the target and for gross errors that are left out. (t,)
         noise: Noise variances of the measurements. (t,)
         pending: Points of the pending suggestions.
@@ -64,6 +67,8 @@ class PlotData:
     domain: Domain
     goal: Any
     result: Result
+    ids: tuple[int, ...]
+    spent: Array
     measured: Array
     values: Array
     noise: Array
@@ -74,12 +79,13 @@ class PlotData:
     study: Study
 
     @staticmethod
-    def from_study(study: Study, truth: ArrayLike | None = None) -> PlotData:
+    def from_study(study: Study, truth: ArrayLike | None = None, result: Result | None = None) -> PlotData:
         """Read the present state of a study.
 
         Args:
             study: The study, which is not changed.
             truth: True values on the domain, if they are known.
+            result: Its present result, if the caller has it: the joint statements are then computed once.
 
         Raises:
             InvalidArgumentError: If `truth` does not have one finite value per point.
@@ -88,13 +94,16 @@ class PlotData:
         target = None if study.tasks is None else study.tasks.names[0]
         records = study.measurement_records()
         points = [[record.point[name] for name in columns] for record in records]
-        result = study.result()
+        if result is None:
+            result = study.result()
         left_out = set(result.outliers)
         true_values = None if truth is None else check_truth(truth, len(study.domain))
         return PlotData(
             domain=study.domain,
             goal=study.goal,
             result=result,
+            ids=tuple(record.id for record in records),
+            spent=np.array([record.spent for record in records], dtype=float),
             measured=np.array(points, dtype=float).reshape(-1, len(columns)),
             values=np.array([r.value if r.task == target and r.id not in left_out else np.nan for r in records]),
             noise=np.array([r.noise for r in records], dtype=float),
@@ -109,6 +118,24 @@ class PlotData:
     def history(self) -> pd.DataFrame:
         """`study.history`, read when it is first needed: a terminal map has no use for it."""
         return self.study.history
+
+    @cached_property
+    def classification(self) -> Classification:
+        """The classes of all points at once, as `Result.classify` has them."""
+        return self.result.classify()
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to state anything with."""
+        return self.result.statements.is_known
+
+    @property
+    def confidence_note(self) -> str:
+        """With which probability the classes hold, for legends."""
+        percent = f"{100 * self.classification.confidence:g} %"
+        if self.goal.level_set:
+            return f"{percent} for all points at once"
+        return f"{percent} that it is one of these"
 
     @property
     def threshold(self) -> float | None:
@@ -151,30 +178,31 @@ class PlotData:
 
     def classes(self) -> list[PointClass]:
         """Return the classes that the goal has: above, undecided and below a threshold, or possible and ruled out."""
-        result = self.result
+        decided = self.classification
         if self.goal.level_set:
             threshold = "threshold" if self.threshold is None else format_number(self.threshold)
             if self.goal.fraction_of_max is not None:
                 threshold = f"about {threshold}"
             return [
-                PointClass("above", result.above, f"above {threshold} (H): {result.above.sum()}"),
-                PointClass("undecided", result.potential, f"undecided (M): {result.potential.sum()}"),
-                PointClass("below", result.below, f"below {threshold} (L): {result.below.sum()}"),
+                PointClass("above", decided.above, f"above {threshold}: {decided.above.sum()}"),
+                PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"),
+                PointClass("below", decided.below, f"below {threshold}: {decided.below.sum()}"),
             ]
-        possible = f"possible {optimum_name(self.goal)} (M): {result.potential.sum()}"
+        possible = f"possible {optimum_name(self.goal)}: {decided.undecided.sum()}"
         if self.goal.sign > 0:
-            ruled_out = PointClass("below", result.below, f"ruled out: {result.below.sum()}")
+            ruled_out = PointClass("below", decided.below, f"ruled out: {decided.below.sum()}")
         else:
-            ruled_out = PointClass("above", result.above, f"ruled out: {result.above.sum()}")
-        return [PointClass("undecided", result.potential, possible), ruled_out]
+            ruled_out = PointClass("above", decided.above, f"ruled out: {decided.above.sum()}")
+        return [PointClass("undecided", decided.undecided, possible), ruled_out]
 
     def legend_handles(self) -> list[Any]:
-        """Return a legend entry for each class."""
+        """Return a legend entry for each class, and one without a mark for their probability."""
         patch = style.import_matplotlib("patches").Patch
-        return [
+        handles = [
             patch(facecolor=self.colours[name], edgecolor="#888888", linewidth=0.5, label=label)
             for name, _, label in self.classes()
         ]
+        return [*handles, patch(facecolor="none", edgecolor="none", label=f"({self.confidence_note})")]
 
 
 def optimum_name(goal: Goal) -> str:
@@ -184,12 +212,11 @@ def optimum_name(goal: Goal) -> str:
 
 def _title(study: Study, result: Result, truth: Array | None) -> str:
     parts = [count_noun(result.steps, "measurement"), f"cost {format_number(result.spent)}"]
-    if isfinite(result.epsilon):
-        parts.append(f"ε = {result.epsilon:.3g}")
+    parts += describe_score(result)
     if truth is not None and study.goal.level_set:
-        parts.append(f"F1 = {result.f1(truth):.3f}")
+        parts.append(f"true F1 = {result.f1(truth):.3f}")
     elif truth is not None and result.best.index is not None:
-        parts.append(f"regret = {result.regret(truth):.3g}")
+        parts.append(f"true regret = {result.regret(truth):.3g}")
     return f"{study.name or 'study'}: {', '.join(parts)}"
 
 
@@ -224,8 +251,8 @@ def add_legend(ax: Any, handles: Iterable[Any], max_columns: int) -> None:
 
 def _legend_width(widths: Sequence[float], columns: int) -> float:
     """Return the width of a legend whose entries fill the columns one after another, in inches."""
-    rows = max(1, -(-len(widths) // columns))
-    return sum(max(widths[first : first + rows]) for first in range(0, len(widths), rows))
+    parts = np.array_split(np.array(widths), columns)  # as matplotlib fills them
+    return float(sum(part.max() for part in parts if len(part)))
 
 
 def cell_edges(axis: Array, geometric: bool) -> Array:

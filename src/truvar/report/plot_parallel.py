@@ -112,5 +112,5 @@ def _draw_points(ax: Any, data: PlotData, scales: list[UnitScale]) -> list[Any]:
         path = [scales[k].height(best.point[name]) for k, name in enumerate(columns)]
         path.append(scales[-1].height(best.mean))
         ax.plot(path, color=INK, lw=2.4, zorder=7)
-        handles.append(line([], [], color=INK, lw=2.4, label="best"))
+        handles.append(line([], [], color=INK, lw=2.4, label="recommended"))
     return handles

@@ -1,4 +1,4 @@
-"""The figure of a study: classes and posterior on the domain, and epsilon and the classes against the cost.
+"""The figure of a study: classes and posterior on the domain, and what was measured against the cost.
 
 Figures are made without pyplot, so they need no display and leave no global state; a notebook shows them.
 """
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.report import style
+from truvar.report.formatting import format_number
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData
@@ -20,30 +22,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
+    from truvar.study.result import Result
     from truvar.study.study import Study
 
 WIDTH = 11.0  # inches
 HEIGHT = 6.2  # inches
 DPI = 110  # dots per inch
-HISTORY_COLUMNS = {"above": "n_above", "undecided": "n_potential", "below": "n_below"}
 
 
-def plot_study(study: Study, truth: ArrayLike | None = None) -> Figure:
+def plot_study(study: Study, truth: ArrayLike | None = None, result: Result | None = None) -> Figure:
     """Return a matplotlib Figure of the present state of a study.
 
     Args:
         study: The study, which is not changed.
         truth: True values on the domain, if they are known: their boundary or optimum is drawn too.
+        result: Its present result, if the caller has it.
 
     Raises:
         MissingDependencyError: If matplotlib is not installed.
         InvalidArgumentError: If `truth` does not have one finite value per point.
     """
     figure: Figure = style.new_figure(WIDTH, HEIGHT, DPI)
-    data = PlotData.from_study(study, truth)
+    data = PlotData.from_study(study, truth, result)
     dimensions = len(data.domain.columns)
     lower = "lower" if dimensions == 2 else "upper"
-    axes = figure.subplot_mosaic([["upper", "epsilon"], [lower, "classes"]], width_ratios=[3.1, 1])
+    axes = figure.subplot_mosaic([["upper", "values"], [lower, "undecided"]], width_ratios=[3.1, 1])
     match dimensions:
         case 1:
             draw_curve(axes["upper"], data)
@@ -53,65 +56,61 @@ def plot_study(study: Study, truth: ArrayLike | None = None) -> Figure:
             draw_regions(axes["lower"], data)
         case _:
             draw_parallel(axes["upper"], data)
-    draw_epsilon(axes["epsilon"], data)
-    draw_classes(axes["classes"], data)
+    draw_values(axes["values"], data)
+    draw_undecided(axes["undecided"], data)
     figure.suptitle(data.title, x=0.01, ha="left", fontsize=11)
     return figure
 
 
-def draw_epsilon(ax: Any, data: PlotData) -> None:
-    """Draw the accuracy epsilon against the cost spent."""
-    history = data.history[np.isfinite(data.history["epsilon"].to_numpy(dtype=float))]
-    ax.set_title("accuracy ε", loc="left", fontsize=9)
-    if len(history) == 0:
+def draw_values(ax: Any, data: PlotData) -> None:
+    """Draw the measured values against the cost spent, with the best so far or the threshold."""
+    title = "measured values" if data.goal.level_set else "best measured value"
+    ax.set_title(title, loc="left", fontsize=9)
+    known = np.isfinite(data.values)
+    if not known.any():
         _write_no_measurements(ax)
         return
-    epsilon = history["epsilon"].to_numpy(dtype=float)
-    ax.step(_with_margin(history["spent"]), np.append(epsilon, epsilon[-1]), where="post", color=INK, lw=1.4)
-    positive = epsilon[epsilon > 0]
-    if len(positive) and positive.max() / positive.min() > 10:
-        ticker = style.import_matplotlib("ticker")
-        ax.set_yscale("log")
-        ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter(ticker.NullFormatter())
+    spent = data.spent[known]
+    values = data.values[known]
+    ax.plot(spent, values, ls="", marker="o", ms=3, color="#777777", label="measured")
+    if data.threshold is not None:
+        ax.axhline(data.threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(data.threshold)}")
     else:
-        ax.set_ylim(bottom=0)
+        sign = data.goal.sign
+        best = sign * np.maximum.accumulate(sign * values)
+        ax.step(_with_margin(spent), np.append(best, best[-1]), where="post", color=INK, lw=1.4, label="best so far")
     _set_cost_axis(ax, data)
 
 
-def draw_classes(ax: Any, data: PlotData) -> None:
-    """Draw the share of the points in each class against the cost spent, in the colours of the map."""
-    ax.set_title("share of the points", loc="left", fontsize=9)
+def draw_undecided(ax: Any, data: PlotData) -> None:
+    """Draw the share of the points that the paper's bounds leave undecided against the cost spent."""
+    ax.set_title("undecided by the paper's bounds", loc="left", fontsize=9)
     history = data.history
     if len(history) == 0:
         _write_no_measurements(ax)
         return
-    names = [name for name, _, _ in data.classes()]
-    shares = np.zeros((len(names), len(history) + 2))  # before the first measurement, after each, at the right margin
-    for k, name in enumerate(names):
-        shares[k, 0] = 100.0 if name == "undecided" else 0.0
-        shares[k, 1:-1] = 100 * history[HISTORY_COLUMNS[name]] / len(data.domain)
-        shares[k, -1] = shares[k, -2]
-    spent = np.append(0.0, _with_margin(history["spent"]))
-    ax.stackplot(spent, shares, colors=[data.colours[name] for name in names], step="post", lw=0)
-    ax.set_ylim(0, 100)
+    shares = 100 * history["n_potential"].to_numpy(dtype=float) / len(data.domain)
+    shares = np.concatenate([[100.0], shares, shares[-1:]])  # before the first measurement, after each, at the margin
+    spent = np.append(0.0, _with_margin(history["spent"].to_numpy(dtype=float)))
+    ax.fill_between(spent, shares, step="post", color="#44779A", alpha=0.22, lw=0)
+    ax.step(spent, shares, where="post", color="#1F4E79", lw=1.4)
+    ax.set_ylim(0, 102)
     ax.yaxis.set_major_formatter("{x:.0f} %")
     _set_cost_axis(ax, data)
     ax.set_xlabel("cost spent")
 
 
 def _set_cost_axis(ax: Any, data: PlotData) -> None:
-    ax.set_xlim(0, _with_margin(data.history["spent"])[-1])
+    ax.set_xlim(0, _with_margin(data.spent)[-1])
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.tick_params(labelsize=8)
 
 
-def _with_margin(spent: Any) -> Any:
+def _with_margin(spent: Array) -> Array:
     """Return the cost spent at each step, and a little more, so that the last step can be seen."""
-    total = float(spent.iloc[-1])
-    return np.append(spent.to_numpy(dtype=float), 1.03 * total if total > 0 else 1.0)
+    total = float(spent[-1])
+    return np.append(spent, 1.03 * total if total > 0 else 1.0)
 
 
 def _write_no_measurements(ax: Any) -> None:

@@ -14,7 +14,7 @@ from truvar.models.fit import PLUG_IN_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
 from truvar.report.formatting import format_number
-from truvar.report.status import describe_goal, describe_policy
+from truvar.report.status import describe_goal, describe_policy, task_correlations
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ def _may_take_a_power(problem: Problem, learned: Learned) -> bool:
     noise = problem.spec.get("noise", {})
     has_noise = bool(noise) and noise.get("variance") != 0
     is_relative = "mean" in problem.spec.get("model", {}) or "fraction_of_max" in problem.spec["goal"]
+    if problem.spec.get("tasks"):
+        return False
     return learned.marginalise and learned.transform == "auto" and not has_noise and not is_relative
 
 
@@ -139,16 +141,15 @@ def _deviations(spec: Mapping[str, Any]) -> str:
 
 def _tasks(tasks: Tasks) -> str:
     """Return the target and what can be measured instead, with correlation, precision and cost where they are given."""
-    covariance = np.asarray(tasks.covariance, dtype=float)
+    correlations = task_correlations(tasks)
     descriptions = []
     for k, name in enumerate(tasks.names):
         parts = ["the target"]
         if k > 0:
-            scale = sqrt(covariance[0, 0] * covariance[k, k])
-            correlation = float(covariance[0, k]) / scale if scale > 0 else 0.0
-            parts = [f"correlation {correlation:.2g}"]
+            parts = ["correlation learned" if correlations is None else f"correlation {correlations[k]:.2g}"]
         if tasks.noise is not None:
-            parts.append(f"± {sqrt(tasks.noise[k]):.3g}")
+            own = [f"± {sqrt(variance):.3g}" for variance in np.atleast_1d(np.asarray(tasks.noise[k], dtype=float))]
+            parts.append(" or ".join(own))
         if tasks.cost is not None:
             parts.append(f"cost {tasks.cost[k]:g}")
         descriptions.append(f"{name} ({', '.join(parts)})")
@@ -157,6 +158,9 @@ def _tasks(tasks: Tasks) -> str:
 
 def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
     if tasks is not None and tasks.noise is not None:
+        if "levels" in spec:
+            costs = ", ".join(f"{level['cost']:g}" for level in spec["levels"])
+            return f"that of the task, at levels to choose from for an additional cost of {costs}"
         return "that of the task"
     if "variance" in spec:
         return f"standard deviation ± {sqrt(spec['variance']):.3g}" if spec["variance"] else "none"

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
+from truvar.report.formatting import describe_score
+from truvar.report.limit_progress import describe_goal_of_score, regret_goal
 from truvar.report.terminal import COLOURS, RESET, can_encode, is_terminal, width
+from truvar.study.limits import RunLimits
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
     from truvar.study.result import Result
 
 LINE_EVERY = 10  # measurements between two lines where there is no terminal
-REFRESH = 0.05  # seconds between two updates of the line on a terminal
+REFRESH = 0.05  # seconds between two updates of the line on a terminal, at least
+MAX_SHARE = 0.1  # of the time that may be spent on the line on a terminal
 LOG_EVERY = 30.0  # seconds between two updates of a progress bar where there is no terminal
 MIN_BAR = 6  # characters
 MAX_BAR = 24  # characters
@@ -32,7 +36,10 @@ CLEAR_LINE = "\r\x1b[K"
 
 
 class Progress:
-    """Live display of a study: measurements, cost, undecided, above and below, epsilon; F1 or regret with the truth.
+    """Live display of a study: measurements, cost, the classes, expected F1 or regret; with the truth the true ones.
+
+    The classes are those of `Result.classify`. They take time to compute, so that on a terminal the line is written at
+    most as often as keeps its share of the time below `MAX_SHARE`.
 
     On a terminal it is one line that is written over; elsewhere a plain line every ten measurements. Call it with the
     study after each measurement; as a context manager it also writes the last state.
@@ -45,6 +52,7 @@ class Progress:
         stream: Where to write; stderr by default.
         budget: Limit of the cost, to show beside it.
         steps: Limit of the number of measurements, to show beside it.
+        limits: All limits of the run, instead of `budget` and `steps`; the goal of F1 or regret is shown beside it.
     """
 
     def __init__(
@@ -55,23 +63,23 @@ class Progress:
         *,
         budget: float | None = None,
         steps: int | None = None,
+        limits: RunLimits | None = None,
     ) -> None:
         self._study = study
         self._truth = None if truth is None else np.asarray(truth, dtype=float)
         self._stream = sys.stderr if stream is None else stream
-        self._budget = budget
-        self._steps = steps
+        self._limits = limits or RunLimits(budget, steps)
         self._live = is_terminal(self._stream)
         self._colour = self._live and not os.environ.get("NO_COLOR")
-        self._unicode = can_encode(self._stream, "█ε")
+        self._unicode = can_encode(self._stream, "█▒░")
         self._shown_steps = -1  # measurements in the state last written
-        self._written_at = 0.0
+        self._next_at = 0.0  # time from which on the line is written again
         self._open = True
 
     def __call__(self, study: StudyLike) -> None:
         """Show the study if the next update is due."""
         self._study = study
-        refresh = self._live and time.monotonic() - self._written_at >= REFRESH
+        refresh = self._live and time.monotonic() >= self._next_at
         next_line = not self._live and study.steps % LINE_EVERY == 0
         if refresh or next_line:
             self._show()
@@ -97,6 +105,7 @@ class Progress:
     def _show(self) -> None:
         if not self._open:
             return
+        started_at = time.monotonic()
         result = self._study.result()
         fields = self._fields(result)
         if self._live:
@@ -104,24 +113,28 @@ class Progress:
         else:
             self._write("  ".join(fields) + "\n")
         self._shown_steps = self._study.steps
-        self._written_at = time.monotonic()
+        now = time.monotonic()
+        self._next_at = now + max(REFRESH, (now - started_at) * (1 / MAX_SHARE - 1))
 
     def _fields(self, result: Result) -> list[str]:
         """Return the parts of the line, the most important first."""
         level_set = self._study.goal.level_set
-        epsilon = "ε" if self._unicode else "epsilon"
+        classes = result.classify()
         fields = [
-            f"measurement {_with_limit(f'{result.steps:>4d}', self._steps)}",
-            f"cost {_with_limit(f'{result.spent:>7.1f}', self._budget)}",
-            f"undecided {result.potential.sum():>4d}",
+            f"measurement {_with_limit(f'{result.steps:>4d}', self._limits.steps)}",
+            f"cost {_with_limit(f'{result.spent:>7.1f}', self._limits.budget)}",
+            f"undecided {classes.undecided.sum():>4d}",
         ]
         if level_set:
-            fields[-1] += f"  above {result.above.sum():>4d}  below {result.below.sum():>4d}"
-        fields.append(f"{epsilon} {result.epsilon:>6.3g}")
+            fields[-1] += f"  above {classes.above.sum():>4d}  below {classes.below.sum():>4d}"
+        elif result.best_observed is not None:
+            fields.append(f"best so far {result.best_observed.value:.4g}")
+        goal = self._limits.f1 if level_set else regret_goal(result, self._limits)
+        fields += [describe_goal_of_score(score, goal) for score in describe_score(result)]
         if self._truth is not None and level_set:
-            fields.append(f"F1 {result.f1(self._truth):.3f}")
+            fields.append(f"true F1 {result.f1(self._truth):.3f}")
         elif self._truth is not None:
-            fields.append(f"regret {result.regret(self._truth):.3g}")
+            fields.append(f"true regret {result.regret(self._truth):.3g}")
         return fields
 
     def _line(self, fields: list[str], result: Result) -> str:
@@ -134,8 +147,9 @@ class Progress:
 
     def _bar(self, result: Result, length: int) -> str:
         """Return a bar of the shares below, undecided and above."""
-        below = round(length * float(result.below.mean()))
-        above = min(round(length * float(result.above.mean())), length - below)
+        classes = result.classify()
+        below = round(length * float(classes.below.mean()))
+        above = min(round(length * float(classes.above.mean())), length - below)
         lengths = {"below": below, "undecided": length - below - above, "above": above}
         letters = "▒░█" if self._unicode else "-.#"
         parts = []

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from truvar.domain.goals import LevelSet
+from truvar.inference.certificate import format_share
 from truvar.messages import format_coordinates
-from truvar.report.formatting import count_noun, format_number
-from truvar.report.plot_data import PlotData
+from truvar.report.formatting import count_noun, format_estimate, format_number
+from truvar.report.limit_progress import limit_progress
+from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
 from truvar.report.text_map import text_map
+from truvar.study.limits import RunLimits
 from truvar.study.outliers import outlier_messages
 
 if TYPE_CHECKING:
     from truvar.acquisition import Policy
+    from truvar.domain.costs import Tasks
     from truvar.domain.goals import Goal
     from truvar.models.transforms import OutputTransform
-    from truvar.study.result import Best, BestObserved, Result
+    from truvar.study.result import BestObserved, Result
     from truvar.study.study import Study
+
+BOUNDS_TITLE = "Confidence bounds of the paper"  # heading of everything that is about M, H, L and epsilon
+SCORE_LIMITS = ("f1", "regret", "improvement_per_cost")  # limits of a run whose progress is shown in words
 
 
 def describe_goal(goal: Goal) -> str:
@@ -53,9 +63,12 @@ def describe_budget(study: Study) -> str:
     return f"{text}, of which {format_number(pending)} is suggested" if pending else text
 
 
-def describe_best(best: Best) -> str:
-    """Return the recommended point with its estimated value."""
-    return f"{format_coordinates(best.point)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
+def describe_best(result: Result) -> str:
+    """Return the recommended point with its estimated value and the 95 % interval of that."""
+    best = result.best
+    text = f"{format_coordinates(best.point)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
+    value = result.statements.recommended_value
+    return text if value is None else f"{text} (95 %: {value.low:.6g} to {value.high:.6g})"
 
 
 def describe_best_observed(best: BestObserved) -> str:
@@ -64,7 +77,7 @@ def describe_best_observed(best: BestObserved) -> str:
 
 
 def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
-    """Return the recommended point and the best measurement, each with its name; nothing for a level set.
+    """Return the best measurement and the recommended point, each with its name; nothing for a level set.
 
     Args:
         study: The study.
@@ -73,11 +86,41 @@ def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     if study.goal.level_set or not result.steps:
         return rows
-    if isfinite(result.epsilon):
-        rows.append(("recommended", describe_best(result.best)))
     if result.best_observed is not None:
-        rows.append(("best measured", describe_best_observed(result.best_observed)))
+        rows.append(("best so far", describe_best_observed(result.best_observed)))
+    if result.statements.is_known:
+        rows.append(("recommended", describe_best(result)))
     return rows
+
+
+def describe_expected(result: Result) -> list[tuple[str, str]]:
+    """Return the expected F1 or regret with its 95 % interval and its name, as the only entry.
+
+    Args:
+        result: The result.
+    """
+    statements = result.statements
+    name = "expected F1" if statements.expected_f1 is not None else "expected regret"
+    if not statements.is_known:
+        return [(name, "not known yet: no model")]
+    if statements.expected_f1 is not None:
+        count = f"{statements.expected_misclassified or 0.0:.3g}"
+        text = format_estimate(statements.expected_f1, format_share)
+        return [(name, f"{text}; about {count} of {count_noun(len(result.mean), 'point')} on the wrong side")]
+    return [(name, f"{format_estimate(result.expected_regret)} from the {optimum_name(result.goal)}")]
+
+
+def describe_bounds(result: Result) -> list[tuple[str, str]]:
+    """Return what the paper's confidence bounds say: regime, sets, epsilon and the statement that follows."""
+    certificate = result.certificate
+    sets = f"H (above) {result.above.sum()}, L (below) {result.below.sum()}, M (undecided) {result.potential.sum()}"
+    epsilon = f"{result.epsilon:.4g}" if isfinite(result.epsilon) else "not known yet"
+    return [
+        ("regime", f"{certificate.regime}: {certificate.because}"),
+        ("sets", f"{sets} {'point' if len(result.mean) == 1 else 'points'}"),
+        ("epsilon", epsilon),
+        ("statement", certificate.bounds_statement),
+    ]
 
 
 def describe_transform(transform: OutputTransform) -> str | None:
@@ -90,6 +133,26 @@ def describe_transform(transform: OutputTransform) -> str | None:
     if power == 0:
         return "values are modelled as their power 0, a logarithm"
     return f"values are modelled as their power {power:g}"
+
+
+def task_correlations(tasks: Tasks) -> list[float] | None:
+    """Return the correlation of each task with the target, that of the target first; None if they are not known."""
+    if tasks.covariance is None:
+        return None
+    covariance = np.asarray(tasks.covariance, dtype=float)
+    scale = np.sqrt(covariance[0, 0] * np.diag(covariance))
+    return [float(value) for value in np.divide(covariance[0], scale, out=np.zeros(len(scale)), where=scale > 0)]
+
+
+def describe_tasks(study: Study) -> str | None:
+    """Return how the tasks are related to the target, as learned from the measurements; None if that is not learned."""
+    if study.tasks is None or not study.tasks.learned or study.learned_tasks is None:
+        return None
+    if not isfinite(study.epsilon):
+        return "their correlation with the target is not learned yet"
+    correlations = (task_correlations(study.learned_tasks) or [])[1:]
+    parts = [f"{name} {value:.2f}" for name, value in zip(study.tasks.names[1:], correlations, strict=True)]
+    return f"correlation with {study.tasks.names[0]}, as learned: {', '.join(parts)}"
 
 
 def study_warnings(study: Study, result: Result) -> list[str]:
@@ -112,22 +175,26 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
         terminal: Width, colours and letters to use.
     """
     result = study.result()
-    certificate = result.certificate
+    data = PlotData.from_study(study, result=result)
     max_steps = study.limits.get("steps")
     steps = f"{result.steps} of {max_steps:g} times" if max_steps else count_noun(result.steps, "time")
     rows = [
         ("measured", steps),
         ("cost", describe_budget(study)),
-        ("points", "; ".join(label for _, _, label in PlotData.from_study(study).classes())),
-        ("accuracy", f"ε = {result.epsilon:.4g}" if isfinite(result.epsilon) else "not known yet"),
-        ("certificate", str(certificate)),
-        ("regime", f"{certificate.regime}: {certificate.because}"),
+        *describe_optimum(study, result),
+        *describe_expected(result),
+        ("points", f"{'; '.join(label for _, _, label in data.classes())} ({data.confidence_note})"),
+        ("certificate", str(result.certificate)),
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
     ]
-    rows[3:3] = describe_optimum(study, result)
+    progress = limit_progress(study, result, RunLimits.of(study.limits))
+    rows[2:2] = [("progress", text) for text in progress_texts({"progress": progress})]
     transform = describe_transform(study.transform)
     if transform is not None:
         rows.append(("model", transform))
+    tasks = describe_tasks(study)
+    if tasks is not None:
+        rows.append(("tasks", tasks))
     rows += [("warning", message) for message in study_warnings(study, result)]
     if not result.model_check.ok:
         rows.append(("model check", f"failed: {result.model_check.message}"))
@@ -137,18 +204,50 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     if result.reason:
         rows.append(("finished" if study.finished else "stopped", result.reason))
     heading = terminal.paint(terminal.plain(study.name or "study"), "strong")
-    return f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(rows)}\n\n{text_map(study, terminal)}"
+    bounds = f"{BOUNDS_TITLE}\n{terminal.rows(describe_bounds(result))}"
+    picture = text_map(study, terminal, result)
+    return f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(rows)}\n\n{picture}\n\n{bounds}"
 
 
-def status_data(study: Study) -> dict[str, Any]:
-    """Return the status of a study for JSON."""
+def progress_texts(status: Mapping[str, Any]) -> list[str]:
+    """Return how far a study is from its limits on the answer, in words; nothing if it has none.
+
+    Args:
+        status: The status as `status_data` returns it.
+    """
+    progress = status.get("progress") or {}
+    return [progress[name]["text"] for name in SCORE_LIMITS if name in progress]
+
+
+def status_data(study: Study, result: Result | None = None) -> dict[str, Any]:
+    """Return the status of a study for JSON.
+
+    Args:
+        study: The study, which is not changed.
+        result: Its present result, if the caller has it.
+    """
     budget = study.limits.get("budget")
-    result = study.result()
+    if result is None:
+        result = study.result()
     return {
-        **summary(study),
+        **summary(study, result=result),
         "engine": study.engine,
         "limits": study.limits,
+        "progress": limit_progress(study, result, RunLimits.of(study.limits)),
         "left": None if budget is None else max(budget - study.spent, 0.0),
         "finished": study.finished,
+        "learned_tasks": _tasks_data(study.learned_tasks),
         "warnings": study_warnings(study, result),
     }
+
+
+def _tasks_data(tasks: Tasks | None) -> list[dict[str, Any]] | None:
+    """Return name, correlation with the target, noise and mean of each task, as given or as learned."""
+    if tasks is None:
+        return None
+    columns = {"correlation": task_correlations(tasks), "noise": tasks.noise, "mean": tasks.mean}
+    rows: list[dict[str, Any]] = [{"name": name} for name in tasks.names]
+    for key, values in columns.items():
+        for k, row in enumerate(rows):
+            row[key] = None if values is None else values[k]
+    return rows

@@ -20,6 +20,7 @@ PENDING = "#CC79A7"  # suggestions that wait for a value
 LEVEL_SET = {"above": "#E66100", "undecided": "#DEDEDE", "below": "#5D9BC9"}
 # Where an optimum is sought, the points that can still be it have a colour and the others are grey.
 OPTIMUM = {"above": "#D9D9D9", "undecided": "#E69F00", "below": "#D9D9D9"}
+PROBABILITY = ("#FBE6B8", "#E69F00", "#8A3B00")  # colours of the probability of being the optimum, from low to high
 
 
 def use_log_axis(values: Array) -> bool:

@@ -62,7 +62,8 @@ def describe_gain(study: Study, suggestion: Suggestion) -> str:
     decided = f"{expected:.0f}" if expected >= 9.5 else f"{expected:.2g}"
     text = (
         f"by itself it removes {100 * lookahead.variance_reduction:.3g} % of the variance of the "
-        f"{count_noun(lookahead.undecided, 'undecided point')} and is expected to decide about {decided} of them"
+        f"{count_noun(lookahead.undecided, 'point')} undecided by the policy's bounds and is expected to decide about "
+        f"{decided} of them"
     )
     if isnan(suggestion.gain):
         return text

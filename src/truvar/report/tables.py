@@ -14,6 +14,7 @@ from truvar.report.plots import plot_study
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from truvar.study.result import Result
     from truvar.study.study import Study
 
 CSV_FORMAT = "%.8g"  # of floating-point numbers
@@ -42,11 +43,12 @@ def write_report(study: Study, folder: str | Path, truth: ArrayLike | None = Non
         "summary": folder / "summary.json",
     }
     make_folder(folder)
+    result = study.result()
     try:
         study.measurements.to_csv(paths["measurements"], index=False, float_format=CSV_FORMAT)
-        study.result().to_frame().to_csv(paths["points"], index=False, float_format=CSV_FORMAT)
-        paths["summary"].write_text(to_json(summary(study, truth)) + "\n", encoding="utf-8")
-        plot_study(study, truth).savefig(paths["map"])
+        result.to_frame().to_csv(paths["points"], index=False, float_format=CSV_FORMAT)
+        paths["summary"].write_text(to_json(summary(study, truth, result)) + "\n", encoding="utf-8")
+        plot_study(study, truth, result).savefig(paths["map"])
     except OSError as error:
         raise OutputError(f"cannot write the report: {error}; give another folder") from None
     return paths
@@ -64,14 +66,16 @@ def make_folder(folder: Path) -> None:
         raise OutputError(f"cannot create the folder {folder} ({error.strerror}); give another one") from None
 
 
-def summary(study: Study, truth: ArrayLike | None = None) -> dict[str, Any]:
+def summary(study: Study, truth: ArrayLike | None = None, result: Result | None = None) -> dict[str, Any]:
     """Return settings, result and pending suggestions of a study for JSON.
 
     Args:
         study: The study, which is not changed.
         truth: True values on the domain; if given, F1 or regret is included.
+        result: Its present result, if the caller has it.
     """
-    result = study.result()
+    if result is None:
+        result = study.result()
     data: dict[str, Any] = {
         "name": study.name,
         "settings": {

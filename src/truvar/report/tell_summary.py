@@ -19,7 +19,7 @@ UNEXPECTED = 4.0  # standard deviations; if the model is right, one value in 16,
 
 
 def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "told") -> str:
-    """Return one line that says what was done and how the classes changed.
+    """Return one line that says what was done and how the classes of `Result.classify` changed.
 
     Args:
         ids: Ids of the measurements concerned.
@@ -29,9 +29,10 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
     """
     now = study.result()
     listed = ", ".join(map(str, ids)) if len(ids) <= MAX_LISTED else f"{len(ids)} values"
-    changes = [_change("undecided", before.potential, now.potential)]
-    if study.goal.level_set:
-        changes = [_change("above", before.above, now.above), _change("below", before.below, now.below), *changes]
+    classes_before = before.classify()
+    classes = now.classify()
+    names = ("above", "below", "undecided") if study.goal.level_set else ("undecided",)
+    changes = [_change(name, getattr(classes_before, name), getattr(classes, name)) for name in names]
     text = f"{verb} {listed}: {', '.join(changes)}; cost {format_number(now.spent)} so far"
     return f"{text}; {now.reason}" if now.reason else text
 

@@ -16,10 +16,11 @@ from truvar.messages import format_coordinates
 from truvar.report import style
 from truvar.report.formatting import column_label, format_number
 from truvar.report.plot_2d import grid_of
-from truvar.report.plot_data import PlotData
+from truvar.report.plot_data import INTERVAL_LABEL, PlotData
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
+    from truvar.study.result import Result
     from truvar.study.study import Study
 
 MAX_WIDTH = 64  # letters of a map
@@ -35,14 +36,15 @@ MARKS = {"measured": "●o", "pending": "◆?", "best": "★*"}
 BARS = ("▁▂▃▄▅▆▇█", ".:-=+*#@")  # from low to high
 
 
-def text_map(study: Study, terminal: TerminalStyle) -> str:
+def text_map(study: Study, terminal: TerminalStyle, result: Result | None = None) -> str:
     """Return the picture of a study and its legend.
 
     Args:
         study: The study, which is not changed.
         terminal: Width, colours and letters to use.
+        result: Its present result, if the caller has it.
     """
-    data = PlotData.from_study(study)
+    data = PlotData.from_study(study, result=result)
     match len(data.domain.columns):
         case 1:
             return _curve(data, terminal)
@@ -171,15 +173,18 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     points = data.domain.points[:, 0]
     result = data.result
     threshold = data.threshold
-    shown = [result.lower, result.upper, data.values[np.isfinite(data.values)]]
+    lower = result.statements.lower
+    upper = result.statements.upper
+    shown = np.concatenate([lower, upper, result.mean, data.values])
     if threshold is not None:
-        shown.append(np.array([threshold]))
-    low = float(min(values.min() for values in shown if len(values)))
-    high = float(max(values.max() for values in shown if len(values)))
+        shown = np.append(shown, threshold)
+    shown = shown[np.isfinite(shown)]
+    low = float(shown.min())
+    high = float(shown.max())
 
     def row_of(value: float) -> int:
-        share = (value - low) / (high - low) if high > low else 0.0
-        return int(np.clip(share * MAX_HEIGHT, 0, MAX_HEIGHT - 1))
+        share = (np.clip(value, low, high) - low) / (high - low) if high > low else 0.0
+        return min(int(share * MAX_HEIGHT), MAX_HEIGHT - 1)
 
     labels = {MAX_HEIGHT - 1: format_number(high), 0: format_number(low)}
     if threshold is not None:
@@ -192,8 +197,8 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     table = np.full((MAX_HEIGHT, x.cells), " ", dtype=object)
     for k in range(x.cells):
         inside = cells == k
-        bottom = row_of(float(result.lower[inside].min()))
-        top = row_of(float(result.upper[inside].max()))
+        bottom = row_of(float(lower[inside].min()))
+        top = row_of(float(upper[inside].max()))
         table[bottom : top + 1, k] = terminal.paint(band, "faint")
     if threshold is not None:
         table[row_of(threshold)] = terminal.paint(dash, "above")
@@ -213,7 +218,7 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     lines.append(f"  {'':>{margin}}  {''.join(strip)}")
     ends = _axis_ends(format_number(float(points.min())), format_number(float(points.max())), x.size)
     lines.append(f"  {'':>{margin}}  {ends}  {terminal.plain(column_label(column))}")
-    key = f"  {mean} mean   {band} bounds"
+    key = f"  {mean} mean   {band} {INTERVAL_LABEL}"
     lines.append(key if threshold is None else f"{key}   {dash} threshold")
     return "\n".join([*lines, _legend(data, terminal)])
 
@@ -245,7 +250,8 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
             strips.append(terminal.paint(_bars(share, total > 0, terminal), name))
         low, high = ends[k]
         lines.append(f"  {label:{label_width}}  {low:>{left}} {dots:^2} {high:<{right}}  " + "  ".join(strips))
-    lines.append(f"  bar height: share of the points in that part of the range; {len(data.measured)} measured")
+    lines.append(f"  bar height: share of the points in that part of the range ({data.confidence_note})")
+    lines.append(f"  {len(data.measured)} measured")
     if data.shows_best:
         best = data.result.best
         text = f"recommended: {format_coordinates(best.point)}, value {best.mean:.4g} ± {best.sd:.2g}"
@@ -281,11 +287,13 @@ def _mark(kind: str, terminal: TerminalStyle) -> str:
 
 def _legend(data: PlotData, terminal: TerminalStyle) -> str:
     letters = _class_letters(data, terminal)
-    parts = [f"{letters[name]} {label}" for name, _, label in data.classes()]
+    classes = [f"{letters[name]} {label}" for name, _, label in data.classes()]
+    classes.append(f"({data.confidence_note})")
+    marks = []
     if len(data.measured):
-        parts.append(f"{terminal.letter(MARKS['measured'])} measured")
+        marks.append(f"{terminal.letter(MARKS['measured'])} measured")
     if data.pending:
-        parts.append(f"{_mark('pending', terminal)} suggested")
+        marks.append(f"{_mark('pending', terminal)} suggested")
     if data.shows_best and len(data.domain.columns) == 2:
-        parts.append(f"{terminal.letter(MARKS['best'])} best")
-    return "  " + "   ".join(parts)
+        marks.append(f"{terminal.letter(MARKS['best'])} recommended")
+    return "\n".join("  " + "   ".join(parts) for parts in (classes, marks) if parts)

@@ -17,7 +17,7 @@ from math import inf, nan
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, overload
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from truvar import exceptions
 from truvar._deprecation import deprecated_alias
 from truvar._typing import Array
+from truvar.domain.costs import Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.exceptions import (
@@ -42,15 +43,18 @@ from truvar.exceptions import (
     import_optional,
 )
 from truvar.inference.certificate import Certificate
+from truvar.inference.limits import StopCheck, check_improvement_goal
+from truvar.inference.statements import Estimate, JointStatements
 from truvar.models.diagnostics import ModelCheck
 from truvar.service.server import DEFAULT_PORT
 from truvar.storage.base import whoami
 from truvar.storage.serialization import deserialize
 from truvar.study._views import measurement_frame
+from truvar.study.limits import RunLimits
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import MeasurementRecord
 from truvar.study.result import Best, BestObserved, Result
-from truvar.study.runner import RunLimits, run
+from truvar.study.runner import run
 from truvar.study.study import Study
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer
@@ -379,6 +383,9 @@ class RemoteStudy:
         budget: float | None = None,
         steps: int | None = None,
         epsilon: float | None = None,
+        f1: float | None = None,
+        regret: float | None = None,
+        improvement_per_cost: float | None = None,
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
@@ -390,7 +397,7 @@ class RemoteStudy:
         self._stop_reason = run(
             self,
             f,
-            RunLimits(budget, steps, epsilon),
+            RunLimits(budget, steps, epsilon, f1, regret, improvement_per_cost),
             executor=executor,
             workers=workers,
             retries=retries,
@@ -447,7 +454,7 @@ class RemoteStudy:
 
     @property
     def epsilon(self) -> float:
-        """The accuracy of the answer: how far from exact it can be if the bounds hold."""
+        """The largest error of the answer, if the paper's confidence bounds hold."""
         return _number(self.status["result"]["epsilon"], inf)
 
     @property
@@ -463,40 +470,62 @@ class RemoteStudy:
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate: what is proven, and under which assumptions."""
+        """The certificate: what can be stated, with which probability and under which assumptions."""
         return _certificate(self._get("certificate"))
 
     def result(self) -> Result:
         """Return the present result, equal to that of the study itself."""
         posterior = self._get("posterior")
         result = posterior["result"]
-        classes = np.array(list(posterior["classes"]))
+        sets = np.array(list(posterior["sets"]))
         best_observed = None if result["best_observed"] is None else BestObserved(**result["best_observed"])
-        probability = None
-        if posterior["probability"] is not None:
-            probability = np.array(posterior["probability"], dtype=float)
         return Result(
             domain=self.domain,
             goal=self.goal,
-            potential=classes == "M",
-            above=classes == "H",
-            below=classes == "L",
+            potential=sets == "M",
+            above=sets == "H",
+            below=sets == "L",
             mean=np.array(posterior["mean"], dtype=float),
             sd=np.array(posterior["sd"], dtype=float),
             lower=np.array([_number(value, -inf) for value in posterior["lower"]]),
             upper=np.array([_number(value, inf) for value in posterior["upper"]]),
             best=Best(**result["best"]),
             best_observed=best_observed,
-            probability=probability,
             epsilon=_number(result["epsilon"], inf),
-            certificate=_certificate(result["certificate"]),
+            bounds_certificate=_certificate(posterior["bounds_certificate"]),
             model_check=_model_check(posterior["model_check"]),
             spent=result["spent"],
             steps=result["steps"],
             reason=result["reason"] or self._stop_reason,
             measured=tuple(posterior["measured"]),
+            source=_statements(self.goal, posterior["statements"]),
             outliers=tuple(result["outliers"]),
         )
+
+    def check_stop(
+        self,
+        *,
+        f1: float | None = None,
+        regret: float | None = None,
+        relative_regret: float | None = None,
+        improvement_per_cost: float | None = None,
+    ) -> StopCheck:
+        """Return whether what is known now allows to stop, as `Study.check_stop`; computed by the server."""
+        limits = RunLimits(
+            f1=f1, regret=regret, relative_regret=relative_regret, improvement_per_cost=improvement_per_cost
+        )
+        limits.check_goal(self.goal)
+        given = {name: repr(float(limit)) for name, limit in vars(limits.statements).items() if limit is not None}
+        return StopCheck(**self._get(f"stop?{urlencode(given)}"))
+
+    def improvement_per_cost(self) -> float:
+        """Return the largest expected improvement per unit cost, as `Study.improvement_per_cost`.
+
+        Raises:
+            UnsupportedGoalError: If the goal is a level set.
+        """
+        check_improvement_goal(self.goal)
+        return _number(self._get("improvement")["improvement_per_cost"], inf)
 
     @property
     def measurements(self) -> pd.DataFrame:
@@ -522,8 +551,13 @@ class RemoteStudy:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Budget, steps and epsilon that the study is meant to end at."""
+        """Limits that the study is meant to end at, by name."""
         return self.copy().limits
+
+    @property
+    def learned_tasks(self) -> Tasks | None:
+        """The tasks with what is learned of them, as `Study.learned_tasks`; computed here, on a copy of the study."""
+        return self.copy().learned_tasks
 
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
         """Predict the target at any points, as `Study.predict`; computed here, on a copy of the study."""
@@ -592,6 +626,30 @@ def _certificate(form: Mapping[str, Any]) -> Certificate:
             value = _number(value, inf)
         parts[name] = tuple(value) if isinstance(value, list) else value
     return Certificate(**parts)
+
+
+def _statements(goal: Goal, form: Mapping[str, Any]) -> JointStatements:
+    return JointStatements(
+        goal=goal,
+        probability=np.array(form["probability"], dtype=float),
+        decided_confidence=np.array(form["decided_confidence"], dtype=float),
+        reported=None if form["reported"] is None else np.array(form["reported"], dtype=bool),
+        lower=np.array([_number(value, -inf) for value in form["lower"]]),
+        upper=np.array([_number(value, inf) for value in form["upper"]]),
+        expected_f1=_estimate(form["expected_f1"]),
+        expected_regret=_estimate(form["expected_regret"]),
+        optimal_probability=form["optimal_probability"],
+        expected_misclassified=form["expected_misclassified"],
+        n_drawn=form["n_drawn"],
+        n_relevant=form["n_relevant"],
+        recommended_value=_estimate(form["recommended_value"], -inf),
+    )
+
+
+def _estimate(form: Mapping[str, Any] | None, lowest: float = 0.0) -> Estimate | None:
+    if form is None:
+        return None
+    return Estimate(_number(form["mean"], nan), _number(form["low"], lowest), _number(form["high"], inf))
 
 
 def _model_check(form: Mapping[str, Any]) -> ModelCheck:

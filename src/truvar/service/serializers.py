@@ -1,7 +1,8 @@
 """JSON of a study: for the page to draw, and for the client in Python to rebuild results from.
 
 Arrays over the domain are lists of numbers; the class of every point is one letter: H (above), L (below) or M
-(undecided). Numbers that are not finite are null. The `view` is for drawing: numbers have six digits, and a very large
+(undecided). `classes` are those of `Result.classify`, 95 % for all points at once; `sets` are the paper's H, L and M.
+Numbers that are not finite are null. The `view` is for drawing: numbers have six digits, and a very large
 domain is represented by some of its points.
 """
 
@@ -14,22 +15,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from truvar._typing import Array, Index, Mask
+from truvar._typing import Array, Index
 from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
 from truvar.report.formatting import column_label
-from truvar.report.status import describe_goal, status_data
+from truvar.report.status import BOUNDS_TITLE, describe_bounds, describe_goal, progress_texts, status_data
 from truvar.report.tables import replace_nonfinite
 from truvar.storage.serialization import serialize
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
+    from truvar.inference.statements import Classification
     from truvar.models.diagnostics import ModelCheck
+    from truvar.study.result import Result
     from truvar.study.study import Study
 
 MAX_DRAWN_POINTS = 20_000  # of a domain that are sent to a page
 DRAWING_DIGITS = 6  # significant digits, relative to the largest value
+STATEMENT_ARRAYS = ("probability", "decided_confidence", "lower", "upper")  # of `JointStatements`
 SLICE_SIDE = 48  # points along each axis of a slice
 
 State = Literal["new", "running", "finished"]  # a study that cannot be opened is "broken"
@@ -47,10 +51,15 @@ def study_state(study: Study) -> State:
     return "running" if study.steps or study.pending else "new"
 
 
-def status(study: Study) -> dict[str, Any]:
-    """Return the counters, result, certificate and pending suggestions, without arrays."""
+def status(study: Study, result: Result | None = None) -> dict[str, Any]:
+    """Return the counters, result, certificate and pending suggestions, without arrays.
+
+    Args:
+        study: The study.
+        result: Its present result, if the caller has it.
+    """
     with interface("http"):  # the answer is kept for all clients, so that its warnings suit every one
-        data = status_data(study)
+        data = status_data(study, result)
     return {**data, "state": study_state(study), "words": describe_goal(study.goal)}
 
 
@@ -94,12 +103,20 @@ def posterior(study: Study) -> dict[str, Any]:
     """Return mean, sd, bounds and class of every point, the model check and the result, exactly."""
     result = study.result()
     arrays = {name: getattr(result, name).tolist() for name in ("mean", "sd", "lower", "upper")}
+    statements = result.statements
+    stated = {name: getattr(statements, name).tolist() for name in STATEMENT_ARRAYS}
     return {
         "columns": list(study.domain.columns),
         "points": study.domain.points.tolist(),
         **arrays,
-        "probability": None if result.probability is None else result.probability.tolist(),
-        "classes": _class_letters(result.above, result.below),
+        "bounds_certificate": result.bounds_certificate.to_dict(),
+        "statements": {
+            **statements.to_dict(),
+            **stated,
+            "reported": None if statements.reported is None else statements.reported.tolist(),
+        },
+        "classes": _class_letters(statements.classify()),
+        "sets": _class_letters(result),
         "measured": list(result.measured),
         "model_check": _model_check(result.model_check),
         "result": result.to_dict(),
@@ -116,6 +133,8 @@ def report(study: Study) -> str:
 def view(study: Study) -> dict[str, Any]:
     """Return everything that the page shows of a study."""
     result = study.result()
+    statements = result.statements
+    certificate = result.certificate
     domain = study.domain
     shown = _drawn_points(domain)
     levels = None
@@ -123,9 +142,19 @@ def view(study: Study) -> dict[str, Any]:
         pairs = zip(study.levels.variance, study.levels.cost, strict=True)
         levels = [{"variance": float(variance), "cost": float(cost)} for variance, cost in pairs]
     task_names = None if study.tasks is None else list(study.tasks.names)
+    data = status(study, result)
     return {
-        **status(study),
-        "regime_summary": REGIME_SUMMARIES[result.certificate.regime],
+        **data,
+        "progress_texts": progress_texts(data),
+        "confidence": statements.classify().confidence,
+        "caveats": certificate.statement_caveats,
+        "paper": {
+            "title": BOUNDS_TITLE,
+            "regime": certificate.regime,
+            "summary": REGIME_SUMMARIES[certificate.regime],
+            "rows": [("reason", certificate.because), *describe_bounds(result)[1:]],
+            "caveats": certificate.bounds_caveats,
+        },
         "threshold": result.threshold,
         "level_set": study.goal.level_set,
         "sign": study.goal.sign,
@@ -136,8 +165,10 @@ def view(study: Study) -> dict[str, Any]:
         "indices": shown.tolist() if len(shown) < len(domain) else None,
         "kind": _domain_kind(domain),
         "coordinates": [_rounded(domain.points[shown, k]) for k in range(len(domain.columns))],
-        **{name: _rounded(getattr(result, name)[shown]) for name in ("mean", "sd", "lower", "upper")},
-        "classes": _class_letters(result.above[shown], result.below[shown]),
+        "mean": _rounded(result.mean[shown]),
+        "sd": _rounded(result.sd[shown]),
+        **{name: _rounded(getattr(statements, name)[shown]) for name in ("lower", "upper", "probability")},
+        "classes": "".join(np.array(list(_class_letters(statements.classify())))[shown]),
         "levels": levels,
         "tasks": task_names,
         "measurements": measurements(study),
@@ -197,9 +228,9 @@ def _column(domain: Domain, k: int) -> dict[str, Any]:
     }
 
 
-def _class_letters(above: Mask, below: Mask) -> str:
+def _class_letters(classes: Classification | Result) -> str:
     """Return one letter per point: H (above), L (below) or M (undecided)."""
-    return "".join(np.select([above, below], ["H", "L"], "M"))
+    return "".join(np.select([classes.above, classes.below], ["H", "L"], "M"))
 
 
 def _drawn_points(domain: Domain) -> Index:

@@ -15,6 +15,11 @@ from truvar.service.routes._common import StudyName, cached_response, json_respo
 from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 
+STOP_F1 = "Level set: F1 score that must be reached with 97.5 % probability."
+STOP_REGRET = "Optimum: regret that must not be exceeded with 97.5 % probability."
+STOP_RELATIVE_REGRET = "Optimum: the same, as a share of the range of the posterior mean."
+STOP_IMPROVEMENT = "Optimum: expected improvement per unit cost that a measurement must promise."
+
 
 def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     """Return the routes that read what is known about a study."""
@@ -31,7 +36,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     async def result(name: StudyName) -> Response:
         return await cached_response(sessions, name, "result", lambda study: study.result().to_dict())
 
-    @routes.get("/studies/{name:path}/certificate", summary="What is proven, and under which assumptions")
+    @routes.get("/studies/{name:path}/certificate", summary="What can be stated, and under which assumptions")
     async def certificate(name: StudyName) -> Response:
         return await cached_response(sessions, name, "certificate", lambda study: study.result().certificate.to_dict())
 
@@ -43,9 +48,32 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     async def posterior(name: StudyName) -> Response:
         return await cached_response(sessions, name, "posterior", serializers.posterior)
 
-    @routes.get("/studies/{name:path}/history", summary="Progress of epsilon and of the classes, as columns")
+    @routes.get("/studies/{name:path}/history", summary="Progress after each measurement, as columns")
     async def history(name: StudyName) -> Response:
         return await cached_response(sessions, name, "history", serializers.history)
+
+    @routes.get("/studies/{name:path}/stop", summary="Whether what is known allows to stop, at the given limits")
+    async def stop(
+        name: StudyName,
+        f1: Annotated[float | None, Query(gt=0, le=1, description=STOP_F1)] = None,
+        regret: Annotated[float | None, Query(ge=0, description=STOP_REGRET)] = None,
+        relative_regret: Annotated[float | None, Query(ge=0, description=STOP_RELATIVE_REGRET)] = None,
+        improvement_per_cost: Annotated[float | None, Query(ge=0, description=STOP_IMPROVEMENT)] = None,
+    ) -> Response:
+        def work(study: Study) -> Any:
+            check = study.check_stop(
+                f1=f1, regret=regret, relative_regret=relative_regret, improvement_per_cost=improvement_per_cost
+            )
+            return check.to_dict()
+
+        return json_response(await sessions.read(name, work))
+
+    @routes.get("/studies/{name:path}/improvement", summary="Largest expected improvement per unit cost, of an optimum")
+    async def improvement(name: StudyName) -> Response:
+        def work(study: Study) -> Any:
+            return {"improvement_per_cost": study.improvement_per_cost()}
+
+        return await cached_response(sessions, name, "improvement", work)
 
     @routes.get("/studies/{name:path}/slice", summary="The posterior on a plane through a point")
     async def plane(

@@ -1,6 +1,8 @@
-// Colours of the plots: viridis for values, violet for uncertainty; those of the classes come from the style sheet.
+// Colours of the plots: viridis for values, violet for uncertainty, blue to orange or grey to brown for probabilities; those of the classes come from the style sheet.
 
 const VIRIDIS = ["#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
+const BLUE_TO_ORANGE = ["#5d9bc9", "#a9c8e0", "#dedede", "#efb080", "#e66100"]; // as below, undecided, above
+const GREY_TO_BROWN = ["#d9d9d9", "#f3c565", "#e69f00", "#b86800", "#8a3b00"]; // from ruled out to probable
 const VIOLET = ["#f7f4f9", "#dcd6ea", "#bcb2d8", "#9a8bc3", "#7b62ae", "#5c3a96", "#3f1a73"];
 
 const channels = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
@@ -16,7 +18,13 @@ function colourMap(stops) {
   });
 }
 
-export const COLOUR_MAPS = { mean: colourMap(VIRIDIS), sd: colourMap(VIOLET) };
+export const COLOUR_MAPS = { mean: colourMap(VIRIDIS), sd: colourMap(VIOLET), above: colourMap(BLUE_TO_ORANGE), optimum: colourMap(GREY_TO_BROWN) };
+
+// The name of the colour map of a layer.
+export function colourMapName(layer, levelSet) {
+  if (layer !== "probability") return layer;
+  return levelSet ? "above" : "optimum";
+}
 
 export function valueColour(name, value, low, high) {
   const share = high > low ? (value - low) / (high - low) : 0.5;

@@ -91,7 +91,7 @@ export function showCreateStudy(main, server) {
       ["[model]", "kernel, lengthscales, variance, mean; what is left out is learned"],
       ["[noise]", "variance, column, or levels = [{variance = 1e-3, cost = 10}, …] to choose from"],
       ["[cost]", "base or column, travel, magnitude"],
-      ["[policy]", 'name = "truvar" or another policy'],
+      ["[policy]", 'name; "auto" by default, "truvar" is the algorithm of the paper'],
     ].map(([key, text]) => [el("dt", {}, el("code", {}, key)), el("dd", {}, text)])),
     el("p", { class: "note" }, `At most ${number(server.limits.points)} points on this page; for larger problems use truvar new on the server.`)));
   replace(main, form);

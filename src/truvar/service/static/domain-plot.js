@@ -2,18 +2,19 @@
 // The plots are written by hand on canvas and SVG: a charting library would need a build step or a foreign server.
 
 import { get, studyPath } from "./api.js";
-import { COLOUR_MAPS } from "./colour.js";
+import { COLOUR_MAPS, colourMapName } from "./colour.js";
 import { curve } from "./curve.js";
 import { el, field, radioButtons, replace, svg } from "./dom.js";
 import { count, countNoun, formatPoint, number } from "./format.js";
-import { map } from "./map.js";
+import { colourRange, map } from "./map.js";
 import { parallelCoordinates } from "./parallel-coordinates.js";
 import { diamond, star } from "./plot-area.js";
 import { distinct, extent } from "./scale.js";
 
 const SLIDER_DELAY = 120; // milliseconds without movement after which a slice is requested
 const NEAR_SLICE = 0.05; // distance from a slice up to which a measurement is not faint, as a share of each column
-const LAYERS = [["mean", "Mean"], ["sd", "Uncertainty"], ["classes", "Classes"]];
+const LAYERS = [["mean", "Mean"], ["sd", "Uncertainty"], ["probability", "Probability"], ["classes", "Classes"]];
+const INTERVAL = "90 % interval of each point"; // between the 5 % and 95 % quantiles
 
 // `onPick(point)` is called with a point that the user chose.
 export function domainPlot(current, onPick) {
@@ -31,6 +32,8 @@ function className(view, k) {
   if (view.level_set) return CLASS_NAMES[view.classes[k]];
   return view.classes[k] === "M" ? `possible ${optimumName(view)}` : "ruled out";
 }
+
+const probabilityName = (view) => (view.level_set ? "probability of being above" : `probability of being the ${optimumName(view)}`);
 
 const pointAt = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, view.coordinates[d][k]]));
 const hasBest = (view) => !view.level_set && view.result.steps > 0;
@@ -50,8 +53,8 @@ function wholeDomainPlot(current, onPick, kind) {
     const onTarget = (row) => isMap || (!isLeftOut(row) && (!view.tasks || row.task === view.tasks[0]));
     return {
       columns: view.columns, x: view.coordinates[0], y: view.coordinates[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
-      classes: view.classes, threshold: view.threshold, levelSet: view.level_set, travels: view.travels,
-      measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), noise: row.noise })),
+      probability: view.probability, classes: view.classes, threshold: view.threshold, levelSet: view.level_set, travels: view.travels,
+      measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), id: row.id, noise: row.noise })),
       pending: view.pending.map((suggestion) => mark(suggestion.point)),
       best: hasBest(view) ? mark(view.result.best.point, view.result.best.mean) : null, background,
     };
@@ -59,7 +62,7 @@ function wholeDomainPlot(current, onPick, kind) {
   const showValue = (k) => {
     const view = current();
     readout.textContent = `${formatPoint(pointAt(view, k), view.columns)}: ${number(view.mean[k])} ± ${number(view.sd[k], 2)}, `
-      + `between ${number(view.lower[k])} and ${number(view.upper[k])}, ${className(view, k)}`;
+      + `90 % between ${number(view.lower[k])} and ${number(view.upper[k])}, ${className(view, k)}, ${probabilityName(view)} ${number(view.probability[k], 2)}`;
   };
   const drawing = kind(getData, showValue, (k) => onPick(pointAt(current(), k)));
   const key = el("ul", { class: "key" });
@@ -124,7 +127,7 @@ function slicePlot(current, onPick) {
     return {
       columns: [x, y], x: slice.x.flatMap((value) => slice.y.map(() => value)), y: slice.x.flatMap(() => slice.y),
       mean: slice.mean, sd: slice.sd, classes: null, threshold: view.threshold, levelSet: view.level_set, travels: false,
-      measured: view.measurements.map((row) => ({ ...mark(row.point), faint: !isNear(row.point) })),
+      measured: view.measurements.map((row) => ({ ...mark(row.point), id: row.id, faint: !isNear(row.point) })),
       pending: view.pending.map((suggestion) => mark(suggestion.point)),
       best: hasBest(view) ? mark(view.result.best.point) : null,
     };
@@ -236,20 +239,24 @@ const legendMark = (...shapes) => el("span", { class: "plot inline" },
   svg("svg", { width: 18, height: 16, viewBox: "0 0 18 16", "aria-hidden": "true" }, shapes));
 
 function classCounts(view) {
-  const { result } = view;
+  const { above, below, undecided } = view.result.classified;
+  const percent = `${number(100 * view.confidence)} %`;
   const row = (letter, text) => el("li", {}, legendMark(svg("rect", { class: `area-${letter}`, x: 1, y: 2, width: 15, height: 12, rx: 2 })), text);
   if (view.level_set) {
-    return [row("H", `above (H): ${number(result.above)}`), row("M", `undecided (M): ${number(result.potential)}`), row("L", `below (L): ${number(result.below)}`)];
+    return [row("H", `above: ${number(above)}`), row("M", `undecided: ${number(undecided)}`), row("L", `below: ${number(below)}`),
+      el("li", { class: "note" }, `(${percent} for all points at once)`)];
   }
-  return [row("M", `possible ${optimumName(view)} (M): ${number(result.potential)}`), row("L", `ruled out: ${number(result.above + result.below)}`)];
+  return [row("M", `possible ${optimumName(view)}: ${number(undecided)}`), row("L", `ruled out: ${number(above + below)}`),
+    el("li", { class: "note" }, `(${percent} that it is one of these)`)];
 }
 
 // `coloured`: the plot is a map, not a curve; `slice`: its values, if it is a slice.
 function legend(view, layer, coloured, slice = null) {
   const rows = [];
   const add = (mark, text) => rows.push(el("li", {}, mark, text));
-  if (coloured && layer !== "classes") rows.push(colourScale(slice ?? view, layer));
+  if (coloured && layer !== "classes") rows.push(colourScale(view, slice ?? view, layer));
   else rows.push(...classCounts(view));
+  if (!coloured) add(legendMark(svg("rect", { class: "band", x: 1, y: 2, width: 15, height: 12 })), INTERVAL);
   if (view.threshold !== null) {
     const line = (css) => svg("path", { class: css, d: "M1 8H17" });
     add(coloured ? legendMark(line("contour under"), line("contour")) : legendMark(line("level")), `h = ${number(view.threshold)}`);
@@ -261,21 +268,21 @@ function legend(view, layer, coloured, slice = null) {
   if (view.pending.length) {
     add(legendMark(coloured ? diamond(9, 8, 7) : svg("path", { class: "pendingline", d: "M1 8H17" })), "suggested");
   }
-  if (hasBest(view)) add(legendMark(star(9, 8, 8)), "best");
+  if (hasBest(view)) add(legendMark(star(9, 8, 8)), "recommended");
   return rows;
 }
 
-function colourScale(values, layer) {
-  const name = layer === "sd" ? " standard deviation" : " posterior mean";
-  const [low, high] = layer === "sd" ? [0, extent(values.sd)[1]] : extent(values.mean);
+function colourScale(view, values, layer) {
+  const name = { mean: " posterior mean", sd: " standard deviation", probability: ` ${probabilityName(view)}` }[layer];
+  const [low, high] = colourRange(values, layer, view.level_set);
   if (low === high) return el("li", {}, `${number(low, 3)} everywhere:`, name);
-  return el("li", {}, number(low, 3), colourBar(layer), number(high, 3), name);
+  return el("li", {}, number(low, 3), colourBar(colourMapName(layer, view.level_set)), number(high, 3), name);
 }
 
-function colourBar(layer) {
+function colourBar(colours) {
   const canvas = el("canvas", { class: "bar", width: 256, height: 1, "aria-hidden": "true" });
   const context = canvas.getContext("2d");
-  COLOUR_MAPS[layer].forEach((colour, k) => { context.fillStyle = colour; context.fillRect(k, 0, 1, 1); });
+  COLOUR_MAPS[colours].forEach((colour, k) => { context.fillStyle = colour; context.fillRect(k, 0, 1, 1); });
   return canvas;
 }
 
@@ -296,8 +303,8 @@ function sentences(view) {
 }
 
 function levelSetSentences(view) {
-  const { result } = view;
-  const texts = [`${countNoun(result.above, "point")} above, ${count(result.below)} below and ${count(result.potential)} undecided, of ${count(view.points)}.`];
+  const { above, below, undecided } = view.result.classified;
+  const texts = [`${countNoun(above, "point")} above, ${count(below)} below and ${count(undecided)} undecided, of ${count(view.points)} (${number(100 * view.confidence)} % for all points at once).`];
   for (const letter of ["H", "M"]) {
     const ranges = classRanges(view, letter);
     if (ranges) texts.push(`The points ${CLASS_NAMES[letter]} lie at ${ranges}.`);
@@ -306,12 +313,12 @@ function levelSetSentences(view) {
 }
 
 function optimumSentences(view) {
-  const { best, best_observed: measured, potential } = view.result;
+  const { best, best_observed: measured, classified } = view.result;
   const ranges = classRanges(view, "M");
   return [
     `The recommended point is ${formatPoint(best.point, view.columns)}, with ${number(best.mean)} ± ${number(best.sd, 2)}.`,
-    `${countNoun(potential, "point")} can be the ${optimumName(view)}${ranges ? `, at ${ranges}` : ""}.`,
-    ...(measured ? [`The best measured value is ${number(measured.value)}, at ${formatPoint(measured.point, view.columns)}.`] : []),
+    `With ${number(100 * view.confidence)} % probability the ${optimumName(view)} is at one of ${countNoun(classified.undecided, "point")}${ranges ? `, at ${ranges}` : ""}.`,
+    ...(measured ? [`The best measured value is ${number(measured.value)}, at ${formatPoint(measured.point, view.columns)} (measurement ${measured.id}).`] : []),
   ];
 }
 

@@ -12,6 +12,9 @@ export function number(value, digits = 4) {
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
+// A number between 0 and 1 with two digits; one just below 1 with three, rounded down.
+export const share = (value) => (value < 0.995 || value >= 1 ? value.toFixed(2) : (Math.floor(1000 * value) / 1000).toFixed(3));
+
 // An integer with all its digits, in groups of three.
 export const count = (value) => value.toLocaleString("en-GB");
 

@@ -1,12 +1,12 @@
-// The map of a plane: cells or dots coloured by mean, uncertainty or class; contour at h, route and suggestions.
+// The map of a plane: cells or dots coloured by mean, uncertainty, probability or class; contour at h, route and suggestions.
 
-import { classColours, orderColour, valueColour } from "./colour.js";
+import { classColours, colourMapName, orderColour, valueColour } from "./colour.js";
 import { contour } from "./contour.js";
 import { svg } from "./dom.js";
 import { axes, diamond, plotArea, star } from "./plot-area.js";
 import { distinct, edges, extent, scale } from "./scale.js";
 
-const MAX_NUMBERED = 30; // measurements up to which each has its number
+const MAX_NUMBERED = 30; // measurements up to which each has its id
 const NUMBER_WIDTH = 20; // pixels
 const NUMBER_HEIGHT = 14; // pixels
 const MIN_HEIGHT = 250; // pixels
@@ -14,8 +14,8 @@ const MAX_HEIGHT = 460; // pixels
 const ASPECT = 0.52; // height over width
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-// `getData()` returns null or what to draw: columns [x, y], x[], y[], mean[], sd[], classes or null, threshold,
-// levelSet, travels, measured [{x, y, faint}], pending [{x, y}], best {x, y} or null, background slice or null.
+// `getData()` returns null or what to draw: columns [x, y], x[], y[], mean[], sd[], probability[] and classes or null,
+// threshold, levelSet, travels, measured [{x, y, id, faint}], pending [{x, y}], best {x, y} or null, background slice or null.
 // `onMove(k)` and `onPick(k)` get the index of a point.
 export function map(getData, onMove, onPick) {
   let cursor = null; // index of the point under the cursor
@@ -144,7 +144,7 @@ function drawDots(context, overlay, data, layer, { box, x, y }, colour) {
 // Between scattered points the posterior shows through, paler, with the contour.
 function drawBackground(context, overlay, data, layer, { box, x, y }) {
   const { background } = data;
-  if (layer !== "classes") {
+  if (background[layer]) { // classes and probabilities belong to the points
     const colour = pointColour(data, layer, background);
     const xEdges = edges(background.x, data.columns[0].log);
     const yEdges = edges(background.y, data.columns[1].log);
@@ -187,9 +187,16 @@ function pointColour(data, layer, shown = data) {
     const colours = classColours(data.levelSet);
     return (k) => colours[data.classes[k]];
   }
-  const name = layer === "sd" ? "sd" : "mean";
-  const [low, high] = name === "sd" ? [0, extent(data.sd)[1]] : extent(data.mean);
-  return (k) => valueColour(name, shown[name][k], low, high);
+  const [low, high] = colourRange(data, layer, data.levelSet);
+  const name = colourMapName(layer, data.levelSet);
+  return (k) => valueColour(name, shown[layer][k], low, high);
+}
+
+// The values at both ends of the colours of a layer.
+export function colourRange(data, layer, levelSet) {
+  if (layer === "mean") return extent(data.mean);
+  if (layer === "probability" && levelSet) return [0, 1];
+  return [0, extent(data[layer])[1]];
 }
 
 function drawMarks(overlay, data, x, y) {
@@ -205,16 +212,16 @@ function drawMarks(overlay, data, x, y) {
   for (const mark of data.pending) overlay.append(diamond(x(mark.x), y(mark.y), 8));
 }
 
-// Numbers beside the measurements: all if there are few, else the first and the last; none over another.
+// The ids beside the measurements: all if there are few, else the first and the last; none over another.
 function drawNumbers(overlay, measured) {
   const isMiddle = (k) => k > 0 && k < measured.length - 1;
   const endsFirst = measured.map((_, k) => k).sort((a, b) => isMiddle(a) - isMiddle(b) || a - b);
   const placed = [];
   for (const k of measured.length <= MAX_NUMBERED ? endsFirst : endsFirst.slice(0, 2)) {
-    const { px, py } = measured[k];
+    const { px, py, id } = measured[k];
     if (placed.some((other) => Math.abs(other.px - px) < NUMBER_WIDTH && Math.abs(other.py - py) < NUMBER_HEIGHT)) continue;
     placed.push({ px, py });
     const below = py < 44; // near the upper edge
-    overlay.append(svg("text", { class: "number", x: px, y: below ? py + 17 : py - 8, "text-anchor": "middle" }, `${k + 1}`));
+    overlay.append(svg("text", { class: "number", x: px, y: below ? py + 17 : py - 8, "text-anchor": "middle" }, `${id}`));
   }
 }

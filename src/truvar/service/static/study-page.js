@@ -5,7 +5,7 @@ import { progressCharts } from "./charts.js";
 import { announce, el, replace, runWithButton } from "./dom.js";
 import { domainPlot } from "./domain-plot.js";
 import { eventLogPanel } from "./event-log.js";
-import { countNoun, formatPoint, number } from "./format.js";
+import { countNoun, formatPoint, number, share } from "./format.js";
 import { measurementsPanel } from "./measurements.js";
 import { suggestionsPanel } from "./suggestions.js";
 
@@ -35,9 +35,9 @@ export async function showStudy(main, name, server, showConnection) {
     eventLog: eventLogPanel(name, writable, act),
   };
   const section = (css, label, ...children) => el("section", { class: `card ${css}`, "aria-label": label }, children);
-  const optimum = el("div", { class: "optimum-lines" });
+  const summary = el("div", { class: "summary-lines" });
   const warnings = el("div", { class: "warnings", role: "status" });
-  replace(main, head, keyNumbers, optimum, warnings, el("div", { class: "study" },
+  replace(main, head, keyNumbers, summary, warnings, el("div", { class: "study" },
     section("map", "Map", panels.plot.node),
     el("div", { class: "side" },
       section("next", "Next measurement", panels.suggestions.node),
@@ -53,7 +53,7 @@ export async function showStudy(main, name, server, showConnection) {
       el("p", { class: "description" }, description(view)));
     replace(keyNumbers, numbers(view).map(([term, value, more]) =>
       el("div", {}, el("dt", {}, term), el("dd", {}, value, more ? el("small", {}, ` ${more}`) : null))));
-    replace(optimum, optimumLines(view).map((text) => el("p", {}, text)));
+    replace(summary, summaryLines(view).map((text) => el("p", {}, text)));
     replace(warnings, view.warnings.map((text) => el("p", { class: "warning" }, `${text[0].toUpperCase()}${text.slice(1)}.`)));
     for (const panel of Object.values(panels)) panel.redraw();
   }
@@ -93,8 +93,7 @@ export async function showStudy(main, name, server, showConnection) {
 function description(view) {
   const goal = view.words[0].toUpperCase() + view.words.slice(1);
   const points = `${countNoun(view.points, view.kind === "box" ? "representer point" : "point")} over ${view.columns.map((column) => column.label).join(", ")}`;
-  const end = view.state === "finished" && view.result.reason ? ` Finished: ${view.result.reason}.` : "";
-  return `${goal} ${points}.${end}`;
+  return `${goal} ${points}.`;
 }
 
 // [label, number, remark] of each number at the top.
@@ -104,25 +103,37 @@ function numbers(view) {
     ["Measured", number(result.steps)],
     ["Pending", number(view.pending.length)],
     ["Cost spent", number(result.spent)],
-    ["Accuracy ε", number(result.epsilon, 3), result.epsilon === null ? "not known yet" : ""],
   ];
+  const { classified, best_observed: measured, recommended_value: value } = result;
   if (view.level_set) {
-    rows.push(["Above (H)", number(result.above)], ["Undecided (M)", number(result.potential)], ["Below (L)", number(result.below)]);
+    rows.push(["Expected F1", ...estimate(result.expected_f1, share)]);
+    rows.push(["Above", number(classified.above)], ["Undecided", number(classified.undecided)], ["Below", number(classified.below)]);
     return rows;
   }
-  rows.push([`Possible ${view.sign > 0 ? "maxima" : "minima"} (M)`, number(result.potential)]);
-  if (result.steps && result.epsilon !== null) rows.push(["Recommended", number(result.best.mean), `± ${number(result.best.sd, 2)}`]);
-  if (result.best_observed) rows.push(["Best measured", number(result.best_observed.value)]);
+  if (measured) rows.push(["Best so far", number(measured.value), `#${measured.id}`]);
+  if (result.steps && value) rows.push(["Recommended", number(result.best.mean), `(${number(value.low)} to ${number(value.high)})`]);
+  rows.push(["Expected regret", ...estimate(result.expected_regret, (distance) => number(distance, 3))]);
+  rows.push([`Possible ${view.sign > 0 ? "maxima" : "minima"}`, number(classified.undecided), `of ${number(view.points)}`]);
   return rows;
 }
 
-// The recommended point and the best measurement; nothing for a level set.
-function optimumLines(view) {
-  const { best, best_observed: measured, epsilon, steps } = view.result;
-  if (view.level_set || !steps) return [];
-  const lines = [];
-  if (epsilon !== null) lines.push(`Recommended: ${formatPoint(best.point, view.columns)}, estimated value ${number(best.mean)} ± ${number(best.sd, 2)}.`);
-  if (measured) lines.push(`Best measured: ${number(measured.value)} at ${formatPoint(measured.point, view.columns)} (measurement ${measured.id}).`);
+// The mean and the 95 % interval of an expected score, as texts.
+function estimate({ mean, low, high }, format) {
+  if (mean === null) return ["–", "not known yet"];
+  return [format(mean), `(${format(low)} to ${format(high)})`];
+}
+
+// Progress towards a limit on the score, why nothing is suggested any more, best measurement and recommended point.
+function summaryLines(view) {
+  const { best, best_observed: measured, reason, recommended_value: value, steps } = view.result;
+  const lines = view.progress_texts.map((text) => `Progress: ${text}.`);
+  if (reason) lines.push(`${view.state === "finished" ? "Finished" : "Stopped"}: ${reason}.`);
+  if (view.level_set || !steps) return lines;
+  if (measured) lines.push(`Best so far: ${number(measured.value)} at ${formatPoint(measured.point, view.columns)} (measurement ${measured.id}).`);
+  if (value) {
+    lines.push(`Recommended: ${formatPoint(best.point, view.columns)}, estimated value ${number(best.mean)} ± ${number(best.sd, 2)} `
+      + `(95 %: ${number(value.low)} to ${number(value.high)}).`);
+  }
   return lines;
 }
 
@@ -140,18 +151,19 @@ function certificatePanel(current) {
   const node = el("div", {});
   const items = (title, rows) => (rows.length ? [el("h3", {}, title), el("ul", {}, rows.map((row) => el("li", {}, row)))] : []);
   function redraw() {
-    const { regime_summary: summary, result: { certificate, model_check: check } } = current();
-    const probability = certificate.delta === null ? "" : `, with probability ${number(1 - certificate.delta, 3)}`;
+    const { caveats, paper, result: { certificate, model_check: check } } = current();
     const open = node.querySelector("details")?.open ?? false;
     replace(node, el("h2", {}, "Certificate"),
       el("blockquote", {}, certificate.statement),
-      el("p", {}, el("span", { class: `badge ${certificate.regime}` }, certificate.regime), " ",
-        el("span", { class: "note" }, `${summary}${probability}`)),
+      items("Assumptions", certificate.assumes),
       check.ok
         ? el("p", { class: "note" }, `Model check: ${check.message}`)
         : el("p", { class: "failed-check" }, el("strong", {}, "Model check failed. "), check.message),
-      el("details", { open }, el("summary", {}, "Reason and assumptions"), el("p", { class: "note" }, `${certificate.because}.`),
-        items("Assumptions", certificate.assumes), items("Caveats", certificate.caveats)));
+      items("Caveats", caveats),
+      el("details", { open, class: "paper" }, el("summary", {}, paper.title),
+        el("p", {}, el("span", { class: `badge ${paper.regime}` }, paper.regime), " ", el("span", { class: "note" }, `${paper.summary}.`)),
+        el("dl", { class: "facts" }, paper.rows.flatMap(([term, text]) => [el("dt", {}, term), el("dd", {}, text)])),
+        items("Caveats", paper.caveats)));
   }
   return { node, redraw };
 }
