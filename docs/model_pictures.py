@@ -1,7 +1,8 @@
-"""Draw the pictures of the page about the learned model: `python docs/model_pictures.py` (needs matplotlib).
+"""Draw the pictures of the pages about the learned model and about trust: `python docs/model_pictures.py`.
 
 `averaging.png` compares the single best hyperparameters with the average over plausible ones; `power.png` compares a
-model of skewed values with a model of a power of them.
+model of skewed values with a model of a power of them; `worst-case.png` shows a study that knows nothing and decides a
+region wrongly. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -85,6 +86,25 @@ def power(left: Any, right: Any) -> None:
     left.set_ylim(-6, 27)
 
 
+def worst_case() -> None:
+    """Draw a level set of two lobes after 40 measurements, one lobe of which is not seen yet."""
+    domain = tv.Domain.grid(distance_m=np.linspace(0, 1478, 50), depth_m=np.linspace(-18, 0, 50))
+    cost = tv.Cost(base=4, travel={"distance_m": 0.25}, magnitude={"depth_m": 4})
+    study = tv.Study(domain, tv.LevelSet(7.0), cost=cost, seed=1, start="random")
+
+    def measure(point: dict[str, float]) -> float:
+        band = np.exp(-((point["depth_m"] + 8) ** 2) / 8)
+        return float(9 * band * np.sin(point["distance_m"] / 235) ** 2)
+
+    study.run(measure, steps=40)
+    truth = np.array([measure(domain.point(row)) for row in range(len(domain))])
+    classes = study.result().classify()
+    print(study.result().certificate)
+    print(f"{int((classes.below & (truth >= 7)).sum())} points above 7 are shown as below")
+    study.plot(truth=truth).savefig(IMAGES / "worst-case.png")
+
+
 if __name__ == "__main__":
     two_panels("averaging.png", averaging)
     two_panels("power.png", power)
+    worst_case()

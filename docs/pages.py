@@ -52,6 +52,7 @@ FROM_ELSEWHERE = {
     "page.png": "python docs/screenshot.py",
     "averaging.png": "python docs/model_pictures.py",
     "power.png": "python docs/model_pictures.py",
+    "worst-case.png": "python docs/model_pictures.py",
 }
 
 
