@@ -39,6 +39,7 @@ def errors(side: int, steps: int, lengthscale: float, noise: float, target: Targ
         kernel=named_kernel("rbf", [lengthscale, lengthscale]),
         mean=0.0,
         noise=noise,
+        policy="truvar",
     )
     where = []
     values = []

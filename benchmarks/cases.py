@@ -37,7 +37,7 @@ class Case:
     seed: int = 0
     engine: str | None = None
 
-    def study(self, policy: Policy | str | None = None) -> tv.Study:
+    def study(self, policy: Policy | str = "truvar") -> tv.Study:
         model = {"kernel": self.kernel, "mean": self.mean, "noise": self.noise}
         return tv.Study(self.domain, self.goal, **model, policy=policy, seed=self.seed, engine=self.engine)
 

@@ -163,6 +163,7 @@ def _study(n: int, layout: str, goal: str, engine: EngineLike = None) -> tuple[t
         mean=0.0,
         noise=NOISE,
         engine=engine,
+        policy="truvar",
     )
     return study, _function(domain.points)
 

@@ -393,6 +393,6 @@ def test_certificates_name_the_regime_of_their_beta() -> None:
     domain = tv.Domain.table(frame)
     theorem = a_study(domain, policy=tv.TruVaR(beta=tv.TheoremBeta(0.1), slack=0.1)).result().certificate
     assert (theorem.regime, theorem.delta) == ("theorem", 0.1)
-    assert "probability at least 0.9" in str(theorem)
+    assert "probability at least 0.9" in theorem.bounds_statement
     rule_of_thumb = a_study(domain).result().certificate
     assert (rule_of_thumb.regime, rule_of_thumb.delta) == ("heuristic", None)

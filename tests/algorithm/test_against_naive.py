@@ -632,7 +632,7 @@ def test_options_in_any_combination_and_pending_measurements_agree(seed: int) ->
     workers = 1 if isinstance(naive.among, tuple) else 3
     pending: list[tuple[tv.Suggestion, Action]] = []
     for _ in range(14):
-        if study.finished is not None:
+        if study.finished or study.exhausted:
             break
         assert_same_gains(study, naive)
         if not pending or (len(pending) < workers and rng.uniform() < 0.4):

@@ -49,7 +49,7 @@ def test_the_recipe_gives_the_gains_and_the_mean_of_truvar(case, recipe):
     measure = case.measurer()
     other = recipe(case.recipe().prior)
     for _ in range(case.steps):
-        if study.finished is not None:
+        if study.finished or study.exhausted:
             break
         suggestion = study.ask()
         study.tell(suggestion, measure(suggestion))

@@ -93,7 +93,8 @@ def test_an_optimum_is_reported_with_its_regret(hill, capsys):
     problem = hill(HILL.replace("level_set = 0.5", "maximize = true"))
     assert main(["run", str(problem), "--truth", "height", "--quiet"]) == 0
     captured = capsys.readouterr()
-    assert re.search(r"best: x_m = 1\.\d+, value [01]\.\d+ ± 0\.\d+\n  regret against height: 0", captured.out)
+    assert re.search(r"best so far: [01]\.\d+ at x_m 1\.\d+ \(measurement \d+\)\n", captured.out)
+    assert re.search(r"recommended: x_m 1\.\d+, estimated value .*\n  regret against height: 0\.\d+\n", captured.out)
     assert captured.err == ""
 
 
@@ -340,7 +341,7 @@ def test_a_closed_stderr_does_not_end_the_run(hill):
 
 
 def test_in_a_terminal_one_coloured_line_is_written_over(hill):
-    code, out, sent = in_terminal(command("run", hill(), "--truth", "height"), columns=100, piped=True)
+    code, out, sent = in_terminal(command("run", hill(), "--truth", "height"), columns=140, piped=True)
     assert code == 0
     assert "\x1b" not in out
     assert sent.count("\n") == 1

@@ -63,8 +63,9 @@ def value(point: dict[str, float]) -> float:
 def test_engines_choose_the_same_candidate_or_one_within_rounding_of_the_best(name: str, engine: str) -> None:
     """Batches of three, told out of order: every choice is within 1e-9 of the best exact score."""
     domain, goal, settings = SETTINGS[name]
-    exact = tv.Study(domain, goal, mean=0.0, engine="dense64", **settings)
-    other = tv.Study(domain, goal, mean=0.0, engine=engine, **settings)
+    known = {"mean": 0.0, "policy": "truvar", **settings}
+    exact = tv.Study(domain, goal, engine="dense64", **known)
+    other = tv.Study(domain, goal, engine=engine, **known)
     assert (exact.engine, other.engine) == ("dense64", engine)
     for step in range(8):
         batch = []
@@ -118,7 +119,7 @@ def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
 def test_the_gain_of_a_choice_does_not_depend_on_withdrawn_suggestions(engine: str) -> None:
     """Gains agree to the last bit although the rounding of an engine depends on its updates."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 20), y=np.linspace(0, 1, 20))
-    known = {"kernel": Matern(0.4, nu=2.5), "mean": 0.0, "noise": 1e-8, "engine": engine}
+    known = {"kernel": Matern(0.4, nu=2.5), "mean": 0.0, "noise": 1e-8, "engine": engine, "policy": "truvar"}
     direct = tv.Study(domain, tv.LevelSet(0.3), **known)
     detour = tv.Study(domain, tv.LevelSet(0.3), **known)
     for _ in range(40):
@@ -135,7 +136,9 @@ def test_the_engine_changes_to_double_precision_where_ties_are_frequent() -> Non
     """A grid that is large against the length-scale: nearly all candidates are equally good for many steps."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 24), y=np.linspace(0, 1, 24))
     studies = {
-        engine: tv.Study(domain, tv.LevelSet(0.4), kernel=RBF(0.02), mean=0.0, noise=1e-4, engine=engine)
+        engine: tv.Study(
+            domain, tv.LevelSet(0.4), kernel=RBF(0.02), mean=0.0, noise=1e-4, engine=engine, policy="truvar"
+        )
         for engine in ("dense", "dense64", "dense32")
     }
     for _ in range(12):
@@ -167,7 +170,13 @@ def test_on_an_adversarial_domain_the_true_best_is_never_pruned(engine: str, noi
     near = np.concatenate([base + gap for gap in (0.0, 1e-8, 1e-7, 1e-6)])
     frame = pd.DataFrame(np.concatenate([near, rng.uniform(size=(200, 2))]), columns=["x", "y"])
     study = tv.Study(
-        tv.Domain.table(frame), tv.LevelSet(0.3), kernel=Matern(0.4, nu=2.5), mean=0.0, noise=noise, engine=engine
+        tv.Domain.table(frame),
+        tv.LevelSet(0.3),
+        kernel=Matern(0.4, nu=2.5),
+        mean=0.0,
+        noise=noise,
+        engine=engine,
+        policy="truvar",
     )
     point = study.domain.point(17)
     for _ in range(repeats):
@@ -198,7 +207,7 @@ def test_a_tolerance_is_kept_and_the_gap_is_reported() -> None:
         return Lazy(posterior, domain, tolerance=0.02, budget=1)
 
     domain = tv.Domain.grid(x=np.linspace(0, 1, 40), y=np.linspace(0, 1, 40))
-    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine)
+    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine, policy="truvar")
     for _ in range(12):
         best = (study.gains() / study.candidates().cost.ravel()).max()
         suggestion = study.ask()
@@ -219,7 +228,7 @@ def test_where_bounds_are_loose_a_sample_finds_candidates_nearly_as_good_as_the_
         return Lazy(posterior, domain, tolerance=1e-4, budget=0)
 
     domain = tv.Domain.grid(x=np.linspace(0, 1, 60), y=np.linspace(0, 1, 60))
-    study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(0.15), mean=0.0, noise=1e-3, engine=engine)
+    study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(0.15), mean=0.0, noise=1e-3, engine=engine, policy="truvar")
     shortfalls = []
     loose = False
     for _ in range(40):

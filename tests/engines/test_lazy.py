@@ -221,7 +221,7 @@ def run_study(study: tv.Study, steps: int, batch: int = 1) -> None:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, batch: int) -> None:
     domain, goal, settings = SETTINGS[name]
-    study = tv.Study(domain, goal, mean=0.0, engine=CheckedLazy, **settings)
+    study = tv.Study(domain, goal, engine=CheckedLazy, **{"mean": 0.0, "policy": "truvar", **settings})
     run_study(study, 45, batch)
     assert study.steps >= 10
     engine = study.policy_context().engine
@@ -231,7 +231,8 @@ def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, ba
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-10])
 def test_bounds_hold_after_a_thousand_repeats_of_one_point(noise: float) -> None:
-    study = tv.Study(CROWDED, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=noise, engine=CheckedLazy)
+    known = {"kernel": RBF(0.3), "mean": 0.0, "noise": noise, "policy": "truvar"}
+    study = tv.Study(CROWDED, tv.LevelSet(0.2), engine=CheckedLazy, **known)
     point = CROWDED.point(17)
     for _ in range(1000):
         study.tell(point, value(point))
@@ -251,7 +252,7 @@ def test_the_reported_gap_covers_what_a_tolerance_gives_away(
         made.append(CheckedLazy(posterior, domain, tolerance=tolerance, budget=budget))
         return made[-1]
 
-    study = tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine)
+    study = tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine, policy="truvar")
     gaps = []
     while study.steps < 40:
         study.tell(study.ask(), 0.3)

@@ -163,7 +163,7 @@ def test_a_heuristic_study_claims_nothing_without_support(study: tv.Study) -> No
 
 
 def test_an_exhausted_policy_is_not_called_finished() -> None:
-    study = tv.Study(DOMAIN, tv.LevelSet(0.3), kernel=RBF([1.0, 1.0]), mean=0.0, noise=1e-3, policy="truvar")
+    study = tv.Study(DOMAIN, tv.LevelSet(0.3), kernel=RBF([0.5, 0.5]), mean=0.0, noise=1e-3, policy="truvar")
     study.run(height, steps=200)
     assert study.finished is None
     assert "not enough to call the study finished" in str(study.result().reason)

@@ -93,10 +93,11 @@ def test_an_implicit_threshold_is_pursued_until_every_point_is_decided() -> None
     domain = tv.Domain.grid(x=np.linspace(0, 1, 21))
     study = a_study(domain, tv.LevelSet(fraction_of_max=0.8), noise=0.0)
     values = {round(x, 6): float(np.sin(6 * x)) for x in domain.points[:, 0]}
-    result = study.run(lambda point: values[round(point["x"], 6)], steps=100)
-    assert not result.potential.any()
+    classes = study.run(lambda point: values[round(point["x"], 6)], steps=100).classify(0.997)
+    assert study.finished is not None
+    assert not classes.undecided.any()
     truth = np.array([values[round(x, 6)] for x in domain.points[:, 0]])
-    np.testing.assert_array_equal(result.above, truth > 0.8 * truth.max())
+    np.testing.assert_array_equal(classes.above, truth > 0.8 * truth.max())
 
 
 # -- monotone ----------------------------------------------------------------------------------------------------------

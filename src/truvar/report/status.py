@@ -236,6 +236,7 @@ def status_data(study: Study, result: Result | None = None) -> dict[str, Any]:
         "progress": limit_progress(study, result, RunLimits.of(study.limits)),
         "left": None if budget is None else max(budget - study.spent, 0.0),
         "finished": study.finished,
+        "exhausted": study.exhausted,
         "learned_tasks": _tasks_data(study.learned_tasks),
         "warnings": study_warnings(study, result),
     }

@@ -464,6 +464,12 @@ class RemoteStudy:
         return reason
 
     @property
+    def exhausted(self) -> str | None:
+        """Why the policy suggests nothing more although the study is not finished; None as long as it does."""
+        reason: str | None = self.status["exhausted"]
+        return reason
+
+    @property
     def pending(self) -> list[Suggestion]:
         """The suggestions that are neither measured nor withdrawn."""
         return [_suggestion(form) for form in self.status["pending"]]

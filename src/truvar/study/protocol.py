@@ -181,6 +181,11 @@ class StudyLike(Protocol):
         ...
 
     @property
+    def exhausted(self) -> str | None:
+        """Why the policy suggests nothing more although the study is not finished."""
+        ...
+
+    @property
     def measurements(self) -> pd.DataFrame:
         """One row per measurement, in order."""
         ...
