@@ -55,7 +55,12 @@ def script(study: StudyLike) -> dict[str, Any]:
         "name is text": isinstance(study.name, str),
     }
     first = study.ask()
-    answers["before the first value"] = (study.predict_measurement(first), study.lookahead(first), study.finished)
+    answers["before the first value"] = (
+        study.predict_measurement(first),
+        study.lookahead(first),
+        study.finished,
+        study.exhausted,
+    )
     assert study.tell(first, measure(first.point)) == first.id
     assert study.tell(first, measure(first.point)) == first.id  # repeated: nothing changes
     batch = study.ask(3, lease=3600)

@@ -15,12 +15,14 @@ sets of Bolin and Lindgren, 2015). The probability is estimated from joint draws
 they are learned. Points so certain that all of them together are wrong with probability <= `NEGLIGIBLE` are not drawn;
 that probability is subtracted instead, which is a union bound.
 
-Optimum: points are ruled out in ascending order of their probability of being the optimum, as long as the total of what
-is ruled out is at most 1 - q. What remains holds the optimum with probability >= q.
+Optimum: points are ruled out in ascending order of how often they are the optimum in one half of the draws, as long as
+the optimum is among them in at most a share 1 - q of the other half. What remains holds it with probability >= q.
 
 A learned model is fitted to measurements that cluster where its policy looks, and says little about how smooth f is
 elsewhere. So members with length-scales of half the size are added to the mixture, one for every four: a fifth of the
-draws. What is decided must not depend on the smoothness that was found elsewhere.
+draws. What is decided must not depend on the smoothness that was found elsewhere. Nor can single measurements tell
+noise from a fine structure of f: where the noise is learned, it belongs to f in these members, unless repeated
+measurements of a point say otherwise.
 
 Where more than `MAX_ROWS` points would have to be drawn, that many of them, chosen at random, stand for the others:
 `JointStatements.n_drawn` and `n_relevant` say so.
@@ -276,7 +278,10 @@ class StatementInputs:
         if surrogate.ensemble is not None:
             n = len(sites)
             rough = posterior.rougher(
-                max(1, round(ROUGH * len(posterior.members))), ROUGHER, len(learner.domain.columns)
+                max(1, round(ROUGH * len(posterior.members))),
+                ROUGHER,
+                len(learner.domain.columns),
+                fine_structure=surrogate.tasks is None and surrogate.ensemble.noise is not None,
             )
             rough_means, rough_variances = rough.predict(sites)
             means = np.vstack([surrogate.ensemble.means[:, :n], rough_means])
@@ -559,7 +564,7 @@ def _optimum_statements(inputs: StatementInputs) -> JointStatements:
     return JointStatements(
         goal=inputs.goal,
         probability=probability,
-        decided_confidence=_ruled_out_confidence(probability),
+        decided_confidence=_ruled_out_confidence(winner, _promise(inputs)),
         reported=None,
         lower=lower,
         upper=upper,
@@ -586,6 +591,13 @@ def potential_optima(inputs: StatementInputs, reach: float = FAR) -> Index:
     return np.flatnonzero((signed + reach * sd >= lower).any(axis=0))
 
 
+def _promise(inputs: StatementInputs) -> Array:
+    """Return the largest distance of each point from the best mean in units of its standard deviation, (n,)."""
+    signed = inputs.goal.sign * inputs.means
+    sd = np.sqrt(inputs.variances) + SAME_VALUE * inputs.scale
+    return np.asarray(((signed - signed.max(axis=1, keepdims=True)) / sd).max(axis=0))
+
+
 def _most_promising(inputs: StatementInputs, relevant: Index) -> Index:
     """Return `MAX_ROWS` rows that are the most probable to exceed the best mean."""
     signed = inputs.goal.sign * inputs.means[:, relevant]
@@ -609,13 +621,22 @@ def _around_best(inputs: StatementInputs) -> Array:
     return around
 
 
-def _ruled_out_confidence(probability: Array) -> Array:
-    """Return the highest confidence at which each point is ruled out: 1 minus the total of the less probable ones."""
-    order = np.argsort(probability, kind="stable")
-    values, first = np.unique(probability[order], return_index=True)
-    total = np.cumsum(probability[order])
-    last = np.append(first[1:], len(order)) - 1  # points of equal probability are ruled out together
-    confidence = 1.0 - total[last]
-    out = np.empty(len(probability))
-    out[order] = np.maximum(confidence[np.searchsorted(values, probability[order])], 0.0)
+def _ruled_out_confidence(winner: Index, promise: Array) -> Array:
+    """Return the highest confidence at which each point is ruled out, (n,).
+
+    The points are ordered by how often they are the optimum in one half of the draws, those of equal number by their
+    promise; the probability of ruling out the optimum is counted in the other half. One set of draws for both would
+    count nothing for the many points that are the optimum too seldom to be drawn, though together they often are.
+
+    Args:
+        winner: The point that is the optimum in each draw. (S,)
+        promise: A number per point that grows with its probability of being the optimum. (n,)
+    """
+    n = len(promise)
+    wins = np.bincount(winner[::2], minlength=n)
+    order = np.lexsort((promise, wins))
+    counted = winner[1::2]
+    probability = np.bincount(counted, minlength=n) / len(counted)
+    out = np.empty(n)
+    out[order] = np.maximum(1.0 - np.cumsum(probability[order]), 0.0)
     return out

@@ -31,6 +31,7 @@ from truvar._typing import Array, Index
 from truvar.models.kernels import Covariance
 
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
+CONTRADICTED = 2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
 JITTER = 1e-9  # share of the variances: added to those of the pivots, so that rounding leaves them positive
 
 
@@ -72,12 +73,15 @@ class FrozenMember:
         variance = self.prior_variance(points) - (solved**2).sum(axis=0) + self._constant(solved) ** 2
         return mean, np.maximum(variance, 0.0)
 
-    def rougher(self, factor: float, n_columns: int) -> FrozenMember:
+    def rougher(self, factor: float, n_columns: int, fine_structure: bool = False) -> FrozenMember:
         """Return the posterior of the same observations with length-scales shorter by a factor.
 
         Args:
             factor: The factor, > 1.
             n_columns: Number of coordinates; columns behind them are indices of tasks, which have no length-scale.
+            fine_structure: Whether f itself, and not the measurement, is what deviates from the smooth function: the
+                noise becomes a part of f that is independent from point to point. Repeated measurements of a point
+                that say otherwise are believed.
         """
         stretch = np.ones(self.points.shape[1])
         stretch[:n_columns] = factor  # k(a x, a x') has length-scales shorter by a
@@ -88,15 +92,48 @@ class FrozenMember:
         noise = np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0)
         within = covariance(self.points, self.points)
         within[np.diag_indices_from(within)] += noise
-        lower = _cholesky(within)
         residuals = self.lower @ self.whitened
+        member = self._with(covariance, self.prior_variance, within, residuals, stretch)
+        own = float(np.median(noise)) if fine_structure and len(noise) else 0.0
+        if own == 0.0:
+            return member
+
+        def structured(points: Array, others: Array) -> Array:
+            return covariance(points, others) + own * _same_point(points, others)
+
+        def prior_variance(points: Array) -> Array:
+            return self.prior_variance(points) + own
+
+        repeated = _same_point(self.points, self.points)
+        repeated[np.diag_indices_from(repeated)] = 0.0
+        if repeated.any():
+            within = within + own * repeated
+        candidate = self._with(structured, prior_variance, within, residuals, stretch)
+        return candidate if candidate.log_likelihood >= member.log_likelihood - CONTRADICTED else member
+
+    def _with(
+        self,
+        covariance: Covariance,
+        prior_variance: Callable[[Array], Array],
+        within: Array,
+        residuals: Array,
+        stretch: Array,
+    ) -> FrozenMember:
+        """Return the posterior of the same observations with another prior covariance."""
+        lower = _cholesky(within)
         return replace(
             self,
             covariance=covariance,
+            prior_variance=prior_variance,
             lower=lower,
             whitened=solve_triangular(lower, residuals, lower=True, check_finite=False),
             scales=self.scales / stretch,
         )
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log density of the observations, up to a constant."""
+        return float(-0.5 * self.whitened @ self.whitened - np.log(np.diag(self.lower)).sum())
 
     def _constant(self, solved: Array) -> Array:
         """Return u at the points that were solved for, (q,): zero unless the constant mean is estimated."""
@@ -157,10 +194,10 @@ class FrozenPosterior:
     members: tuple[FrozenMember, ...]
 
     @blas_in_one_thread()
-    def rougher(self, count: int, factor: float, n_columns: int) -> FrozenPosterior:
+    def rougher(self, count: int, factor: float, n_columns: int, fine_structure: bool = False) -> FrozenPosterior:
         """Return members with length-scales shorter by a factor, made of `count` of these; see `FrozenMember`."""
         chosen = np.linspace(0, len(self.members) - 1, count).round().astype(int)
-        return FrozenPosterior(tuple(self.members[j].rougher(factor, n_columns) for j in chosen))
+        return FrozenPosterior(tuple(self.members[j].rougher(factor, n_columns, fine_structure) for j in chosen))
 
     @blas_in_one_thread()
     def predict(self, points: Array) -> tuple[Array, Array]:
@@ -202,6 +239,14 @@ def spread_points(points: Array, count: int) -> Index:
         chosen[i] = int(np.argmax(distance))
         np.minimum(distance, ((points - points[chosen[i]]) ** 2).sum(axis=1), out=distance)
     return chosen
+
+
+def _same_point(points: Array, others: Array) -> Array:
+    """Return 1 where a point is also one of the others and 0 elsewhere, (q, r)."""
+    same = np.ones((len(points), len(others)), dtype=bool)
+    for column in range(points.shape[1]):
+        same &= points[:, column, None] == others[None, :, column]
+    return same.astype(float)
 
 
 def _cholesky(matrix: Array) -> Array:
