@@ -34,7 +34,8 @@ def naive_moments(rows: list[int], values: list[float], own: float, noise: float
 
 
 def test_a_rougher_member_is_the_posterior_with_half_the_length_scale() -> None:
-    rows, values = [2, 9, 15], [0.3, -1.0, 0.7]
+    rows = [2, 9, 15]
+    values = [0.3, -1.0, 0.7]
     mean, variance = member(rows, values).rougher(2.0, 1).predict(DOMAIN.points)
     expected_mean, expected_variance = naive_moments(rows, values, own=0.0, noise=NOISE)
     np.testing.assert_allclose(mean, expected_mean, atol=1e-9)
@@ -42,7 +43,8 @@ def test_a_rougher_member_is_the_posterior_with_half_the_length_scale() -> None:
 
 
 def test_with_a_fine_structure_measured_points_are_known_and_others_are_not() -> None:
-    rows, values = [2, 9, 15], [0.3, -1.0, 0.7]
+    rows = [2, 9, 15]
+    values = [0.3, -1.0, 0.7]
     mean, variance = member(rows, values).rougher(2.0, 1, fine_structure=True).predict(DOMAIN.points)
     expected_mean, expected_variance = naive_moments(rows, values, own=NOISE, noise=0.0)
     np.testing.assert_allclose(mean, expected_mean, atol=1e-9)
