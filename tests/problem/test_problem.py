@@ -481,3 +481,10 @@ def test_given_tables_are_used_instead_of_files(tmp_path) -> None:
     assert len(problem_from_dict(spec, tmp_path, tables=given).domain) == 3
     with pytest.raises(tv.TruvarError, match=r"'t.csv', which was not sent"):
         problem_from_dict(spec, tmp_path, tables={})
+
+
+def test_limits_is_another_name_of_run() -> None:
+    spec: dict[str, Any] = {"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"level_set": 0.5}}
+    assert problem_from_dict({**spec, "limits": {"f1": 0.95}}).study().limits == {"f1": 0.95}
+    with pytest.raises(tv.TruvarError, match=r"\[limits\] is another name of \[run\], got both"):
+        problem_from_dict({**spec, "limits": {"f1": 0.95}, "run": {"steps": 3}})

@@ -71,8 +71,8 @@ class Problem:
 
     @property
     def run(self) -> dict[str, Any]:
-        """The limits of [run], by name."""
-        return dict(self.spec.get("run", {}))
+        """The limits of [run], or [limits], by name."""
+        return self._settings.run.model_dump(exclude_unset=True)
 
     @cached_property
     def _settings(self) -> StudySpec:

@@ -512,6 +512,10 @@ class StudySpec(StrictModel):
         """Add required sections that are missing as empty ones, whose own message says what they need."""
         if not isinstance(data, Mapping):
             return data
+        if "limits" in data:  # another name of [run]
+            if "run" in data:
+                raise rule_error("[limits] is another name of [run], got both; keep one of them")
+            data = {"run" if name == "limits" else name: section for name, section in data.items()}
         required = [name for name, field in cls.model_fields.items() if field.is_required()]
         return {**{name: {} for name in required}, **data}
 
