@@ -14,6 +14,7 @@
 | `UnknownSuggestionError` | an id or suggestion is not known, or no longer pending |
 | `ConflictingMeasurementError` | the suggestion already has another value |
 | `StudyStartedError` | something must be done before the first suggestion |
+| `StudyBusyError` | another asyncio task has a transaction of the study open |
 | `SerializationError` | an object cannot be stored, or was stored by another version |
 | `StorageError` | a store cannot be used at the moment |
 | `StoreNotFoundError`, `StudyNotFoundError`, `StudyExistsError` | a store or study is missing, or its name is taken |
@@ -89,6 +90,10 @@ class ConflictingMeasurementError(InvalidMeasurementError):
 
 class StudyStartedError(TruvarError):
     """Something must be done before the first suggestion."""
+
+
+class StudyBusyError(TruvarError):
+    """Another asyncio task has a transaction of the study open, and waiting for it would block the event loop."""
 
 
 class SerializationError(TruvarError):

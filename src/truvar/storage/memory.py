@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from truvar.storage.base import Event, Transaction
 
 
 class InMemoryEventLog:
-    """Event log that lasts as long as the object. It has no lock, so it is for one thread at a time.
+    """Event log that lasts as long as the object. A transaction of another thread waits until one has ended.
 
     Args:
         events: Events to begin with.
@@ -17,6 +19,10 @@ class InMemoryEventLog:
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
         self._events = list(events)
+        self._lock = threading.RLock()
+
+    def __reduce__(self) -> Any:
+        return InMemoryEventLog, (self._events,)  # a copy has a lock of its own
 
     def since(self, number: int) -> Sequence[Event]:
         """Return the events after that number."""
@@ -25,6 +31,7 @@ class InMemoryEventLog:
     @contextmanager
     def transaction(self, number: int) -> Iterator[Transaction]:
         """Append the events of a transaction when it ends without an exception."""
-        transaction = Transaction(self._events[number:])
-        yield transaction
-        self._events += transaction.appended
+        with self._lock:
+            transaction = Transaction(self._events[number:])
+            yield transaction
+            self._events += transaction.appended

@@ -7,6 +7,7 @@ first.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 WRITE_TIMEOUT = 60  # seconds to wait for the write lock of SQLite
 SQLITE_TIMEOUT = 5  # seconds to wait for any other lock of SQLite
+COLLECT_AFTER = 0.5  # seconds; an interrupt may leave a connection with the lock to the garbage collector
 MIN_RETRY_WAIT = 0.001  # seconds between two attempts to take the write lock, at least
 MAX_RETRY_WAIT = 0.005  # seconds between two attempts to take the write lock, at most
 URL_EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
@@ -388,15 +390,19 @@ def _take_write_lock(connection: Any) -> bool:
     process the same chance.
     """
     connection.execute("PRAGMA busy_timeout = 0")
-    deadline = time.monotonic() + WRITE_TIMEOUT
+    began = time.monotonic()
+    collected = False
     try:
-        while time.monotonic() < deadline:
+        while time.monotonic() < began + WRITE_TIMEOUT:
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 return True
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                     return False
+            if not collected and time.monotonic() > began + COLLECT_AFTER:
+                collected = True
+                gc.collect()
             time.sleep(random.uniform(MIN_RETRY_WAIT, MAX_RETRY_WAIT))
         return False
     finally:

@@ -63,6 +63,7 @@ class StudyState:
         history: One dictionary per measurement, with the keys `HISTORY_COLUMNS`.
         beta_history: The beta that the bounds after each measurement were computed with.
         exhausted: Whether the policy found nothing to gain at its last choice.
+        restore_point: Snapshot to return to if a change was interrupted so that it could not even be undone.
         n_updates: Number of changes to the model and its measurements; what is stated about f depends on nothing else.
     """
 
@@ -74,7 +75,9 @@ class StudyState:
         self._operations: list[Operation] = []
         self._models: dict[int, AnyModel] = {}  # fitted hyperparameters by number of observations
         self.n_updates = 0
+        self.restore_point: Snapshot | None = None
         self._restart()
+        self._learner_version: int | None = 0  # version that the learner is at; None while it changes
 
     def _restart(self) -> None:
         """Return to the state before the first operation."""
@@ -121,7 +124,10 @@ class StudyState:
         if not entries:
             return {}
         before = self.snapshot()
+        outermost = self.restore_point is None
+        self.restore_point = self.restore_point or before
         past_changed = False
+        self._learner_version = None
         try:
             for event, action in entries:
                 first_changed = self._record(event, action)
@@ -134,30 +140,53 @@ class StudyState:
             new = [operation.kind for operation in self._operations[len(before.operations) :]]
             # The learner refuses an observation without changing; anything else may have failed half way.
             refused = isinstance(error, TruvarError) and new == ["told"]
-            self.rollback(before, learner_intact=refused and not past_changed)
+            if refused and not past_changed:
+                self._learner_version = before.version
+            self._return_to(before)
+            if outermost:
+                self.restore_point = None
             raise
         self._models = self.learner.surrogate.fitted_models
+        self._learner_version = self.version
+        if outermost:
+            self.restore_point = None
         return {count: model for count, model in self._models.items() if count not in known_models}
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot for `rollback`."""
         return Snapshot(self.version, self.next_id, list(self._operations), dict(self._models), dict(self.leases))
 
-    def rollback(self, snapshot: Snapshot, *, learner_intact: bool) -> None:
-        """Undo the events after a snapshot.
+    def rollback(self, snapshot: Snapshot) -> None:
+        """Undo the events after a snapshot. The learner is rebuilt unless it never took them."""
+        self.restore_point = snapshot
+        self._return_to(snapshot)
+        self.restore_point = None
 
-        Args:
-            snapshot: The state to return to.
-            learner_intact: Whether the learner never took those events; otherwise it is rebuilt.
+    def distrust(self) -> None:
+        """Have the learner rebuilt before it is used again, as an unexpected exception may have left it half changed.
+
+        Even a method that only reads can do that: engines compute what they lack at the first use.
         """
+        self._learner_version = None
+        if self.restore_point is None:
+            self.restore_point = self.snapshot()
+
+    def restore(self) -> None:
+        """Undo what an interrupted change has left, if there is anything."""
+        if self.restore_point is not None:
+            self.rollback(self.restore_point)
+
+    def _return_to(self, snapshot: Snapshot) -> None:
         self.version = snapshot.version
         self.next_id = snapshot.next_id
-        self._operations = snapshot.operations
-        self._models = snapshot.models
-        self.leases = snapshot.leases
-        if not learner_intact:
+        self._operations = list(snapshot.operations)  # the snapshot itself may be returned to again
+        self._models = dict(snapshot.models)
+        self.leases = dict(snapshot.leases)
+        if self._learner_version != snapshot.version:
+            self._learner_version = None
             self._restart()
             self._apply_operations()
+            self._learner_version = snapshot.version
 
     def _record(self, event: Event, action: Action | None) -> int:
         """Turn an event into an operation; return the index of the first operation that it changed or added."""

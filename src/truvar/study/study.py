@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,10 +43,10 @@ from truvar.models.kernels import to_sklearn
 from truvar.models.mean import MeanLike
 from truvar.models.surrogate import Prior
 from truvar.models.transforms import OutputTransform
-from truvar.storage.base import Event, EventLog, now, whoami
+from truvar.storage.base import EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
-from truvar.study._events import StudyConfig, action_to_details
+from truvar.study._events import StudyConfig
 from truvar.study._resolve import (
     action_at,
     check_measurement,
@@ -56,6 +56,7 @@ from truvar.study._resolve import (
     with_actual,
 )
 from truvar.study._state import HISTORY_COLUMNS, StudyState
+from truvar.study._transactions import TransactionalStudy, WriteEvent, synchronized
 from truvar.study._views import measurements, result, statement_inputs, stop_check, suggestion, why_finished
 from truvar.study.limits import RunLimits, check_study_limits
 from truvar.study.lookahead import Lookahead, lookahead
@@ -72,7 +73,8 @@ if TYPE_CHECKING:
     from truvar.theory import TheorySetting
 
 
-class Study:
+@synchronized
+class Study(TransactionalStudy):
     """A search for an optimum or a level set, one measurement at a time.
 
     `ask` says where to measure, `tell` takes the value, and `result` says at any time what is known.
@@ -80,6 +82,9 @@ class Study:
     The state of a study is rebuilt from its event log. Several people or programs may work on a stored study at once:
     every method that changes it first takes over what the others did. What it says in between is as of its last
     change or `refresh`.
+
+    One object may be shared by threads and by asyncio tasks: its methods wait for each other. A transaction keeps the
+    others out until it ends, so a task must not await anything within one.
 
     Args:
         domain: Where to look, such as `Domain.grid(x=..., y=...)`.
@@ -195,7 +200,7 @@ class Study:
         self._finished: tuple[int, str | None] = (-1, None)  # update for which it is known whether it is finished
         self._statements: tuple[int, StatementInputs | None] = (-1, None)  # update that the inputs belong to
         self._stop_reason: str | None = None  # of the last run, until something changes
-        self._write: _WriteEvent | None = None  # while a transaction lasts
+        self._initialize_transactions()
         self._named_outliers = set(outlier_ids(state))  # measurements that a warning has named
 
     @classmethod
@@ -253,26 +258,28 @@ class Study:
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
         if lease is not None and not check_finite(lease, "lease") > 0:
             raise InvalidArgumentError(f"lease must be a number of seconds > 0, got {lease!r}; give one such as 3600")
-        batch: list[Suggestion] = []
-        finished: Finished | None = None
-        with self._transaction() as write:
-            for id_ in self._state.expired_leases(now()):
-                write("expired", id=id_)
-            until = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
-            while len(batch) < count and finished is None:
-                try:
-                    action = self._choose_action()
-                except Finished as end:
-                    finished = end
-                    if self.finished is None and self.exhausted is None and not self._state.pending:
-                        write("exhausted")
-                        finished = Finished(str(self.exhausted))
-                else:
-                    write("asked", action, until=until)
-                    batch.append(suggestion(self._state, action))
+        batch, finished = self._change(lambda write: self._ask(write, count, lease))
         if finished is not None and not batch:
             raise finished
         return batch[0] if n is None else batch
+
+    def _ask(self, write: WriteEvent, count: int, lease: float | None) -> tuple[list[Suggestion], Finished | None]:
+        """Return up to `count` suggestions, and what says that there are no more."""
+        batch: list[Suggestion] = []
+        for id_ in self._state.expired_leases(now()):
+            write("expired", id=id_)
+        until = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
+        while len(batch) < count:
+            try:
+                action = self._choose_action()
+            except Finished as end:
+                if self.finished is not None or self.exhausted is not None or self._state.pending:
+                    return batch, end
+                write("exhausted")
+                return batch, Finished(str(self.exhausted))
+            write("asked", action, until=until)
+            batch.append(suggestion(self._state, action))
+        return batch, None
 
     def _choose_action(self) -> Action:
         reason = self.finished or self.exhausted
@@ -356,7 +363,8 @@ class Study:
             >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
         """
         value, noise, cost = check_measurement(y, noise, cost)
-        with self._transaction() as write:
+
+        def work(write: WriteEvent) -> int:
             repeated = None if key is None else self._state.id_with_key(key)
             if repeated is not None:
                 return repeated
@@ -367,16 +375,19 @@ class Study:
                 write("told", with_actual(action, noise, cost), y=value, **options)
             else:
                 self._check_repeated(observation, value, noise, cost)
+            return action.id
+
+        id_ = self._change(work)
         self._stop_reason = None
         self._warn_of_outliers()
-        return action.id
+        return id_
 
     def _warn_of_outliers(self) -> None:
         """Name the measurements that are left out as gross errors, each once; called by what the user calls."""
         new = [id_ for id_ in outlier_ids(self._state) if id_ not in self._named_outliers]
         self._named_outliers.update(new)
         if new:
-            warn_of_outliers(self._state, new, stacklevel=3)
+            warn_of_outliers(self._state, new, stacklevel=4)  # the frame between is that of `synchronized`
 
     def _check_repeated(
         self, observation: tuple[Action, float], value: float, noise: float | None, cost: float | None
@@ -418,11 +429,15 @@ class Study:
             OutlierWarning: If the model leaves out the corrected value too, or now another one.
         """
         value, noise, cost = check_measurement(y, noise, cost)
-        with self._transaction() as write:
+
+        def work(write: WriteEvent) -> int:
             action = resolve_observed(self._state, what)
             write("corrected", with_actual(action, noise, cost), y=value)
+            return action.id
+
+        id_ = self._change(work)
         self._stop_reason = None
-        self._named_outliers.discard(action.id)
+        self._named_outliers.discard(id_)
         self._warn_of_outliers()
 
     def withdraw(self, what: Suggestion | int) -> None:
@@ -440,8 +455,7 @@ class Study:
             raise UnknownSuggestionError(
                 f"withdraw takes a suggestion or its id, got the point {format_point(what)}; give the id"
             )
-        with self._transaction() as write:
-            write("withdrawn", id=resolve_action(self._state, what, include_observed=True).id)
+        self._change(lambda write: write("withdrawn", id=resolve_action(self._state, what, include_observed=True).id))
 
     def note(self, text: str) -> None:
         """Write a remark into the event log."""
@@ -451,6 +465,9 @@ class Study:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Make several changes in one transaction: all of them are stored at the end, or none if one fails.
+
+        Other threads wait until it ends. Another asyncio task cannot wait without blocking its event loop, so it gets a
+        `StudyBusyError`: await nothing within a transaction.
 
         Example:
             >>> with study.transaction():
@@ -462,7 +479,8 @@ class Study:
 
     def refresh(self) -> None:
         """Take over the changes that others made to the stored study."""
-        self._state.replay(self._event_log.since(self._state.version))
+        if self._write is None:  # a transaction has taken them over, and nobody else can write while it lasts
+            self._state.replay(self._event_log.since(self._state.version))
 
     # -- what is known -------------------------------------------------------------------------------------------------
 
@@ -904,49 +922,6 @@ class Study:
     @property
     def _learner(self) -> ActiveLearner:
         return self._state.learner
-
-    @contextmanager
-    def _transaction(self) -> Iterator[_WriteEvent]:
-        """Yield a function that writes events, in an exclusive transaction on the event log.
-
-        The study first takes over what others wrote. An event takes effect at once and is stored when the transaction
-        ends; if that fails, its effect is undone. Within a transaction, a further one is part of it.
-        """
-        if self._write is not None:
-            yield self._write
-            return
-        state = self._state
-        appended: list[Event] = []
-        before = state.snapshot()
-        try:
-            with self._event_log.transaction(state.version) as transaction:
-                state.replay(transaction.new_events)
-                before = state.snapshot()
-                appended = transaction.appended
-
-                def write(kind: str, action: Action | None = None, **details: Any) -> None:
-                    if action is not None:
-                        details = action_to_details(state.config, action) | details
-                    event = Event(state.version + 1, now(), self.who, kind, details)
-                    models = state.apply(event, action)
-                    if models:
-                        details["models"] = {str(count): model for count, model in models.items()}
-                    appended.append(event)
-
-                self._write = write
-                yield write
-                transaction.summary = state.summary
-        except BaseException:
-            state.rollback(before, learner_intact=not appended)
-            raise
-        finally:
-            self._write = None
-
-
-class _WriteEvent(Protocol):
-    def __call__(self, kind: str, action: Action | None = None, **details: Any) -> None:
-        """Append an event to the log and take its effect; `action` is the action that it is about."""
-        ...
 
 
 def _stored_config(config: StudyConfig) -> StudyConfig:
