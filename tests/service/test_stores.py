@@ -76,7 +76,9 @@ def test_damage_of_an_open_study_is_reported(tmp_path, application):
     client.post("/api/studies", json={"name": "s", "problem": CURVE})
     tell(client, "s", {"point": {"x": 0.0}, "y": 1.0})
     with sqlite3.connect(tmp_path / "s.db") as database:
-        database.execute("INSERT INTO truvar_events VALUES (1, 3, '2026-01-01 00:00:00.000000', 'me', 'told', '{}')")
+        database.execute(
+            "INSERT INTO truvar_events VALUES (1, 3, '2026-01-01 00:00:00.000000', 'me', 'told', '{}', '')"
+        )
     assert client.get("/api/studies/s/status").status_code == 409
     assert client.get("/api/studies/s/view").json()["state"] == "broken"
     assert client.get("/api/studies").json()["studies"][0]["state"] == "broken"

@@ -28,6 +28,7 @@ from truvar.cli.bounds import BOUNDS
 from truvar.cli.completion import COMPLETION
 from truvar.cli.export_import import EXPORT, IMPORT
 from truvar.cli.help import HELP
+from truvar.cli.maintenance import BACKUP, CHECK
 from truvar.cli.new import NEW
 from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
@@ -57,6 +58,8 @@ COMMANDS: tuple[Command, ...] = (
     REPRODUCE,
     BOUNDS,
     SERVE,
+    CHECK,
+    BACKUP,
     SCHEMA,
     COMPLETION,
     HELP,

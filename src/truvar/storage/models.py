@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from truvar.storage.base import MAX_STORED_NAME_LENGTH
 
-SCHEMA_VERSION = 2  # of the tables in this module
+SCHEMA_VERSION = 3  # of the tables in this module
 METADATA = MetaData()
 
 
@@ -62,6 +62,9 @@ STUDIES = Table(
     Column("pending", Integer, nullable=False, server_default="0"),
     Column("created", UTCDateTime),
     Column("changed", UTCDateTime),
+    Column("events", Integer, nullable=False, server_default="0"),  # number of events
+    Column("head", String(64), nullable=False, server_default=""),  # checksum of the last event
+    Column("checksum", String(64), nullable=False, server_default=""),  # of this row, see `checksums`
 )
 
 # One row per event. The details are JSON, in which numbers keep every bit.
@@ -74,4 +77,5 @@ EVENTS = Table(
     Column("who", String(200), nullable=False),
     Column("kind", String(20), nullable=False),
     Column("details", Text, nullable=False),
+    Column("checksum", String(64), nullable=False, server_default=""),  # of this event and those before it
 )

@@ -12,16 +12,17 @@ import json
 import os
 import random
 import sqlite3
+import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, select, update
+from sqlalchemy import URL, Connection, Engine, RowMapping, create_engine, event, func, insert, select, update
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from truvar.domain.goals import LevelSet
 from truvar.exceptions import (
@@ -35,20 +36,24 @@ from truvar.exceptions import (
     import_optional,
 )
 from truvar.messages import for_interface
-from truvar.storage.base import Event, Transaction, check_study_name
+from truvar.storage.base import Event, StudySummary, Transaction, check_study_name
+from truvar.storage.checksums import ROW_COLUMNS, event_checksum, row_checksum
 from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
+from truvar.storage.postgres import keep_alive, postgres_arguments
 from truvar.storage.serialization import deserialize, dump_json, serialize
 
 if TYPE_CHECKING:
     import pandas as pd
 
+FileIdentity = tuple[int, int]  # device and inode
 WRITE_TIMEOUT = 60  # seconds to wait for the write lock of SQLite
 SQLITE_TIMEOUT = 5  # seconds to wait for any other lock of SQLite
 COLLECT_AFTER = 0.5  # seconds; an interrupt may leave a connection with the lock to the garbage collector
 MIN_RETRY_WAIT = 0.001  # seconds between two attempts to take the write lock, at least
 MAX_RETRY_WAIT = 0.005  # seconds between two attempts to take the write lock, at most
 URL_EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
+DAMAGED_GOAL = "damaged"  # in the list, of a study whose row cannot be trusted
 LISTED_COLUMNS = ("name", "goal", "steps", "spent", "pending", "created", "changed")
 
 # Messages for errors of the database, by the first characters of SQLite's error name or PostgreSQL's error code.
@@ -98,6 +103,8 @@ class RDBStorage:
         self._version = 0  # of the tables; 0 until they have been looked at
         self._engine: Engine | None = None
         self._process_id = 0  # of the process that created the engine
+        self._engine_lock = threading.Lock()
+        self._file: FileIdentity | None = None  # of the SQLite file that the connections are to
 
     # -- studies -------------------------------------------------------------------------------------------------------
 
@@ -129,18 +136,41 @@ class RDBStorage:
             study_id = connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == name))
         return None if study_id is None else RDBEventLog(self, name, study_id)
 
+    def create_event_log(self, name: str) -> RDBEventLog:
+        """Return the event log of a new study whose name was checked when it was first created."""
+        return RDBEventLog(self, name, None)
+
+    def find_damage(self) -> str | None:
+        """Return the first damage that SQLite finds in its own file; None if there is none, and for PostgreSQL."""
+        if not self.is_sqlite:
+            return None
+        with self.read_transaction() as connection:
+            found = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
+        return None if found == "ok" else " ".join(found.split())
+
     def study_names(self) -> list[str]:
         """Return the names of the studies, sorted."""
         with self.read_transaction() as connection:
             return sorted(connection.scalars(select(STUDIES.c.name)))
 
     def list_studies(self) -> pd.DataFrame:
-        """Return a row per study, sorted by name, with the columns `LISTED_COLUMNS`."""
+        """Return a row per study, sorted by name, with the columns `LISTED_COLUMNS`.
+
+        The goal of a study whose row does not match its checksum is "damaged".
+        """
         import pandas as pd
 
-        columns = [STUDIES.c[name] for name in LISTED_COLUMNS]
+        rows = []
         with self.read_transaction() as connection:
-            rows = [tuple(row) for row in connection.execute(select(*columns).order_by(STUDIES.c.name))]
+            try:
+                found = connection.execute(select(STUDIES).order_by(STUDIES.c.name)).mappings().all()
+            except (TypeError, ValueError) as error:
+                reason = f"is damaged ({error}); use an undamaged copy of it"
+                raise StorageError(f"the list of studies of the store {self.label} {reason}") from None
+        for row in map(_plain, found):
+            if row["checksum"] != row_checksum(row):
+                row["goal"] = DAMAGED_GOAL
+            rows.append([row[name] for name in LISTED_COLUMNS])
         return pd.DataFrame(rows, columns=list(LISTED_COLUMNS))
 
     # -- connections ---------------------------------------------------------------------------------------------------
@@ -155,7 +185,9 @@ class RDBStorage:
         """
         with self._translate_errors():
             self._open()
-            with self._get_engine().connect() as connection, connection.begin():
+            with self._connect() as connection, connection.begin():
+                if not self.is_sqlite:  # all statements see the same state, as in SQLite
+                    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 yield connection
 
     @contextmanager
@@ -166,25 +198,27 @@ class RDBStorage:
             StoreNotFoundError: If the folder for an SQLite file does not exist.
             StorageError: If the database cannot be used.
         """
-        if self._path is not None and not self._path.parent.is_dir():
+        if self.path is not None and not self.path.parent.is_dir():
             raise StoreNotFoundError(
-                f"there is no folder {self._path.parent} for the store {self.label}; create the folder first"
+                f"there is no folder {self.path.parent} for the store {self.label}; create the folder first"
             )
-        with self._translate_errors(), self._get_engine().connect() as connection:
+        with self._translate_errors(), self._connect() as connection:
             connection = connection.execution_options(writes=True)
             with connection.begin():
                 if self._version < SCHEMA_VERSION:
                     prepare_tables(connection)
-                yield connection
+                with keep_alive(connection):
+                    yield connection
+            self._check_file(connection)  # what was committed to a deleted file is lost
         self._version = SCHEMA_VERSION
 
     def _open(self) -> None:
         """Check that the store exists, and migrate its tables if they are older."""
         if self._version == SCHEMA_VERSION:
             return
-        if self._path is not None and not self._path.exists():
+        if self.path is not None and not self.path.exists():
             raise self._not_found()
-        with self._get_engine().connect() as connection, connection.begin():
+        with self._connect() as connection, connection.begin():
             self._version = read_version(connection)
         if self._version == 0:
             raise self._not_found()
@@ -192,26 +226,62 @@ class RDBStorage:
             with self.write_transaction():
                 pass
 
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        """Open a connection, to the file that is at the path now."""
+        if self._file is not None and self.path is not None and _file_identity(self.path) is None:
+            raise self._file_changed()  # a new connection would create an empty file
+        with self._get_engine().connect() as connection:
+            self._check_file(connection)
+            yield connection
+
+    def _check_file(self, connection: Connection) -> None:
+        """Check that the SQLite file of a connection is still the one at its path.
+
+        Raises:
+            StorageError: If it was deleted or replaced. What is written to it would be lost.
+        """
+        if self.path is None:
+            return
+        opened = connection.info.get("file")
+        self._file = self._file or opened
+        if opened is not None and _file_identity(self.path) != opened:
+            raise self._file_changed()
+
+    def _file_changed(self) -> StorageError:
+        """Have the next connection opened to the file that is at the path then, and return the exception for now."""
+        if self.path is not None and self.path.exists():
+            self._file = None
+        self._version = 0
+        self._get_engine().dispose()
+        return StorageError(
+            f"the store {self.label} was deleted or replaced by another file while it was open; nothing was stored: "
+            "put the file back, or open the study again"
+        )
+
     def _not_found(self) -> StoreNotFoundError:
         address = for_interface("the URL", cli="its path" if self.is_sqlite else "the URL")
         create = for_interface("tv.Study(..., store=...)", cli="truvar new PROBLEM.toml --store STORE")
         return StoreNotFoundError(f"there is no store {self.label}; check {address}, or create a study there: {create}")
 
     @property
-    def _path(self) -> Path | None:
+    def path(self) -> Path | None:
         """Path of the SQLite file; None for PostgreSQL and for SQLite's own `file:` URIs."""
         name = self.url.database or ""
         return Path(name) if self.is_sqlite and not name.startswith("file:") else None
 
     def _get_engine(self) -> Engine:
         """Return the engine of this process: a forked process cannot share connections with its parent."""
-        if self._engine is None or self._process_id != os.getpid():
-            if self._engine is not None:
-                self._engine.dispose(close=False)
-            self._engine = _create_engine(self.url)
-            self._process_id = os.getpid()
-            weakref.finalize(self, self._engine.dispose)
-        return self._engine
+        if self._process_id != os.getpid():
+            self._engine_lock = threading.Lock()  # another thread may have held it when the process was forked
+        with self._engine_lock:
+            if self._engine is None or self._process_id != os.getpid():
+                if self._engine is not None:
+                    self._engine.dispose(close=False)
+                self._engine = _create_engine(self.url, self.path)
+                self._process_id = os.getpid()
+                weakref.finalize(self, self._engine.dispose)
+            return self._engine
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -220,6 +290,9 @@ class RDBStorage:
             yield
         except DBAPIError as error:
             raise StorageError(f"the store {self.label} {_error_text(error)}") from None
+        except (UnicodeDecodeError, sqlite3.Error, SQLAlchemyError) as error:  # SQLite's own records are wrong
+            reason = " ".join(str(error).split())
+            raise StorageError(f"the store {self.label} is damaged ({reason}); use an undamaged copy of it") from None
 
 
 class RDBEventLog:
@@ -235,17 +308,35 @@ class RDBEventLog:
         self.storage = storage
         self.name = name
         self._study_id = study_id
+        self._known = (0, "")  # number and checksum of the last event that was read or written
+        self._counters: tuple[int, int] | None = None  # steps and pending of the row that was last read
 
     def since(self, number: int) -> Sequence[Event]:
         """Return the events after that number.
 
         Raises:
-            DamagedStudyError: If an event is damaged.
+            DamagedStudyError: If an event is damaged or missing.
         """
         if self._study_id is None:
             return []
         with self.storage.read_transaction() as connection:
-            return self._read_events(connection, number)
+            row = self._read_row(connection)
+            events = self._read_events(connection, number, row)
+        self._known = (row["events"], row["head"])
+        return events
+
+    def check_summary(self, summary: StudySummary) -> None:
+        """Check that the counters in the row of the study are those that its events lead to.
+
+        Raises:
+            DamagedStudyError: If they are not.
+        """
+        if self._counters is not None and self._counters != (summary.steps, summary.pending):
+            steps, pending = self._counters
+            raise self._damaged(
+                f"the list of studies has {steps} measurements and {pending} pending suggestions, the events have "
+                f"{summary.steps} and {summary.pending}"
+            )
 
     @contextmanager
     def transaction(self, number: int) -> Iterator[Transaction]:
@@ -253,22 +344,47 @@ class RDBEventLog:
 
         Raises:
             StudyExistsError: If it would create a study whose name is taken.
-            DamagedStudyError: If an event is damaged.
+            DamagedStudyError: If an event is damaged or missing.
         """
         study_id = self._study_id
         transaction = Transaction([])
+        row: dict[str, Any] = dict.fromkeys(ROW_COLUMNS) | {"events": 0, "head": ""}
         with self.storage.write_transaction() as connection:
             if study_id is None:
                 study_id = self._insert_study(connection)
             else:
-                if not self.storage.is_sqlite:
-                    connection.execute(select(STUDIES.c.id).where(STUDIES.c.id == study_id).with_for_update())
-                transaction.new_events = self._read_events(connection, number)
+                row = self._read_row(connection, lock=True)
+                transaction.new_events = self._read_events(connection, number, row)
             yield transaction
             if transaction.appended:
-                connection.execute(insert(EVENTS), [_event_values(study_id, each) for each in transaction.appended])
-                connection.execute(update(STUDIES).where(STUDIES.c.id == study_id).values(_study_values(transaction)))
+                rows = _event_rows(study_id, transaction.appended, row["head"])
+                row |= _study_values(transaction)
+                row |= {"events": rows[-1]["number"], "head": rows[-1]["checksum"]}
+                connection.execute(insert(EVENTS), rows)
+                values = row | {"checksum": row_checksum(row)}
+                connection.execute(update(STUDIES).where(STUDIES.c.id == study_id).values(values))
         self._study_id = study_id
+        self._known = (row["events"], row["head"])
+
+    def _read_row(self, connection: Connection, lock: bool = False) -> dict[str, Any]:
+        """Return the row of the study, and lock it in PostgreSQL if that is asked for."""
+        columns = [STUDIES.c[name] for name in (*ROW_COLUMNS, "checksum")]
+        query = select(*columns).where(STUDIES.c.id == self._study_id)
+        if lock and not self.storage.is_sqlite:
+            query = query.with_for_update()
+        try:
+            found = connection.execute(query).mappings().one_or_none()
+        except (TypeError, ValueError) as error:
+            raise self._damaged(f"its row cannot be read: {error!r}") from None
+        if found is None:
+            raise StudyNotFoundError(
+                f"the study {self.name!r} is no longer in the store {self.storage.label}; open another"
+            )
+        row = _plain(found)
+        if row.pop("checksum") != row_checksum(row):
+            raise self._damaged("its row in the list of studies does not match its checksum")
+        self._counters = (row["steps"], row["pending"])
+        return row
 
     def _insert_study(self, connection: Connection) -> int:
         if connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == self.name)) is not None:
@@ -282,42 +398,121 @@ class RDBEventLog:
         key: Any = connection.execute(insert(STUDIES).values(name=self.name)).inserted_primary_key
         return int(key[0])
 
-    def _read_events(self, connection: Connection, after: int) -> list[Event]:
-        columns = (EVENTS.c.number, EVENTS.c.time, EVENTS.c.who, EVENTS.c.kind, EVENTS.c.details)
+    def _read_events(self, connection: Connection, after: int, row: Mapping[str, Any]) -> list[Event]:
+        """Return the events after a number, whose checksums must lead to that in the row of the study."""
+        if after > row["events"]:
+            raise self._damaged(
+                f"it has {row['events']} events, but {after} were read before: an older copy was put in its place"
+            )
+        head = self._checksum_of(connection, after)
+        number = after
+        columns = (EVENTS.c.number, EVENTS.c.time, EVENTS.c.who, EVENTS.c.kind, EVENTS.c.details, EVENTS.c.checksum)
         newer = (EVENTS.c.study_id == self._study_id, EVENTS.c.number > after)
         events = []
-        for row in connection.execute(select(*columns).where(*newer).order_by(EVENTS.c.number)):
-            try:
-                details = deserialize(json.loads(row.details), deferred=True)
-            except TruvarError:
-                raise
-            except (AttributeError, LookupError, TypeError, ValueError) as error:
-                raise DamagedStudyError(
-                    f"event {row.number} of the study {self.name!r} in the store {self.storage.label} is damaged "
-                    f"({error!r}); use an undamaged copy of the store"
-                ) from None
-            events.append(Event(row.number, row.time, row.who, row.kind, details))
+        try:
+            for found in connection.execute(select(*columns).where(*newer).order_by(EVENTS.c.number)).mappings():
+                number += 1
+                head = event_checksum(head, _plain(found))
+                if found["number"] != number:
+                    raise self._damaged(f"event {number} is missing")
+                if found["checksum"] != head:
+                    raise self._damaged(f"event {number} does not match its checksum")
+                details = deserialize(json.loads(found["details"]), deferred=True)
+                events.append(Event(number, found["time"], found["who"], found["kind"], details))
+        except TruvarError:
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise self._damaged(f"event {number} cannot be read: {error!r}") from None
+        if (number, head) != (row["events"], row["head"]):
+            raise self._damaged(f"{row['events']} events are expected, got {number}, or the last one was changed")
         return events
 
+    def read_prefix(self) -> tuple[list[Event], str | None]:
+        """Return the events up to the first that is damaged or missing, and what is wrong there.
 
-def _event_values(study_id: int, event: Event) -> dict[str, Any]:
-    """Return the row of an event."""
-    return {
-        "study_id": study_id,
-        "number": event.number,
-        "time": event.time,
-        "who": event.who,
-        "kind": event.kind,
-        "details": dump_json(serialize(event.details, f"event {event.kind!r}")),
-    }
+        Every event is read by itself, so that a damaged page of the file hides no event before it.
+        """
+        events: list[Event] = []
+        head = ""
+        row_problem = self._row_problem()
+        while True:
+            number = len(events) + 1
+            of_event = (EVENTS.c.study_id == self._study_id, EVENTS.c.number == number)
+            try:
+                with self.storage.read_transaction() as connection:
+                    found = connection.execute(select(EVENTS).where(*of_event)).mappings().one_or_none()
+                if found is None:
+                    break
+                head = event_checksum(head, _plain(found))
+                if found["checksum"] != head:
+                    return events, f"event {number} does not match its checksum"
+                details = deserialize(json.loads(found["details"]), deferred=True)
+                events.append(Event(number, found["time"], found["who"], found["kind"], details))
+            except (AttributeError, LookupError, TypeError, ValueError) as error:  # the last includes TruvarError
+                return events, f"event {number} cannot be read: {error}"
+        return events, row_problem or self._problem_of_end(len(events), head)
+
+    def _row_problem(self) -> str | None:
+        """Return what is wrong with the row of the study."""
+        try:
+            with self.storage.read_transaction() as connection:
+                self._read_row(connection)
+        except TruvarError as error:
+            return str(error)
+        return None
+
+    def _problem_of_end(self, number: int, head: str) -> str | None:
+        """Return what is wrong with the last event, given the number of events that were read and its checksum."""
+        with self.storage.read_transaction() as connection:
+            row = self._read_row(connection)
+            of_study = EVENTS.c.study_id == self._study_id
+            stored = connection.scalar(select(func.count()).select_from(EVENTS).where(of_study))
+        if (number, head) == (row["events"], row["head"]) and stored == number:
+            return None
+        return f"{row['events']} events are expected, got {number} in a row"
+
+    def _checksum_of(self, connection: Connection, number: int) -> str:
+        """Return the checksum of an event that was read before."""
+        if number == 0 or self._known[0] == number:
+            return self._known[1] if number else ""
+        of_event = (EVENTS.c.study_id == self._study_id, EVENTS.c.number == number)
+        return str(connection.scalar(select(EVENTS.c.checksum).where(*of_event)))
+
+    def _damaged(self, reason: str) -> DamagedStudyError:
+        return DamagedStudyError(
+            f"the events of the study {self.name!r} are damaged ({reason}); use an undamaged copy of the store, or see "
+            "what is left of it: truvar check STORE"
+        )
+
+
+def _plain(row: RowMapping) -> dict[str, Any]:
+    """Return a row of a table as a dictionary."""
+    return {str(name): value for name, value in row.items()}
+
+
+def _event_rows(study_id: int, events: Sequence[Event], head: str) -> list[dict[str, Any]]:
+    """Return the rows of events that follow on one with the checksum `head`."""
+    rows = []
+    for each in events:
+        row = {
+            "study_id": study_id,
+            "number": each.number,
+            "time": each.time,
+            "who": each.who,
+            "kind": each.kind,
+            "details": dump_json(serialize(each.details, f"event {each.kind!r}")),
+        }
+        head = event_checksum(head, row)
+        rows.append({**row, "checksum": head})
+    return rows
 
 
 def _study_values(transaction: Transaction) -> dict[str, Any]:
     """Return the columns of a study that a transaction changes."""
     first = transaction.appended[0]
-    values = {
+    values: dict[str, Any] = {
         "steps": transaction.summary.steps,
-        "spent": transaction.summary.spent,
+        "spent": float(transaction.summary.spent),
         "pending": transaction.summary.pending,
         "changed": transaction.appended[-1].time,
     }
@@ -358,13 +553,23 @@ def _check_url(given: str) -> URL:
     return url
 
 
-def _create_engine(url: URL) -> Engine:
+def _file_identity(path: Path) -> FileIdentity | None:
+    """Return the device and inode of a file; None if it cannot be found."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _create_engine(url: URL, path: Path | None) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
+        return create_engine(url, pool_pre_ping=True, connect_args=postgres_arguments(url))
     engine = create_engine(url, connect_args={"timeout": SQLITE_TIMEOUT})
 
     @event.listens_for(engine, "connect")
-    def _configure(connection: Any, _: Any) -> None:
+    def _configure(connection: Any, record: Any) -> None:
+        record.info["file"] = None if path is None else _file_identity(path)
         connection.isolation_level = None  # transactions begin in `_begin`, not in the driver
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")  # a commit survives a crash of the machine
@@ -416,6 +621,8 @@ def _error_text(error: DBAPIError) -> str:
     for prefixes, meaning in DATABASE_ERRORS.items():
         if code.startswith(prefixes):
             return meaning.format(error=message)
+    if isinstance(error.orig, sqlite3.Error) and not code:  # such as text that is not UTF-8
+        return f"is damaged ({message}); use an undamaged copy of it"
     if error.connection_invalidated or not code:
         return f"cannot be reached ({message}); check the URL, and that the server is running"
     return f"failed ({message}); nothing was changed: correct the cause and try again"

@@ -220,6 +220,9 @@ class Study(TransactionalStudy):
             events = event_log.since(0)
             state = StudyState(StudyConfig.from_details(events[0].details))
             state.replay(events)
+            check_summary = getattr(event_log, "check_summary", None)
+            if check_summary is not None:
+                check_summary(state.summary)
         except TruvarError:
             raise
         except (AttributeError, LookupError, TypeError, ValueError) as error:

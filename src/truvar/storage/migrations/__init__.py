@@ -4,6 +4,7 @@
 |---|---|
 | 1 | tables of studies and of events |
 | 2 | goal, counters and times in the row of each study |
+| 3 | checksums of events and studies, and the number of events in the row of each study |
 
 Each migration is a module `version_N` with a function `upgrade(connection)`, which turns the tables of version N - 1
 into those of version N. It must give the same result for ever. For that reason it defines the tables that it reads
@@ -17,11 +18,12 @@ from collections.abc import Callable
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from truvar.exceptions import StorageError
-from truvar.storage.migrations import version_2
+from truvar.storage.migrations import version_2, version_3
 from truvar.storage.models import METADATA, SCHEMA, SCHEMA_VERSION
 
 ADVISORY_LOCK = 0x7472757661720001  # key of the lock in PostgreSQL while tables are created or migrated
-UPGRADES: dict[int, Callable[[Connection], None]] = {2: version_2.upgrade}  # by the version that they lead to
+# Migrations by the version that they lead to.
+UPGRADES: dict[int, Callable[[Connection], None]] = {2: version_2.upgrade, 3: version_3.upgrade}
 
 
 def read_version(connection: Connection) -> int:

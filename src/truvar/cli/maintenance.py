@@ -1,0 +1,73 @@
+"""`truvar check` and `truvar backup`: look after a store."""
+
+from __future__ import annotations
+
+import argparse
+
+from truvar.cli._common import Command, add_json, add_path
+from truvar.cli._store import store_url
+
+
+def _check_arguments(sub: argparse.ArgumentParser) -> None:
+    add_path(sub, "store", metavar="STORE", help="the store: lake.db or a URL")
+    add_path(sub, "--repair", metavar="COPY", help="write the undamaged beginning of every study to a new store")
+    add_json(sub, "the checks")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Check a store, and return 1 if anything is damaged."""
+    from truvar.report.tables import to_json
+    from truvar.study.integrity import check_store
+
+    repaired = None if arguments.repair is None else store_url(arguments.repair)
+    checks = check_store(store_url(arguments.store), repaired)
+    damaged = [check for check in checks if check.problem is not None]
+    if arguments.json:
+        print(to_json({"ok": not damaged, "studies": [check.to_dict() for check in checks]}))
+    else:
+        for check in checks:
+            name = check.name or arguments.store
+            print(f"{name}: {check.events} events, {check.steps} measurements: {check.problem or 'undamaged'}")
+        if arguments.repair is not None:
+            print(f"{arguments.repair} has the undamaged beginning of every study")
+    return 1 if damaged else 0
+
+
+def _backup_arguments(sub: argparse.ArgumentParser) -> None:
+    add_path(sub, "store", metavar="STORE", help="the store: lake.db or a URL; it may be in use")
+    add_path(sub, "copy", metavar="FILE", help="new file for the copy, or the URL of an empty database")
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    """Copy a store and check the copy."""
+    from truvar.exceptions import StorageError
+    from truvar.storage import open_storage
+    from truvar.storage.backup import copy_store
+    from truvar.study.integrity import check_store
+
+    copy = store_url(arguments.copy)
+    count = copy_store(open_storage(store_url(arguments.store)), open_storage(copy))
+    for check in check_store(copy):
+        if check.problem is not None:
+            raise StorageError(
+                f"the copy {arguments.copy} is complete, but the study {check.name!r} is damaged ({check.problem}); "
+                f"see truvar check {arguments.store}"
+            )
+    print(f"{arguments.copy}: {count} {'study' if count == 1 else 'studies'}, undamaged")
+    return 0
+
+
+CHECK = Command(
+    "check",
+    "check every event of a store, and save what is undamaged",
+    "truvar check lake.db\ntruvar check lake.db --repair saved.db",
+    _check_arguments,
+    _check,
+)
+BACKUP = Command(
+    "backup",
+    "copy a store that may be in use to a new file, and check the copy",
+    "truvar backup lake.db lake-2026-05-01.db\ntruvar backup postgresql://host/lake lake.db",
+    _backup_arguments,
+    _backup,
+)
