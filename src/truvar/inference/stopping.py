@@ -7,8 +7,8 @@ A study is finished if one of these holds:
 - given the model, everything is decided at once with probability `FINISHED`, and the measurements do not contradict the
   model.
 
-Neither is said before the first value, since a model that nothing was compared with supports no statement, and with a
-learned model not before `Learned.least` values. That a *policy* sees nothing more to gain, because
+Neither is said before the first value, since a model that nothing was compared with supports no statement (the only
+point of a domain is its optimum all the same), and with a learned model not before `Learned.least` values. That a *policy* sees nothing more to gain, because
 its own bounds are a rule of thumb, does not make a study finished.
 """
 
@@ -41,7 +41,8 @@ def finished(
             holds.
     """
     surrogate = learner.surrogate
-    if not surrogate.fitted or not learner.observations:
+    is_only_point = len(learner.domain) == 1 and not learner.goal.level_set
+    if not surrogate.fitted or not (learner.observations or is_only_point):
         return None
     if surrogate.family is not None and len(learner.observations) < surrogate.family.least:
         return None
