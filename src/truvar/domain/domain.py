@@ -2,7 +2,7 @@
 
 | paper | here | shape |
 |---|---|---|
-| D | `Domain.points` | (n, d), in the user's units |
+| D | `Domain.points` | (n, d), coordinates of the model: the user's values, unless `Domain.parameters` encode them |
 | compact domain | `Domain.box`: `points` are its representers, any point inside may be chosen | (n, d) |
 """
 
@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike
 
 from truvar._typing import Array
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
+from truvar.domain.parameters import Integer, Parameter, Range, box_parameter, grid_parameter, table_parameter
+from truvar.domain.scales import is_geometric
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, format_point, unknown_name
 from truvar.validation import check_finite, check_integer
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAME_POINT = 1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
+LOG_RATIO = 100.0  # quotient of the largest and the smallest number of a column from which a log scale is detected
+CATEGORY_SPACING = 0.5  # of a column of categories: half of it is the shortest length-scale, where they are unrelated
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,7 @@ class Domain:
         source: Table with a row per point, including columns that are not coordinates, or a function that makes it;
             None if there is none. `frame` is the table.
         continuous: Whether any point inside the bounds may be chosen.
+        parameters: Type of each column, which encodes the user's values as coordinates; empty if all are plain numbers.
 
     Raises:
         InvalidDomainError: If there are no columns or points, names are duplicated, or a coordinate is not finite.
@@ -52,6 +57,7 @@ class Domain:
     axes: tuple[Array, ...] | None = None
     source: pd.DataFrame | Callable[[], pd.DataFrame] | None = None
     continuous: bool = False
+    parameters: tuple[Parameter, ...] = ()
 
     def __post_init__(self) -> None:
         _check_columns(self.columns)
@@ -69,36 +75,51 @@ class Domain:
     # -- creation --------------------------------------------------------------------------------------------------
 
     @classmethod
-    def grid(cls, /, **axes: ArrayLike) -> Domain:
+    def grid(cls, /, **axes: ArrayLike | Parameter) -> Domain:
         """Return the grid of all combinations of the values of its axes.
 
         Args:
-            **axes: Values of each axis, by the name of its column.
+            **axes: Values of each axis, by the name of its column: a list of numbers or of texts, or a parameter such
+                as `Log(1e-6, 1e-1, count=6)`, `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`.
 
         Raises:
             InvalidDomainError: If an axis is empty, or has values that are not finite or occur twice.
 
         Example:
-            >>> Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3])
+            >>> Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3], solver=["lbfgs", "saga"])
         """
         if not axes:
             example = for_interface("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
             raise InvalidDomainError(f"a grid needs at least one axis, got none; give one: {example}")
-        values = tuple(_check_axis(name, axis) for name, axis in axes.items())
+        given = {name: grid_parameter(name, axis) for name, axis in axes.items()}
+        values = tuple(
+            _check_axis(name, axis) if parameter is None else parameter.grid_levels(name)
+            for (name, parameter), axis in zip(given.items(), axes.values(), strict=True)
+        )
         bounds = np.array([(axis.min(), axis.max()) for axis in values])
-        return cls(tuple(axes), mesh(values), bounds, axes=values)
+        parameters = _complete(list(given.values()), bounds)
+        return cls(tuple(axes), mesh(values), bounds, axes=values, parameters=parameters)
 
     @classmethod
-    def table(cls, frame: pd.DataFrame | str | Path, columns: Sequence[str] | None = None) -> Domain:
+    def table(
+        cls,
+        frame: pd.DataFrame | str | Path,
+        columns: Sequence[str] | None = None,
+        log: Sequence[str] | str = (),
+    ) -> Domain:
         """Return the domain whose points are the rows of a table.
+
+        Columns may hold numbers, text, Booleans or dates.
 
         Args:
             frame: A DataFrame, a GeoDataFrame of points, or the path of a CSV file.
             columns: Names of the columns that are coordinates. Default: all columns; for a GeoDataFrame the
                 coordinates of its points, named x and y, or lon and lat if they are in degrees.
+            log: Names of the columns of numbers that have a logarithmic scale; "auto" for those that are spaced by
+                ratios rather than by differences, such as 0.01, 0.1, 1, 10.
 
         Raises:
-            InvalidDomainError: If a column is missing or not numeric, or two rows are the same point.
+            InvalidDomainError: If a column is missing or mixes types, or two rows are the same point.
 
         Example:
             >>> Domain.table("lake.csv", columns=["distance_m", "depth_m"])
@@ -110,14 +131,30 @@ class Domain:
         if isinstance(columns, str):
             raise InvalidDomainError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
         names = tuple(columns) if columns is not None else geographic or tuple(frame.columns)
+        logarithmic = _log_columns(frame, names, log)
+        given = [table_parameter(_checked_column(frame, name), name, name in logarithmic) for name in names]
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
-            points[:, k] = number_column(frame, name)
-        return cls.from_table_points(names, points, frame.reset_index(drop=True))
+            parameter = given[k]
+            points[:, k] = (
+                number_column(frame, name) if parameter is None else parameter.encode_column(frame[name], name)
+            )
+        parameters: tuple[Parameter, ...] = ()
+        if len(points) and any(parameter is not None for parameter in given):
+            bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
+            for k, name in enumerate(names):
+                if given[k] is None and frame[name].dtype.kind in "iu" and bounds[k, 0] < bounds[k, 1]:
+                    given[k] = Integer(int(bounds[k, 0]), int(bounds[k, 1]))
+            parameters = _complete(given, bounds)
+        return cls.from_table_points(names, points, frame.reset_index(drop=True), parameters)
 
     @classmethod
     def from_table_points(
-        cls, columns: Sequence[str], points: Array, source: pd.DataFrame | Callable[[], pd.DataFrame]
+        cls,
+        columns: Sequence[str],
+        points: Array,
+        source: pd.DataFrame | Callable[[], pd.DataFrame],
+        parameters: tuple[Parameter, ...] = (),
     ) -> Domain:
         """Return the domain of a table whose coordinates have been read.
 
@@ -125,6 +162,7 @@ class Domain:
             columns: Names of the coordinates.
             points: Coordinates of the rows. (n, d)
             source: The table, or a function that makes it when it is needed.
+            parameters: Type of each column; empty if all are plain numbers.
 
         Raises:
             InvalidDomainError: If there are no rows, or two of them are the same point.
@@ -132,7 +170,7 @@ class Domain:
         if len(points) == 0:
             raise InvalidDomainError("a table needs rows to measure at, got no rows; give it at least one")
         bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
-        domain = cls(tuple(columns), points, bounds, source=source)
+        domain = cls(tuple(columns), points, bounds, source=source, parameters=parameters)
         duplicate = _first_duplicate(points)
         if duplicate is not None:
             first, second = duplicate
@@ -164,26 +202,42 @@ class Domain:
         return domain if frame.empty else replace(domain, source=frame)
 
     @classmethod
-    def box(cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float]) -> Domain:
-        """Return a continuous box. Sums over it run over representer points.
+    def box(
+        cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float] | Parameter | Sequence[Any]
+    ) -> Domain:
+        """Return a box. Sums over it run over representer points.
+
+        A box without a continuous side that has no more points than `representers` is a grid.
 
         Args:
             representers: Number of representer points: about that many on a grid in one and two dimensions, exactly
-                that many scrambled Sobol points in more.
+                that many scrambled Sobol points in more. Where some sides have few values, equal points count once.
             seed: Seed of the Sobol points.
-            **intervals: Lower and upper end of each column.
+            **intervals: Lower and upper end of each column; or a parameter such as `Log(1e-6, 1e-1)`,
+                `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`; or a list of texts, which are
+                categories.
 
         Raises:
             InvalidDomainError: If an interval is not a pair (low, high) with low < high.
 
         Example:
             >>> Domain.box(x=(0, 1), y=(0, 1))
+            >>> Domain.box(lr=Log(1e-6, 1e-1), depth=Integer(1, 12), solver=["lbfgs", "saga"])
         """
         if not intervals:
             example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
             raise InvalidDomainError(f"a box needs at least one interval, got none; give one: {example}")
         representers = check_integer(representers, "the number of representers of a box", minimum=2)
-        bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()])
+        given = [box_parameter(name, interval) for name, interval in intervals.items()]
+        bounds = np.array(
+            [
+                _check_interval(name, interval) if parameter is None else parameter.bounds
+                for parameter, (name, interval) in zip(given, intervals.items(), strict=True)
+            ]
+        )
+        parameters = _complete(given, bounds)
+        if any(parameter.n_levels is not None for parameter in parameters):
+            return _mixed_box(tuple(intervals), parameters, bounds, representers, seed)
         d = len(bounds)
         if d > 2:
             from scipy.stats import qmc
@@ -191,10 +245,10 @@ class Domain:
             sobol = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(seed))
             unit = sobol.random_base2(int(np.ceil(np.log2(representers))))[:representers]
             points = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
-            return cls(tuple(intervals), points, bounds, continuous=True)
+            return cls(tuple(intervals), points, bounds, continuous=True, parameters=parameters)
         side = max(2, round(representers ** (1 / d)))
         axes = tuple(np.linspace(low, high, side) for low, high in bounds)
-        return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True)
+        return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True, parameters=parameters)
 
     # -- points and columns ----------------------------------------------------------------------------------------
 
@@ -215,25 +269,107 @@ class Domain:
     def extent(self) -> Array:
         """Width of the domain along each column, shape (d,); 1 where all points have the same coordinate."""
         width = self.bounds[:, 1] - self.bounds[:, 0]
-        return np.where(width > 0, width, 1.0)
+        extent = np.where(width > 0, width, 1.0)
+        extent[list(self.categorical)] = 1.0  # two categories are equal or different
+        return extent
 
     @cached_property
     def spacing(self) -> Array:
         """Mean distance of neighbouring coordinates along each column, as a share of its extent, shape (d,)."""
         if self.continuous:
-            return np.zeros(len(self.columns))
-        counts = np.array([len(np.unique(column)) for column in self.points.T])
-        return np.asarray(1.0 / np.maximum(counts - 1, 1))
+            spacing = np.zeros(len(self.columns))
+            for k, parameter in enumerate(self.parameters):
+                if parameter.n_levels is not None:
+                    spacing[k] = 1.0 / max(parameter.n_levels - 1, 1)
+        else:
+            counts = np.array([len(np.unique(column)) for column in self.points.T])
+            spacing = np.asarray(1.0 / np.maximum(counts - 1, 1))
+        spacing[list(self.categorical)] = CATEGORY_SPACING
+        return spacing
 
-    def point(self, index: int) -> dict[str, float]:
+    # -- values and coordinates ------------------------------------------------------------------------------------
+
+    @cached_property
+    def categorical(self) -> tuple[int, ...]:
+        """Positions of the columns whose values are only equal or different."""
+        return tuple(k for k, parameter in enumerate(self.parameters) if parameter.categorical)
+
+    @cached_property
+    def discrete(self) -> tuple[int, ...]:
+        """Positions of the columns of a box that have finitely many values."""
+        return tuple(k for k, parameter in enumerate(self.parameters) if parameter.n_levels is not None)
+
+    def snap(self, points: Array) -> Array:
+        """Return the nearest points (q, d) of a box: inside its bounds, and with values that its parameters have."""
+        if not self.parameters:
+            return np.clip(points, self.bounds[:, 0], self.bounds[:, 1])
+        return np.column_stack([parameter.snap(points[:, k]) for k, parameter in enumerate(self.parameters)])
+
+    def values(self, points: Array) -> Any:
+        """Return points (q, d) as the user's values: floats, or objects if some of them are text or dates."""
+        if not self.parameters:
+            return points
+        decoded = [parameter.decode_column(points[:, k]) for k, parameter in enumerate(self.parameters)]
+        if all(parameter.numeric for parameter in self.parameters):
+            return np.column_stack([np.asarray(column, dtype=float) for column in decoded])
+        return np.column_stack([np.asarray(column, dtype=object) for column in decoded])
+
+    def numbers(self, points: Array) -> Array:
+        """Return points (q, d) as the user's numbers, with coordinates in place of text and dates."""
+        if not self.parameters:
+            return points
+        numbers = np.array(points, dtype=float)
+        for k, parameter in enumerate(self.parameters):
+            if parameter.numeric:
+                numbers[:, k] = parameter.decode_column(points[:, k])
+        return numbers
+
+    def point(self, index: int) -> dict[str, Any]:
         """Return the point with that index as {column: value}."""
         return self.named(self.points[index])
 
-    def named(self, x: ArrayLike) -> dict[str, float]:
+    def named(self, x: ArrayLike) -> dict[str, Any]:
         """Return coordinates of shape (d,) as {column: value}."""
-        return dict(zip(self.columns, np.asarray(x, dtype=float).tolist(), strict=True))
+        coordinates = np.asarray(x, dtype=float).tolist()
+        if self.parameters:
+            decoded = [each.decode(value) for each, value in zip(self.parameters, coordinates, strict=True)]
+            return dict(zip(self.columns, decoded, strict=True))
+        return dict(zip(self.columns, coordinates, strict=True))
 
-    def array(self, point: Mapping[str, float]) -> Array:
+    def encode(self, points: Any) -> Array:
+        """Return points as coordinates (q, d).
+
+        Args:
+            points: An array of the user's values (q, d) or one point (d,), a list of points by column, or a DataFrame
+                with the columns.
+
+        Raises:
+            InvalidArgumentError: If the shape is wrong or a value has the wrong type.
+            PointNotInDomainError: If a value is not one that its parameter has.
+        """
+        d = len(self.columns)
+        if hasattr(points, "to_dict") and hasattr(points, "columns"):
+            points = points.to_dict("records")
+        if isinstance(points, Mapping):
+            points = [points]
+        if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
+            return np.stack(
+                [self.array({name: point[name] for name in self.columns if name in point}) for point in points]
+            )
+        array = np.atleast_2d(np.asarray(points, dtype=object if self.parameters else float))
+        if array.ndim != 2 or array.shape[1] != d:
+            raise InvalidArgumentError(f"points must have shape (q, {d}), got {array.shape}; give one row per point")
+        if not self.parameters:
+            return array
+        return np.stack([self.array(dict(zip(self.columns, row, strict=True))) for row in array])
+
+    def parse(self, name: str, text: str) -> Any:
+        """Return the value of a column that a text of a file, a form or the command line means."""
+        if not self.parameters:
+            return Range(0.0, 1.0).parse(text, name)
+        return self.parameters[self.columns.index(name)].parse(text, name)
+
+    def array(self, point: Mapping[str, Any]) -> Array:
         """Return a point, given as {column: value}, as coordinates of shape (d,).
 
         Raises:
@@ -251,14 +387,20 @@ class Domain:
                     f"a point needs the columns {', '.join(self.columns)}, but {name!r} is missing in "
                     f"{format_point(point)}; give it"
                 )
-            x[k] = check_finite(point[name], f"column {name!r} of the point")
+            if self.parameters:
+                x[k] = self.parameters[k].encode(point[name], name)
+            else:
+                x[k] = check_finite(point[name], f"column {name!r} of the point")
         return x
 
     def nearest(self, x: Array) -> int:
         """Return the index of the point nearest to x, with each column divided by its extent."""
-        return int(np.argmin((((self.points - x) / self.extent) ** 2).sum(axis=1)))
+        difference = (self.points - x) / self.extent
+        for k in self.categorical:
+            difference[:, k] = difference[:, k] != 0
+        return int(np.argmin((difference**2).sum(axis=1)))
 
-    def locate(self, point: Mapping[str, float]) -> tuple[int | None, Array]:
+    def locate(self, point: Mapping[str, Any]) -> tuple[int | None, Array]:
         """Find a point in the domain.
 
         In a grid and a box any point inside the bounds is accepted, since the model can be conditioned on it. In a
@@ -290,7 +432,12 @@ class Domain:
             InvalidDomainError: If there is no such column, or it is not numeric.
         """
         if name in self.columns:
-            return self.points[:, self.columns.index(name)]
+            k = self.columns.index(name)
+            if self.parameters and not self.parameters[k].numeric:
+                raise InvalidDomainError(
+                    f"column {name!r} must contain numbers, got {self.parameters[k].describe()}; name another column"
+                )
+            return self.numbers(self.points)[:, k]
         if self.frame is None:
             raise InvalidDomainError(unknown_name("column", name, self.columns))
         return number_column(self.frame, name)
@@ -299,10 +446,28 @@ class Domain:
         """Return the coordinates as a DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame(self.points, columns=list(self.columns))
+        if not self.parameters:
+            return pd.DataFrame(self.points, columns=list(self.columns))
+        columns = [parameter.decode_column(self.points[:, k]) for k, parameter in enumerate(self.parameters)]
+        return pd.DataFrame(dict(enumerate(columns))).set_axis(list(self.columns), axis=1)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def _checked_column(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Return a column of a table.
+
+    Raises:
+        InvalidDomainError: If it is missing or duplicated.
+    """
+    if name not in frame.columns:
+        raise InvalidDomainError(unknown_name("column", name, frame.columns))
+    if list(frame.columns).count(name) > 1:
+        raise InvalidDomainError(
+            f"columns of a table must have different names, but {name!r} is duplicated; rename one"
+        )
+    return frame[name]
 
 
 def number_column(frame: pd.DataFrame, name: str) -> Array:
@@ -311,12 +476,7 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
     Raises:
         InvalidDomainError: If the column is missing or duplicated, or a row of it is not a number.
     """
-    if name not in frame.columns:
-        raise InvalidDomainError(unknown_name("column", name, frame.columns))
-    if list(frame.columns).count(name) > 1:
-        raise InvalidDomainError(
-            f"columns of a table must have different names, but {name!r} is duplicated; rename one"
-        )
+    _checked_column(frame, name)
     try:
         return np.ascontiguousarray(frame[name].to_numpy(dtype=float))
     except (TypeError, ValueError):
@@ -327,6 +487,25 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
         raise InvalidDomainError(
             f"column {name!r} must contain numbers, got {frame[name].iloc[row]!r} in row {row}; fix or drop that row"
         ) from None
+
+
+def _log_columns(frame: pd.DataFrame, names: Sequence[str], log: Sequence[str] | str) -> list[str]:
+    """Return the columns that have a logarithmic scale.
+
+    Raises:
+        InvalidDomainError: If one of them is not a column of numbers.
+    """
+    if isinstance(log, str) and log != "auto":
+        raise InvalidDomainError(f'log must be "auto" or a list of columns, got {log!r}; give [{log!r}]')
+    if log == "auto":
+        numeric = [name for name in names if _checked_column(frame, name).dtype.kind in "iuf"]
+        return [name for name in numeric if is_geometric(frame[name].to_numpy(dtype=float), LOG_RATIO)]
+    for name in log:
+        if name not in names:
+            raise InvalidDomainError(f"log has an {unknown_name('column', name, names)}")
+        if _checked_column(frame, name).dtype.kind not in "iuf":
+            raise InvalidDomainError(f"log must name columns of numbers, got {name!r}, which has others; leave it out")
+    return list(log)
 
 
 def as_table(table: Any) -> pd.DataFrame:
@@ -378,7 +557,7 @@ def _check_columns(columns: tuple[str, ...]) -> None:
             )
 
 
-def _check_axis(name: str, axis: ArrayLike) -> Array:
+def _check_axis(name: str, axis: Any) -> Array:
     """Return the values of an axis of a grid, or raise."""
     try:
         values = np.atleast_1d(np.asarray(axis, dtype=float))
@@ -405,7 +584,7 @@ def _check_axis(name: str, axis: ArrayLike) -> Array:
     return values
 
 
-def _check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
+def _check_interval(name: str, interval: Any) -> tuple[float, float]:
     """Return the ends of an interval of a box as floats, or raise."""
     try:
         low, high = interval
@@ -421,6 +600,36 @@ def _check_interval(name: str, interval: tuple[float, float]) -> tuple[float, fl
 
 
 # -- points ------------------------------------------------------------------------------------------------------------
+
+
+def _complete(given: Sequence[Parameter | None], bounds: Array) -> tuple[Parameter, ...]:
+    """Return the parameters with a `Range` in place of those that are plain numbers; empty if all are."""
+    if all(parameter is None or parameter == _plain(*ends) for parameter, ends in zip(given, bounds, strict=True)):
+        return ()
+    return tuple(
+        _plain(*ends) if parameter is None else parameter for parameter, ends in zip(given, bounds, strict=True)
+    )
+
+
+def _plain(low: float, high: float) -> Range:
+    return Range(float(low), float(high) if high > low else float(low) + 1.0)
+
+
+def _mixed_box(
+    columns: tuple[str, ...], parameters: tuple[Parameter, ...], bounds: Array, representers: int, seed: int
+) -> Domain:
+    """Return a box some of whose sides have finitely many values."""
+    from scipy.stats import qmc
+
+    counts = [parameter.n_levels for parameter in parameters]
+    if None not in counts and np.prod(np.array(counts, dtype=float)) <= representers:
+        axes = tuple(parameter.levels for parameter in parameters)
+        return Domain(columns, mesh(axes), bounds, axes=axes, parameters=parameters)
+    sobol = qmc.Sobol(len(bounds), scramble=True, rng=np.random.default_rng(seed))
+    unit = sobol.random_base2(int(np.ceil(np.log2(representers))))[:representers]
+    points = np.column_stack([parameter.from_unit(unit[:, k]) for k, parameter in enumerate(parameters)])
+    _, first = np.unique(points, axis=0, return_index=True)
+    return Domain(columns, points[np.sort(first)], bounds, continuous=True, parameters=parameters)
 
 
 def mesh(axes: Sequence[Array]) -> Array:

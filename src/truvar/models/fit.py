@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
-from truvar.domain.domain import number_column
+from truvar.domain.domain import Domain, number_column
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError
 from truvar.messages import for_interface, unknown_name
 from truvar.models.kernels import check_kernel_name, named_kernel, to_sklearn
@@ -284,13 +284,16 @@ def fit_kernel(
     return Model(fitted, centre, learned_noise, float(regressor.log_marginal_likelihood_value_))
 
 
-def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None) -> tuple[Array, Array]:
+def training_data(
+    frame: pd.DataFrame, columns: Sequence[str], value: str | None, domain: Domain | None = None
+) -> tuple[Array, Array]:
     """Return the points (q, d) and values (q,) of a table to learn from.
 
     Args:
         frame: The table.
         columns: Names of the coordinate columns.
         value: Name of the column of values; None: the only column besides the coordinates.
+        domain: The domain whose parameters encode the columns; None: they are plain numbers.
 
     Raises:
         InvalidModelError: If the column of values is ambiguous or there are fewer than 2 rows.
@@ -304,7 +307,11 @@ def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None
                 f"{', '.join(map(str, others)) or 'none'}; give {for_interface('value=...', problem='[model] value')}"
             )
         value = str(others[0])
-    points = np.column_stack([number_column(frame, name) for name in columns])
+    if domain is not None and domain.parameters:
+        encoders = zip(domain.parameters, columns, strict=True)
+        points = np.column_stack([each.encode_column(frame[name], name) for each, name in encoders])
+    else:
+        points = np.column_stack([number_column(frame, name) for name in columns])
     values = number_column(frame, value)
     if len(values) < 2:
         raise InvalidModelError(

@@ -26,7 +26,7 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.domain.action import Action
-from truvar.domain.candidates import model_sites
+from truvar.domain.candidates import CoordinateFunction, model_sites
 from truvar.domain.costs import NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
@@ -36,7 +36,7 @@ from truvar.models.coregionalization import TaskEnsemble, TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
 from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, is_refit_step, training_data, unfitted
 from truvar.models.frozen import FrozenPosterior
-from truvar.models.kernels import Coregionalized, check_kernel, covariance_function, prior_scale
+from truvar.models.kernels import Coregionalized, check_kernel, covariance_function, prior_scale, with_categories
 from truvar.models.mean import MeanFunction, MeanLike, is_mean_function
 from truvar.models.noise import NoiseModel, fit_noise, unfitted_noise
 from truvar.models.outliers import find_outliers
@@ -166,7 +166,12 @@ class Surrogate:
         self._engine = None if engine is None else check_engine(engine)
         self._sites = model_sites(domain.points, prior.tasks)
         if self.family is None:
-            self.kernel = check_kernel(prior.kernel, domain.points, domain.columns)
+            kernel = check_kernel(prior.kernel, domain.points, domain.columns)
+            self.kernel = with_categories(kernel, domain.categorical)
+        elif not self.family.marginalise and domain.categorical:
+            raise InvalidModelError(
+                "a kernel of categories is averaged over its hyperparameters, got marginalise=False; leave it out"
+            )
         self._refit(())
 
     # -- updates -----------------------------------------------------------------------------------------------------
@@ -320,7 +325,12 @@ class Surrogate:
                 'a model is fitted to a table as its values are, got transform="log"; leave out the transform and give '
                 "logarithms as values"
             )
-        points, values = training_data(frame, self.domain.columns, value)
+        if self.domain.categorical:
+            raise InvalidModelError(
+                "a model is fitted to a table of numbers, and this domain has categories; tell the rows of the table "
+                "as measurements instead"
+            )
+        points, values = training_data(frame, self.domain.columns, value, self.domain)
         if self.mean_function is not None:
             values = values - self.mean_function(points)
         noise: float | None = None  # a column or function of noise says nothing about other data
@@ -439,7 +449,7 @@ class Surrogate:
                 self.kernel = self.model.kernel
                 noise = self.model.mode_noise
                 if self.model.noise_slopes is not None:
-                    self._use_noise(self.model.mode_noise_at)
+                    self._use_noise(CoordinateFunction(self.model.mode_noise_at))
                     noise = None
             else:
                 model = self._fit_family(self.family)
@@ -550,6 +560,7 @@ class Surrogate:
             learn_power=self._learn_power and family.transform == "auto" and plain and exact,
             thresholds=thresholds,
             direction=self._direction,
+            categorical=self.domain.categorical,
         )
 
     def _residuals(self, observations: Sequence[tuple[Action, float]]) -> Array:
@@ -793,6 +804,7 @@ class Surrogate:
             reference=self._reference_of_residuals(values[tasks == 0]),
             thresholds=thresholds,
             log=self.family is not None and self.family.transform == "log",
+            categorical=self.domain.categorical,
         )
 
 

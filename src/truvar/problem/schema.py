@@ -29,13 +29,16 @@ from truvar.acquisition.registry import POLICY_NAMES, policy_classes
 from truvar.exceptions import InvalidProblemError
 from truvar.problem.messages import (
     MAX_VALUE_LENGTH,
+    NUMBERS,
     TABLE,
     TEXT,
+    VALUES,
     expects,
     problem_message,
     rule_error,
     unknown_name_error,
 )
+from truvar.problem.parameters import ParameterSpec, Values
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
 ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
@@ -52,21 +55,40 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 NonNegativeCount = Annotated[int, Field(strict=True, ge=0)]
 Text = Annotated[str, Field(strict=True)]
 
-Axis = Annotated[
+NumberAxis = Annotated[
     tuple[Number, Number, Count], expects("[low, high, number of points] such as [0, 1, 50]", "give three numbers")
 ]
-Interval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
+NumberInterval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
 Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
 LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
 Mean = Annotated[Number | Text, expects("a number or the name of a column")]
 Start = Annotated[
-    Literal["random"] | NonNegativeCount | dict[str, Number],
+    Literal["random"] | NonNegativeCount | dict[str, Any],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
 ]
 PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
 NoisePerTask = Annotated[
     list[Number] | list[list[Number]],
     expects("a list of numbers, one per task, or with noise levels a list per task with one number per level"),
+]
+
+
+def _kind_of_side(value: Any) -> str:
+    """Return which kind of column of a box or grid a value describes."""
+    if isinstance(value, (Mapping, ParameterSpec)):
+        return TABLE
+    if isinstance(value, (list, tuple)) and any(isinstance(part, (str, bool)) for part in value):
+        return VALUES
+    return NUMBERS
+
+
+Axis = Annotated[
+    Annotated[NumberAxis, Tag(NUMBERS)] | Annotated[Values, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
+    Discriminator(_kind_of_side),
+]
+Interval = Annotated[
+    Annotated[NumberInterval, Tag(NUMBERS)] | Annotated[Values, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
+    Discriminator(_kind_of_side),
 ]
 
 
@@ -124,11 +146,20 @@ class DomainSpec(StrictModel):
     )
     grid: Annotated[dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)] | None = Field(
         default=None,
-        description="Every combination of evenly spaced values: [low, high, number of points] by column.",
+        description="Every combination of values: by column [low, high, number of points], a list of texts, or a "
+        "parameter such as {log = [1e-6, 1e-1], count = 6} or {integer = [1, 12]}.",
         examples=[{"x": [0, 1478, 50], "y": [-18, 0, 50]}],
     )
     box: Annotated[dict[str, Interval], expects("a table of columns such as {x = [0, 1]}", parts=True)] | None = Field(
-        default=None, description="Continuous domain: [low, high] by column.", examples=[{"x": [0, 1], "y": [0, 1]}]
+        default=None,
+        description="Any point in between: by column [low, high], a list of texts, which are categories, or a "
+        "parameter such as {log = [1e-6, 1e-1]}, {integer = [1, 12]}, {ordinal = [16, 32, 64]} or {boolean = true}.",
+        examples=[{"x": [0, 1], "y": [0, 1]}, {"lr": {"log": [1e-6, 1e-1]}, "solver": ["lbfgs", "saga"]}],
+    )
+    log: Annotated[Literal["auto"] | list[Text], expects('"auto" or a list of column names')] | None = Field(
+        default=None,
+        description='Columns of the table that have a logarithmic scale; "auto" for those spaced by ratios.',
+        examples=[["C", "gamma"]],
     )
     representers: Annotated[int, Field(strict=True, ge=2)] | None = Field(
         default=None, description=f"Number of points that stand for a box ({REPRESENTERS} by default).", examples=[2500]
@@ -138,7 +169,7 @@ class DomainSpec(StrictModel):
     def _check(self) -> Self:
         _check_one_given(self, "table", "grid", "box")
         (kind,) = self.given("table", "grid", "box")
-        for key, owner in (("columns", "table"), ("representers", "box")):
+        for key, owner in (("columns", "table"), ("log", "table"), ("representers", "box")):
             if self.given(key) and kind != owner:
                 raise rule_error(f"{key} belongs to a {owner}, got a {kind}; leave out {key}")
         for name in ("representers", "seed"):

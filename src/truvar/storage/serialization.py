@@ -38,6 +38,13 @@ CLASS_MODULES: dict[str, str] = {
     "Maximize": "truvar.domain.goals",
     "Minimize": "truvar.domain.goals",
     "LevelSet": "truvar.domain.goals",
+    "Range": "truvar.domain.parameters",
+    "Log": "truvar.domain.parameters",
+    "Integer": "truvar.domain.parameters",
+    "Ordinal": "truvar.domain.parameters",
+    "Categorical": "truvar.domain.parameters",
+    "Boolean": "truvar.domain.parameters",
+    "Date": "truvar.domain.parameters",
     "NoiseLevels": "truvar.domain.costs",
     "Cost": "truvar.domain.costs",
     "Tasks": "truvar.domain.costs",
@@ -212,6 +219,8 @@ def _serialize_array(array: np.ndarray[Any, Any], what: str) -> Any:
 
 def _serialize_domain(domain: Domain) -> dict[str, Any]:
     parts: dict[str, Any] = {"columns": list(domain.columns)}
+    if domain.parameters:
+        parts["parameters"] = [serialize(parameter, "a parameter") for parameter in domain.parameters]
     if domain.frame is not None:
         return {**parts, "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
@@ -264,9 +273,15 @@ class StoredTable:
 
 
 def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
+    parameters = tuple(deserialize(parameter) for parameter in parts.get("parameters", ()))
     if "table" in parts:
         table = StoredTable(parts["table"])
-        coordinates = []
+        coordinates: list[Array] = []
+        if parameters:
+            frame = table()
+            encoders = zip(parameters, parts["columns"], strict=True)
+            coordinates = [parameter.encode_column(frame[name], name) for parameter, name in encoders]
+            return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, parameters)
         for name in parts["columns"]:
             column = table.read_numbers(name)
             if column is None:  # pandas converts it
@@ -278,7 +293,9 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
     if "axes" in parts:
         axes = tuple(np.array(axis, dtype=float) for axis in parts["axes"])
     points = np.array(parts["points"], dtype=float) if axes is None else mesh(axes)
-    return Domain(tuple(parts["columns"]), points, bounds, axes=axes, continuous=parts["continuous"])
+    return Domain(
+        tuple(parts["columns"]), points, bounds, axes=axes, continuous=parts["continuous"], parameters=parameters
+    )
 
 
 # -- events and whole studies ------------------------------------------------------------------------------------------

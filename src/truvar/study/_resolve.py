@@ -21,7 +21,7 @@ from truvar.validation import check_finite, check_nonnegative
 
 def resolve_action(
     state: StudyState,
-    what: Suggestion | int | Mapping[str, float],
+    what: Suggestion | int | Mapping[str, Any],
     level: int | None = None,
     task: str | None = None,
     *,
@@ -150,7 +150,7 @@ def check_measurement(y: Any, noise: Any, cost: Any) -> tuple[float, float | Non
     return value, noise, cost
 
 
-def _action_at_point(state: StudyState, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
+def _action_at_point(state: StudyState, point: Mapping[str, Any], level: int | None, task: str | None) -> Action:
     """Return the measurement of a point that was not suggested."""
     domain = state.config.domain
     actions = state.learner.actions

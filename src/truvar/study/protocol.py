@@ -98,7 +98,7 @@ class StudyLike(Protocol):
 
     def tell(
         self,
-        what: Suggestion | int | Mapping[str, float],
+        what: Suggestion | int | Mapping[str, Any],
         y: float,
         *,
         noise: float | None = None,
@@ -227,7 +227,7 @@ class StudyLike(Protocol):
         """Predict the target at any points."""
         ...
 
-    def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
+    def predict_measurement(self, what: Suggestion | int | Mapping[str, Any]) -> tuple[float, float]:
         """Predict the value that a measurement would give."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from truvar.study._state import StudyState
@@ -27,7 +27,7 @@ class MeasurementRecord:
 
     id: int
     index: int | None
-    point: dict[str, float]
+    point: dict[str, Any]
     level: int | None
     task: str | None
     noise: float

@@ -43,7 +43,7 @@ class Best:
     """
 
     index: int | None
-    point: dict[str, float]
+    point: dict[str, Any]
     mean: float
     sd: float
 
@@ -61,7 +61,7 @@ class BestObserved:
 
     id: int
     index: int | None
-    point: dict[str, float]
+    point: dict[str, Any]
     value: float
 
 
