@@ -168,10 +168,6 @@ class Surrogate:
         if self.family is None:
             kernel = check_kernel(prior.kernel, domain.points, domain.columns)
             self.kernel = with_categories(kernel, domain.categorical)
-        elif not self.family.marginalise and domain.categorical:
-            raise InvalidModelError(
-                "a kernel of categories is averaged over its hyperparameters, got marginalise=False; leave it out"
-            )
         self._refit(())
 
     # -- updates -----------------------------------------------------------------------------------------------------
@@ -231,7 +227,7 @@ class Surrogate:
             self.learns_noise = False
         if not self.learns_tasks:
             self.action_tasks = self.tasks
-        self.kernel = model.kernel
+        self.kernel = with_categories(model.kernel, self.domain.categorical)
         self.mean = model.mean
         self.family = None
         self.model = None
@@ -325,11 +321,6 @@ class Surrogate:
                 'a model is fitted to a table as its values are, got transform="log"; leave out the transform and give '
                 "logarithms as values"
             )
-        if self.domain.categorical:
-            raise InvalidModelError(
-                "a model is fitted to a table of numbers, and this domain has categories; tell the rows of the table "
-                "as measurements instead"
-            )
         points, values = training_data(frame, self.domain.columns, value, self.domain)
         if self.mean_function is not None:
             values = values - self.mean_function(points)
@@ -339,11 +330,16 @@ class Surrogate:
             given = self.tasks.noise[0]  # the table has values of the target
         if isinstance(given, Real) and not (self.learns_noise or self._learns_task_noise):
             noise = float(given)
+        if self.family is None and self.domain.categorical:
+            raise InvalidModelError(
+                "a kernel of your own is fitted to numbers only, and this domain has categories; leave out the kernel"
+            )
         if self.family is None:
             model = fit_kernel(self.kernel, points, values, noise, self.mean, self.seed)
             return model if self.learns_noise else replace(model, noise=None)
         family = replace(self.family, noise=self.family.noise or noise is None)
-        return fit(family, points, values, noise or 0.0, self.domain.extent, self.mean, self.seed)
+        extent = self.domain.extent
+        return fit(family, points, values, noise or 0.0, extent, self.mean, self.seed, self.domain.categorical)
 
     @property
     def fitted(self) -> bool:
@@ -453,7 +449,7 @@ class Surrogate:
                     noise = None
             else:
                 model = self._fit_family(self.family)
-                self.kernel = model.kernel
+                self.kernel = with_categories(model.kernel, self.domain.categorical)
                 noise = model.noise
             if self.family.noise and noise is not None:
                 self._use_noise(noise)
@@ -511,7 +507,7 @@ class Surrogate:
         points = np.stack([action.point for action, _ in self.observations])
         noise = np.array([action.noise for action, _ in self.observations])
         extent = self.domain.extent
-        model = fit(family, points, values, noise, extent, self.mean, self.seed + count)
+        model = fit(family, points, values, noise, extent, self.mean, self.seed + count, self.domain.categorical)
         self.fitted_models[count] = model
         return model
 

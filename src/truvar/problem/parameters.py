@@ -12,6 +12,8 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 WholeNumber = Annotated[int, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=2)]
 Value = Annotated[bool, Field(strict=True)] | WholeNumber | Number | Annotated[str, Field(strict=True)]
+Name = Annotated[bool, Field(strict=True)] | Annotated[str, Field(strict=True)]
+Names = Annotated[list[Name], Field(min_length=1), expects("a list of texts such as ['lbfgs', 'saga']")]
 Values = Annotated[list[Value], Field(min_length=1), expects("a list of values such as ['low', 'high']")]
 KINDS = ("range", "log", "integer", "ordinal", "categorical", "boolean", "date")
 

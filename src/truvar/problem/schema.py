@@ -38,7 +38,7 @@ from truvar.problem.messages import (
     rule_error,
     unknown_name_error,
 )
-from truvar.problem.parameters import ParameterSpec, Values
+from truvar.problem.parameters import Names, ParameterSpec
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
 ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
@@ -63,7 +63,7 @@ Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 
 LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
 Mean = Annotated[Number | Text, expects("a number or the name of a column")]
 Start = Annotated[
-    Literal["random"] | NonNegativeCount | dict[str, Any],
+    Literal["random"] | NonNegativeCount | dict[str, Number | Flag | Text],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
 ]
 PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
@@ -77,17 +77,17 @@ def _kind_of_side(value: Any) -> str:
     """Return which kind of column of a box or grid a value describes."""
     if isinstance(value, (Mapping, ParameterSpec)):
         return TABLE
-    if isinstance(value, (list, tuple)) and any(isinstance(part, (str, bool)) for part in value):
+    if isinstance(value, (list, tuple)) and value and all(isinstance(part, (str, bool)) for part in value):
         return VALUES
     return NUMBERS
 
 
 Axis = Annotated[
-    Annotated[NumberAxis, Tag(NUMBERS)] | Annotated[Values, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
+    Annotated[NumberAxis, Tag(NUMBERS)] | Annotated[Names, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
     Discriminator(_kind_of_side),
 ]
 Interval = Annotated[
-    Annotated[NumberInterval, Tag(NUMBERS)] | Annotated[Values, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
+    Annotated[NumberInterval, Tag(NUMBERS)] | Annotated[Names, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
     Discriminator(_kind_of_side),
 ]
 
