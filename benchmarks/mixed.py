@@ -1,14 +1,14 @@
 """Mixed problems: truvar beside Optuna's TPE and GP samplers and BoTorch's mixed optimiser.
 
-`python -m benchmarks.mixed` prints, for every problem and method, the area under the curve of the best value so far: the
-mean over the evaluations after the initial ones of (best so far - worst) / (reference - worst), 1 for a method that
+`python -m benchmarks.mixed` prints, for every problem and method, the area under the curve of the best value so far:
+the mean over the evaluations after the initial ones of (best so far - worst) / (reference - worst), 1 for a method that
 starts with the reference. Higher is better. All methods start from the same random points.
 
 | problem | parameters | value |
 |---|---|---|
 | synthetic | two numbers, one of them log, an integer, three and two categories, an ordinal | a formula |
 | svc | kernel, C (log), gamma (log), degree | accuracy in cross-validation on the digits |
-| boosting | learning rate (log), leaves (log), depth, regularisation (log), a Boolean | accuracy on the breast-cancer data |
+| boosting | learning rate, leaves, l2 (all log), depth, a Boolean | minus the log loss on the breast-cancer data |
 
 Optuna and BoTorch are optional; a method whose library is missing is left out and named.
 """
