@@ -57,7 +57,7 @@ def prefer_first_stop(
         pay_nearby = systematic_sample(rate_nearby, half, 0.5)
         stops = np.unique(np.concatenate([pay_from_here, pay_nearby, [int(rate.argmax())]]))
     level = level[stops]
-    pairwise_costs = context.actions.pairwise_costs(stops)[:, np.arange(len(stops)), level]
+    pairwise_costs = context.actions.pairwise_costs(stops, context.speed)[:, np.arange(len(stops)), level]
     first_costs = candidates.cost[stops, level]
     stop_candidates = candidates.take(stops)
     across = context.posterior.covariance(undecided.sites, stop_candidates)

@@ -237,6 +237,7 @@ def status_data(study: Study, result: Result | None = None) -> dict[str, Any]:
         "left": None if budget is None else max(budget - study.spent, 0.0),
         "finished": study.finished,
         "exhausted": study.exhausted,
+        "vehicles": [vehicle.to_dict() for vehicle in study.vehicle_statuses if study.vehicles or study.returns],
         "learned_tasks": _tasks_data(study.learned_tasks),
         "warnings": study_warnings(study, result),
     }

@@ -71,9 +71,10 @@ def definition(study: Study) -> dict[str, Any]:
         "policy": study.policy,
         "levels": study.levels,
         "tasks": study.tasks,
+        "vehicles": study.vehicles,
     }
     serialized = {name: serialize(part, name) for name, part in parts.items()}
-    return {**serialized, "travels": study.travels, "seed": study.seed}
+    return {**serialized, "travels": study.travels, "returns": study.returns, "seed": study.seed}
 
 
 def events(study: Study, newest: int) -> list[dict[str, Any]]:
@@ -139,8 +140,12 @@ def view(study: Study) -> dict[str, Any]:
     shown = _drawn_points(domain)
     levels = None
     if study.levels is not None:
+        # A variance that varies by place is not one number: null.
         pairs = zip(study.levels.variance, study.levels.cost, strict=True)
-        levels = [{"variance": float(variance), "cost": float(cost)} for variance, cost in pairs]
+        levels = [
+            {"variance": float(variance) if isinstance(variance, (int, float)) else None, "cost": float(cost)}
+            for variance, cost in pairs
+        ]
     task_names = None if study.tasks is None else list(study.tasks.names)
     data = status(study, result)
     return {
