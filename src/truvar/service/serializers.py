@@ -20,7 +20,14 @@ from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
 from truvar.report.formatting import column_label
-from truvar.report.status import BOUNDS_TITLE, describe_bounds, describe_goal, progress_texts, status_data
+from truvar.report.status import (
+    BOUNDS_TITLE,
+    describe_bounds,
+    describe_goal,
+    describe_vehicle,
+    progress_texts,
+    status_data,
+)
 from truvar.report.tables import replace_nonfinite
 from truvar.storage.serialization import serialize
 
@@ -176,6 +183,10 @@ def view(study: Study) -> dict[str, Any]:
         "classes": "".join(np.array(list(_class_letters(statements.classify())))[shown]),
         "levels": levels,
         "tasks": task_names,
+        "vehicle_names": list(study.vehicles),
+        "vehicle_texts": [
+            describe_vehicle(status) for status in study.vehicle_statuses if status.name or study.returns
+        ],
         "measurements": measurements(study),
         "history": history(study),
     }

@@ -70,7 +70,7 @@ def measurement_frame(records: Sequence[MeasurementRecord], columns: Sequence[st
         own = [getattr(record, name) for record in records]
         if any(value is not None for value in own):  # only where there are vehicles or repeats
             heading = f"{name}_" if name in columns else name
-            frame[heading] = pd.array(own, dtype="Int64") if name == "repeats" else own
+            frame[heading] = pd.Series(own, dtype="Int64" if name == "repeats" else object)
     return frame
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,14 @@ import numpy as np
 from truvar._typing import Array
 from truvar.domain.costs import Cost
 from truvar.domain.vehicles import Departure, Vehicle
-from truvar.exceptions import InvalidArgumentError
+from truvar.exceptions import Finished, InvalidArgumentError
 from truvar.messages import for_interface, unknown_name
 
 if TYPE_CHECKING:
     from truvar.study._events import StudyConfig
     from truvar.study._state import StudyState
+    from truvar.study.protocol import StudyLike
+    from truvar.study.suggestion import Suggestion
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,26 @@ def vehicle_statuses(state: StudyState) -> list[VehicleStatus]:
     """Return the status of every vehicle; of the single crew if there are none."""
     names: list[str | None] = [*state.config.vehicles] or [None]
     return [_status(state, name) for name in names]
+
+
+def ask_next(study: StudyLike, budget: float | None = None) -> Suggestion:
+    """Return a suggestion for the vehicle that has spent least, or for the next one if it can do nothing more.
+
+    Args:
+        study: The study, with or without vehicles.
+        budget: Total cost that the study must stay within; it counts if the way back is compulsory.
+
+    Raises:
+        Finished: If there is nothing to suggest for any of them.
+    """
+    budget = budget if study.returns else None
+    if not study.vehicles:
+        return study.ask(budget=budget)
+    order = sorted(study.vehicle_statuses, key=lambda status: status.spent)
+    for status in order[:-1]:
+        with suppress(Finished):
+            return study.ask(who=status.name, budget=budget)
+    return study.ask(who=order[-1].name, budget=budget)
 
 
 def _status(state: StudyState, who: str | None) -> VehicleStatus:
