@@ -16,6 +16,7 @@ import truvar as tv
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.travel import EARTH_RADIUS_KM, Stops
 from truvar.domain.vehicles import Departure
+from truvar.study.vehicles import departure
 
 PLANE = tv.Domain.grid(x=[0.0, 3.0, 6.0], y=[0.0, 4.0, 8.0])
 VILLAGES = tv.Domain.table(
@@ -278,3 +279,27 @@ def test_the_variance_of_a_level_may_vary_by_place(tmp_path: Any) -> None:
     assert study.measurements.set_index("id")["noise"][id_] == 0.2
     with pytest.raises(tv.TruvarError, match="variance of noise level 0"):
         tv.Study(domain, tv.Maximize(), noise=tv.NoiseLevels([lambda points: -points[:, 0] - 1], [1]))
+
+
+# -- tours -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [None, 30.0])
+def test_tours_follow_the_ways_also_where_the_budget_limits_them(budget: float | None) -> None:
+    plane = tv.Domain.grid(x=np.linspace(0, 10, 21), y=np.linspace(0, 2, 5))
+    cost = tv.Cost(base=0.2, travel=tv.Euclidean({"x": 3.0, "y": 3.0}), start={"x": 0.0, "y": 0.0}, returns=True)
+    differ = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        values = [(plane.point(int(rng.integers(60))), rng.normal()) for _ in range(4)]
+        firsts = []
+        for stops in (1, 8):
+            policy = tv.Plus(stops=stops)
+            study = tv.Study(plane, tv.LevelSet(0.3), kernel=RBF(0.8), mean=0.2, noise=0.01, cost=cost, policy=policy)
+            for point, y in values:
+                study.tell(point, y, cost=1.0)
+            limited = not study._learner.actions.candidates(departure(study._state, None, budget)).affordable.all()
+            assert limited == (budget is not None)
+            firsts.append(study.ask(budget=budget).index)
+        differ += firsts[0] != firsts[1]
+    assert differ > 0

@@ -86,6 +86,7 @@ def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Ch
     rows = policy.candidate_rows(context, candidates)
     affordable = candidates.affordable
     if not affordable.all():
+        context = replace(context, limited=True)
         everything = np.flatnonzero(affordable)
         rows = everything if rows is None else rows[affordable[rows]]
         choice = _highest(context, policy, candidates, rows)
