@@ -185,7 +185,7 @@ def test_the_limits_of_the_study_bind_ask_where_the_return_is_compulsory() -> No
     cost = tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, returns=True)
     line = tv.Domain.grid(x=np.arange(11.0))
     study = tv.Study(line, tv.Maximize(), kernel=RBF(2.0), mean=0.0, noise=0.1, cost=cost, limits={"budget": 9.0})
-    while study.spent + study.vehicle_statuses[0].way_back < 8.0:
+    while study.spent + study.vehicle_statuses[0].way_back <= 8.0:
         study.tell(study.ask(), 1.0)
     with pytest.raises(tv.Finished, match="do not pay for another measurement and the way back"):
         study.ask(3)
@@ -193,10 +193,23 @@ def test_the_limits_of_the_study_bind_ask_where_the_return_is_compulsory() -> No
     assert study.ask(budget=40.0).cost > 0  # the budget of a single request may be another one
 
 
-def test_in_a_box_the_return_is_kept_too() -> None:
+def test_a_policy_that_is_stopped_by_the_budget_alone_is_not_exhausted() -> None:
+    cost = tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, returns=True)
+    line = tv.Domain.grid(x=np.arange(11.0))
+    tasks = tv.Tasks([[1.0, 0.5], [0.5, 1.0]], ["target", "proxy"], cost=[9.0, 1.0])
+    options: dict[str, Any] = {"kernel": RBF(2.0), "mean": 0.0, "noise": 0.1, "cost": cost, "tasks": tasks}
+    study = tv.Study(line, tv.Maximize(), policy="ei", **options)
+    with pytest.raises(tv.Finished, match="do not pay for another useful measurement and the way back"):
+        study.ask(budget=5.0)  # it measures the target only
+    assert study.exhausted is None
+    assert study.ask(budget=30.0).task == "target"
+
+
+@pytest.mark.parametrize("policy", ["auto", "bamsoo", "ucb"])
+def test_in_a_box_the_return_is_kept_too(policy: str) -> None:
     cost = tv.Cost(base=0.1, travel=tv.Euclidean({"x": 1.0, "y": 1.0}), start={"x": 0.0, "y": 0.0}, returns=True)
     box = tv.Domain.box(x=(0, 1), y=(0, 1), representers=64)
-    study = tv.Study(box, tv.Maximize(), kernel=RBF(0.4), mean=0.0, noise=0.01, cost=cost)
+    study = tv.Study(box, tv.Maximize(), kernel=RBF(0.4), mean=0.0, noise=0.01, cost=cost, policy=policy)
     study.run(lambda point: point["x"] - point["y"] ** 2, budget=2.0)
     assert study.spent + study.vehicle_statuses[0].way_back <= 2.0 + 1e-9
 

@@ -116,7 +116,7 @@ def test_withdrawing_returns_a_vehicle_to_where_it_was() -> None:
 
 def test_a_vehicle_is_suggested_only_what_its_budget_pays() -> None:
     study = a_study(vehicles={"a": tv.Vehicle(budget=8.0), "b": tv.Vehicle()})
-    while status(study, "a").spent < 7.0:
+    while status(study, "a").spent <= 7.0:
         suggestion = study.ask(who="a")
         study.tell(suggestion, field(suggestion.point))
     with pytest.raises(tv.Finished, match="left of the budget of a do not pay"):
@@ -176,6 +176,31 @@ def test_a_run_on_an_executor_keeps_every_vehicle_busy() -> None:
         study.run(field, steps=12, executor=pool)
     assert study.steps == 12
     assert {record.who for record in study.measurement_records()} == set(BOATS)
+
+
+def test_with_fewer_workers_than_vehicles_none_of_them_is_forgotten() -> None:
+    study = a_study(vehicles=["a", "b", "c"])
+    with ThreadPoolExecutor(1) as pool:
+        study.run(field, steps=12, executor=pool)
+    spent = [each.spent for each in study.vehicle_statuses]
+    longest = max(record.cost for record in study.measurement_records())
+    assert max(spent) - min(spent) <= longest
+
+
+def test_a_failed_measurement_of_a_vehicle_is_repeated_or_ends_the_run() -> None:
+    calls: list[dict[str, float]] = []
+
+    def sometimes(point: dict[str, float]) -> float:
+        calls.append(point)
+        if len(calls) == 3:
+            raise OSError("wave")
+        return field(point)
+
+    study = a_study()
+    study.run(sometimes, steps=6, retries=1)
+    assert study.steps == 6
+    assert len(calls) == 7
+    assert not study.pending
 
 
 def test_a_simulated_run_goes_on_as_if_it_had_not_stopped() -> None:

@@ -149,7 +149,8 @@ class ActiveLearner:
             # The sets are the policy's own, and a rule of thumb unless the study is finished.
             return (table, None) if self.stops_at_sets else self._explore(context, everywhere, last)
         if self.domain.continuous and isinstance(self.policy, ProposalPolicy):
-            table = self.actions.candidates_at(self.policy.propose(context), last)
+            proposed = self.actions.candidates_at(self.policy.propose(context), last)
+            table = proposed if proposed.affordable.any() else table
         modelled = self.modelled(table)
         choice = loop.choose(context, self.policy, modelled)
         if choice is None and pending:

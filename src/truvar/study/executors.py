@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
 from heapq import heappop, heappush
@@ -37,29 +37,19 @@ class SimulatedPool:
     It has the methods of a `WorkerPool`. A cost is taken as the time that a measurement takes.
 
     Args:
-        spent: Cost that each vehicle has spent so far, by name: its clock.
+        workers: Number of vehicles.
     """
 
-    def __init__(self, spent: Mapping[str, float]) -> None:
-        self._clock = dict(spent)
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
         self._due: list[tuple[float, int, Future[Any], Callable[[], Any]]] = []  # a heap
         self._count = 0
 
-    @property
-    def workers(self) -> int:
-        """Number of vehicles."""
-        return len(self._clock)
-
-    def next_free(self, names: Sequence[str]) -> str:
-        """Return which of some vehicles was free first."""
-        return min(names, key=lambda name: self._clock[name])
-
-    def submit_for(self, who: str, cost: float, f: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Schedule a measurement of a vehicle and return its future."""
-        self._clock[who] += cost
+    def submit_until(self, due: float, f: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Schedule a measurement that is finished at a time, and return its future."""
         future: Future[Any] = Future()
         self._count += 1
-        heappush(self._due, (self._clock[who], self._count, future, lambda: f(*arguments)))
+        heappush(self._due, (due, self._count, future, lambda: f(*arguments)))
         return future
 
     def wait(self) -> list[Any]:

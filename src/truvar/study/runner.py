@@ -56,8 +56,7 @@ def run(
     limits = limits.or_default({} if limits.given else study.limits, study.goal)
     pool: WorkerPool | SimulatedPool = WorkerPool(executor, workers)
     if executor is None and study.vehicles:
-        records = study.measurement_records()
-        pool = SimulatedPool({name: sum(r.cost for r in records if r.who == name) for name in study.vehicles})
+        pool = SimulatedPool(len(study.vehicles))
     with _progress_callback(study, limits, progress) as report_progress:
         this_run = _Run(study, f, limits, pool, report_progress, retries, lease)
         this_run.resume(study.pending if resume is True else resume or ())
@@ -133,6 +132,9 @@ class _Run:
         self.suggestions: list[Suggestion] = []  # all that this run is responsible for
         self.failures: dict[int, int] = {}  # failed attempts by id of the suggestion
         self.obstacle_named = False  # whether a warning said why a limit does not end the run
+        records = study.measurement_records() if study.vehicles else []
+        # Cost of all that a vehicle has measured or is measuring: the time at which it is free again.
+        self.clocks = {name: sum(r.cost for r in records if r.who == name) for name in study.vehicles}
         self.idle: dict[str, str] = {}  # vehicles that nothing is suggested for at present, with the reason
         self.n_given_up = 0
         self.n_consecutive = 0  # given up since the last success
@@ -197,9 +199,7 @@ class _Run:
         """Return a vehicle that measures nothing at present; None if there is none."""
         busy = {suggestion.who for suggestion in [*self.running.values(), *self.to_repeat, *self.to_repeat_alone]}
         free = [name for name in self.study.vehicles if name not in busy and name not in self.idle]
-        if not free:
-            return None
-        return self.pool.next_free(free) if isinstance(self.pool, SimulatedPool) else free[0]
+        return min(free, key=lambda name: self.clocks[name], default=None)
 
     @property
     def _return_budget(self) -> float | None:
@@ -232,10 +232,12 @@ class _Run:
 
     def _submit(self, suggestion: Suggestion) -> None:
         options = [value for value in (suggestion.level, suggestion.task) if value is not None]
+        if suggestion.who is not None:
+            self.clocks[suggestion.who] += suggestion.cost
         try:
             if isinstance(self.pool, SimulatedPool):
-                who = suggestion.who or next(iter(self.study.vehicles))
-                future = self.pool.submit_for(who, suggestion.cost, self.f, suggestion.point, *options)
+                due = self.clocks.get(suggestion.who or "", 0.0)
+                future = self.pool.submit_until(due, self.f, suggestion.point, *options)
             else:
                 future = self.pool.submit(self.f, suggestion.point, *options)
         except BrokenExecutor as error:

@@ -318,8 +318,8 @@ class Study(TransactionalStudy):
             raise Finished(reason)
         origin = departure(self._state, who, budget)
         table, choice = self._choose(origin)
-        if choice is None and not table.affordable.any():
-            raise BudgetSpent(_nothing_affordable(origin, who))
+        if choice is None and not table.affordable.all():  # with a larger budget there may be something to gain
+            raise BudgetSpent(_nothing_affordable(origin, who, useful=bool(table.affordable.any())))
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
         site = None if table.sites is None else int(table.sites[choice.row])
@@ -1048,10 +1048,12 @@ class Study(TransactionalStudy):
         return self._state.learner
 
 
-def _nothing_affordable(origin: Departure, who: str | None) -> str:
+def _nothing_affordable(origin: Departure, who: str | None, *, useful: bool) -> str:
+    """Return why a vehicle is suggested nothing more; `useful`: it could pay for what gains nothing."""
     owner = "" if who is None else f" of {who}"
     back = "" if origin.home is None else " and the way back"
-    return f"the {max(origin.left, 0.0):.6g} left of the budget{owner} do not pay for another measurement{back}"
+    measurement = "useful measurement" if useful else "measurement"
+    return f"the {max(origin.left, 0.0):.6g} left of the budget{owner} do not pay for another {measurement}{back}"
 
 
 def _id_of(what: Any) -> int:
