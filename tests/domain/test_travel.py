@@ -113,6 +113,20 @@ def test_the_first_measurement_pays_from_the_start_if_there_is_one() -> None:
     assert suggestion.cost == 3.0 + suggestion.point["x"]
 
 
+def test_ways_are_in_the_users_numbers_and_any_column_may_need_set_up() -> None:
+    tuning = tv.Domain.grid(
+        lr=tv.Log(1e-4, 1e-1, count=4), depth=tv.Integer(1, 3), solver=tv.Categorical(["saga", "lbfgs"])
+    )
+    start = {"lr": 1e-3, "depth": 3, "solver": "saga"}
+    found = costs(tuning, {"lr": 100.0, "depth": 2.0}, start, setup={"solver": 7.0})
+    for row, cost in enumerate(found):
+        point = tuning.point(row)
+        way = 100.0 * abs(point["lr"] - 1e-3) + 2.0 * abs(point["depth"] - 3)
+        assert cost == pytest.approx(1 + way + 7.0 * (point["solver"] != "saga"))
+    with pytest.raises(tv.TruvarError, match="which has no numbers"):
+        costs(tuning, tv.Euclidean({"solver": 1.0}), None)
+
+
 # -- properties --------------------------------------------------------------------------------------------------------
 
 

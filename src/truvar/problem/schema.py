@@ -62,7 +62,8 @@ NumberAxis = Annotated[
 NumberInterval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
 Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
 StartPlace = Annotated[
-    Text | dict[str, Number], expects("a point such as {x = 0.5} or the name of a place", "give one of them")
+    Text | dict[str, Number | Flag | Text],
+    expects("a point such as {x = 0.5} or the name of a place", "give one of them"),
 ]
 LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
 Mean = Annotated[Number | Text, expects("a number or the name of a column")]
