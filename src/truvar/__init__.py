@@ -42,6 +42,11 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.domain.parameters import Log as Log
     from truvar.domain.parameters import Ordinal as Ordinal
     from truvar.domain.parameters import Range as Range
+    from truvar.domain.travel import Euclidean as Euclidean
+    from truvar.domain.travel import GreatCircle as GreatCircle
+    from truvar.domain.travel import Network as Network
+    from truvar.domain.travel import TravelMatrix as TravelMatrix
+    from truvar.domain.vehicles import Vehicle as Vehicle
     from truvar.exceptions import Finished as Finished
     from truvar.exceptions import TruvarError as TruvarError
     from truvar.inference.certificate import Certificate as Certificate
@@ -68,6 +73,11 @@ _MODULES = {
     "Cost": "truvar.domain.costs",
     "NoiseLevels": "truvar.domain.costs",
     "Tasks": "truvar.domain.costs",
+    "Euclidean": "truvar.domain.travel",
+    "GreatCircle": "truvar.domain.travel",
+    "Network": "truvar.domain.travel",
+    "TravelMatrix": "truvar.domain.travel",
+    "Vehicle": "truvar.domain.vehicles",
     "Domain": "truvar.domain.domain",
     "LevelSet": "truvar.domain.goals",
     "Maximize": "truvar.domain.goals",

@@ -164,6 +164,10 @@ class Finished(Exception):
         self.reason = reason
 
 
+class BudgetSpent(Finished):
+    """Raised by `ask` when the budget allows no further measurement of a vehicle; the study itself may go on."""
+
+
 def import_optional(module: str, purpose: str, extra: str) -> Any:
     """Import a module of an optional library.
 

@@ -43,6 +43,55 @@ KINDS: dict[str, Kind] = {
         tv.LevelSet(0.6),
         {**KNOWN, "cost": tv.Cost(base=1.0, travel={"x": 0.5}, magnitude={"y": 0.1}), "start": "random", "seed": 3},
     ),
+    "straight lines, directions and a start": Kind(
+        GRID,
+        tv.LevelSet(0.6),
+        {
+            **KNOWN,
+            "cost": tv.Cost(
+                base=1.0,
+                travel=[tv.Euclidean({"x": 0.5, "y": 0.2}), {"y": {"increasing": 0.3, "decreasing": 0.1}}],
+                setup={"x": 0.2},
+                start={"x": -0.5, "y": 0.0},
+            ),
+        },
+    ),
+    "great circle": Kind(
+        GRID, tv.Maximize(), {**KNOWN, "cost": tv.Cost(base=1.0, travel=tv.GreatCircle("x", "y", rate=0.01))}
+    ),
+    "network with a compulsory return": Kind(
+        TABLE,
+        tv.LevelSet(0.4),
+        {
+            **KNOWN,
+            "cost": tv.Cost(
+                base=1.0,
+                travel=tv.Network(
+                    [("buoy 0", "harbour", 1.0), *((f"buoy {k}", f"buoy {k + 1}", 0.1) for k in range(39))], "site"
+                ),
+                start="harbour",
+                returns=True,
+            ),
+            "limits": {"budget": 100.0},
+        },
+    ),
+    "travel matrix": Kind(
+        TABLE,
+        tv.Minimize(),
+        {**KNOWN, "cost": tv.Cost(base="hours", travel=tv.TravelMatrix(_RNG.uniform(0, 1, (40, 40))))},
+    ),
+    "places with noise levels": Kind(
+        TABLE, tv.Maximize(), {**KNOWN, "noise": tv.NoiseLevels([1e-4, "variance", np.full(40, 0.1)], [5.0, 2.0, 1.0])}
+    ),
+    "a vehicle": Kind(
+        GRID,
+        tv.LevelSet(0.6),
+        {
+            **KNOWN,
+            "cost": tv.Cost(base=1.0, travel={"x": 0.5}),
+            "vehicles": {"boat": tv.Vehicle(start={"x": 1.0, "y": 2.0}, speed=2.0, budget=500.0)},
+        },
+    ),
     "optimum with noise levels": Kind(
         GRID, tv.Maximize(), {**KNOWN, "noise": tv.NoiseLevels([1e-4, 1e-2, 0.1], [5.0, 2.0, 1.0])}
     ),

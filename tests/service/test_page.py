@@ -285,3 +285,23 @@ def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_
     assert result["certificate"]["regime"] in text
     page.get_by_text("Probability", exact=True).click()
     assert "probability of being above" in page.locator(".map .key").first.inner_text()
+
+
+def test_a_vehicle_is_chosen_and_its_route_is_drawn(page_on, served):
+    api, _ = served
+    boats = "[cost]\nbase = 1.0\ntravel = {x = 1.0}\n[vehicles]\nboat-1 = {}\nboat-2 = {speed = 2.0}\n"
+    api.create("boats", GRID + boats)
+    for k in range(4):
+        who = f"boat-{k % 2 + 1}"
+        api.post("/studies/boats/tell", {"point": {"x": k / 11, "y": 0.0}, "y": 0.1 * k, "who": who})
+    page = page_on(DESKTOP, "#/study/boats")
+    page.locator(".map .route").first.wait_for(state="attached")
+    assert page.locator(".map .route").count() == 2
+    assert "boat-2: at x 0.272727, y 0, 2 measurements" in page.locator(".summary-lines").inner_text()
+    page.get_by_role("combobox", name="Vehicle").first.select_option("boat-2")
+    page.get_by_role("button", name="Suggest next").click()
+    card = page.locator(".suggestion").first
+    card.wait_for()
+    assert "for boat-2" in card.inner_text()
+    assert api.get("/studies/boats/status")["pending"][0]["who"] == "boat-2"
+    assert page.locator("table th", has_text="Measured by").count() == 1

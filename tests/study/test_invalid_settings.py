@@ -129,7 +129,8 @@ COSTS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "level that is no list": (lambda: tv.NoiseLevels(0.1, 1), ["two lists", "0.1"]),
     "negative variance of a level": (lambda: tv.NoiseLevels([0.1, -0.1], [1, 2]), ["noise level 1", "-0.1"]),
     "negative cost of a level": (lambda: tv.NoiseLevels([0.1], [-1]), ["cost of noise level 0", "-1"]),
-    "level in words": (lambda: tv.NoiseLevels(["low"], [1]), ["noise level 0", "'low'"]),
+    "level in words": (lambda: a_study(noise=tv.NoiseLevels(["low"], [1])), ["unknown column 'low'"]),
+    "level of other things": (lambda: tv.NoiseLevels([{}], [1]), ["noise level 0", "{}"]),
 }
 
 

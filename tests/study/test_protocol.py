@@ -68,6 +68,8 @@ def script(study: StudyLike) -> dict[str, Any]:
     study.withdraw(batch[0])
     id_ = study.tell({"x": 0.0, "y": 1.0}, 0.75, noise=0.02, key="boat-2026-05")
     study.correct(id_, 0.5)
+    answers["repeats"] = study.tell_repeats({"x": 1.0, "y": 0.0}, [0.25, 0.5])
+    answers["vehicles"] = (study.vehicles, study.returns, study.vehicle_statuses)
     study.note("a remark")
     study.refresh()
     with pytest.raises(UnknownSuggestionError, match="99"):
@@ -80,10 +82,10 @@ def script(study: StudyLike) -> dict[str, Any]:
         study.correct(first, 1.0, cost=-1.0)
     answers["pending"] = study.pending
     calls: list[int] = []
-    result = study.run(measure, steps=7, progress=lambda running: calls.append(running.steps))
+    result = study.run(measure, steps=9, progress=lambda running: calls.append(running.steps))
     answers["progress"] = calls
     with ThreadPoolExecutor(1) as pool:
-        result = study.run(measure, steps=9, executor=pool, resume=True)
+        result = study.run(measure, steps=11, executor=pool, resume=True)
     answers["reason"] = result.reason
     for name in ("mean", "sd", "lower", "upper", "potential", "above", "below"):
         answers[name] = getattr(result, name).tolist()

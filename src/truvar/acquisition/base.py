@@ -60,6 +60,8 @@ class PolicyContext:
         domain: The domain of the study.
         queried_points: Points measured so far, then pending points. Shape (rows, d').
         actions: Noise and cost of every possible measurement, also from other positions.
+        speed: Speed of the vehicle that the choice is for.
+        limited: Whether the candidates are those of the domain that a budget still pays for.
         has_bounds: Whether `lower` and `upper` mean something: False until there is a mean and a fitted kernel.
         only_best: Whether only the best candidate matters; others may then score any upper bound below it.
         ensemble: The posterior averaged over plausible hyperparameters, for moments; None if they are known. `engine`
@@ -79,6 +81,8 @@ class PolicyContext:
     domain: Domain
     queried_points: Array
     actions: ActionSpace
+    speed: float = 1.0
+    limited: bool = False
     has_bounds: bool = True
     only_best: bool = False
     ensemble: Ensemble | None = None

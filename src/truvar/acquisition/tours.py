@@ -25,10 +25,14 @@ PREFERENCE = 1 + 1e-6  # factor by which the first stop of a tour is preferred t
 
 
 def can_tour(context: PolicyContext, candidates: Candidates) -> bool:
-    """Return whether the cost depends on the position and the table is that of a whole finite domain without tasks."""
+    """Return whether the cost depends on the position and the table is that of a finite domain without tasks.
+
+    It must be the table of the whole domain, or of what a budget still pays for.
+    """
     if candidates.sites is None or context.domain.continuous or not context.actions.travels:
         return False
-    return len(candidates.sites) == len(context.domain) == len(context.posterior.sites)
+    is_whole = context.limited or len(candidates.sites) == len(context.domain)
+    return is_whole and len(context.domain) == len(context.posterior.sites)
 
 
 def prefer_first_stop(
@@ -38,7 +42,7 @@ def prefer_first_stop(
 
     Args:
         context: The context of the choice.
-        candidates: The table of the whole domain.
+        candidates: The table of the whole domain, or of what a budget still pays for.
         undecided: The rows whose ambiguity is to be reduced.
         max_stops: Stops of the tour, at most.
         gains: Gain of each single measurement, changed in place. Shape (c, K).
@@ -46,22 +50,23 @@ def prefer_first_stop(
     rates = gains / candidates.cost
     if not rates.max() > 0:
         return
+    sites = np.arange(len(rates)) if candidates.sites is None else candidates.sites
     level = rates.argmax(axis=1)
     rows = np.arange(len(level))
     rate = rates[rows, level]
     stops = rows
     if len(rows) > MAX_STOPS_CONSIDERED:
-        rate_nearby = gains[rows, level] / context.actions.candidates(None).cost[rows, level]
+        rate_nearby = gains[rows, level] / context.actions.candidates(None).cost[sites, level]
         half = MAX_STOPS_CONSIDERED // 2
         pay_from_here = systematic_sample(rate, half, 0.5)
         pay_nearby = systematic_sample(rate_nearby, half, 0.5)
         stops = np.unique(np.concatenate([pay_from_here, pay_nearby, [int(rate.argmax())]]))
     level = level[stops]
-    pairwise_costs = context.actions.pairwise_costs(stops)[:, np.arange(len(stops)), level]
+    pairwise_costs = context.actions.pairwise_costs(sites[stops], context.speed)[:, np.arange(len(stops)), level]
     first_costs = candidates.cost[stops, level]
     stop_candidates = candidates.take(stops)
     across = context.posterior.covariance(undecided.sites, stop_candidates)
-    among = context.posterior.covariance(stops, stop_candidates)
+    among = context.posterior.covariance(sites[stops], stop_candidates)
     path = np.zeros(max_stops, np.intp)
     ambiguity.tour(
         across,

@@ -24,6 +24,7 @@ from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLike
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.vehicles import Origin, as_departure
 from truvar.engines import Engine, EngineLike
 from truvar.exceptions import InvalidModelError
 from truvar.messages import for_interface
@@ -34,6 +35,7 @@ from truvar.models.posterior import Posterior
 from truvar.models.surrogate import Prior, Surrogate
 
 THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
+UNAFFORDABLE = -1e100  # score of a point of a box that the budget does not allow; the search needs finite scores
 DESIGN_POINTS = 400  # points of the domain that an initial design is chosen among, at most
 KNOWN_WELL = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 
@@ -121,13 +123,12 @@ class ActiveLearner:
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 
-    def choose(
-        self, last: Array | None, pending: Sequence[Action], n_asked: int
-    ) -> tuple[Candidates, loop.Choice | None]:
+    def choose(self, last: Origin, pending: Sequence[Action], n_asked: int) -> tuple[Candidates, loop.Choice | None]:
         """Algorithm 1, line 3: choose the next measurement.
 
         Args:
-            last: The last position (d,), from which travel is paid; None before the first measurement.
+            last: The last position (d,), from which travel is paid; None before the first measurement. Or the departure
+                of a vehicle.
             pending: The pending actions.
             n_asked: Number of suggestions made before, which seeds what the policy draws.
 
@@ -135,7 +136,9 @@ class ActiveLearner:
             The candidate table and the choice from it; None if the policy sees nothing more to gain.
         """
         table = self.actions.candidates(last)
-        context = self.context(n_asked)
+        if not table.affordable.any():
+            return table, None
+        context = self.context(n_asked, as_departure(last).speed)
         everywhere = np.ones(len(self.domain), bool)
         design = self._design_rows(table, pending)
         if design is not None:
@@ -146,7 +149,8 @@ class ActiveLearner:
             # The sets are the policy's own, and a rule of thumb unless the study is finished.
             return (table, None) if self.stops_at_sets else self._explore(context, everywhere, last)
         if self.domain.continuous and isinstance(self.policy, ProposalPolicy):
-            table = self.actions.candidates_at(self.policy.propose(context), last)
+            proposed = self.actions.candidates_at(self.policy.propose(context), last)
+            table = proposed if proposed.affordable.any() else table
         modelled = self.modelled(table)
         choice = loop.choose(context, self.policy, modelled)
         if choice is None and pending:
@@ -225,7 +229,7 @@ class ActiveLearner:
         return np.array(sorted(set(chosen)))
 
     def _explore(
-        self, context: PolicyContext, targets: Mask, last: Array | None, rows: Index | None = None
+        self, context: PolicyContext, targets: Mask, last: Origin, rows: Index | None = None
     ) -> tuple[Candidates, loop.Choice | None]:
         """Choose the point that removes most variance from the targets per unit cost, whatever the goal.
 
@@ -244,10 +248,12 @@ class ActiveLearner:
         if rows is None:
             return table, loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled)
         choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled.take(rows))
+        if choice is None and not table.affordable[rows].any():
+            return self._explore(context, targets, last)
         return table, None if choice is None else replace(choice, row=int(rows[choice.row]))
 
     def _refine_in_box(
-        self, context: PolicyContext, table: Candidates, choice: loop.Choice, last: Array | None
+        self, context: PolicyContext, table: Candidates, choice: loop.Choice, last: Origin
     ) -> tuple[Candidates, loop.Choice | None]:
         """Search the box around a chosen representer for the point with the highest score."""
 
@@ -255,6 +261,7 @@ class ActiveLearner:
             candidates = self.modelled(self.actions.candidates_at(points, last))
             gains = self.policy.score(context, candidates)
             scores = gains / candidates.cost if self.policy.per_cost else gains
+            scores = np.where(np.isfinite(candidates.cost), scores, UNAFFORDABLE if self.policy.signed else 0.0)
             return np.asarray(scores.reshape(-1, len(points), candidates.n_levels).max(axis=(0, 2)))
 
         start = table.points[choice.row, : len(self.domain.columns)]
@@ -264,10 +271,12 @@ class ActiveLearner:
         with blas_in_one_thread():  # many small solves one after the other: more threads would wait for each other
             point = best_in_domain(score, self.domain, start)
         refined = self.actions.candidates_at(point[None, :], last)
+        if not refined.affordable.any():
+            return table, choice
         return refined, loop.choose(context, self.policy, self.modelled(refined))
 
-    def context(self, n_asked: int) -> PolicyContext:
-        """Return what a policy sees; `n_asked` seeds what it draws."""
+    def context(self, n_asked: int, speed: float = 1.0) -> PolicyContext:
+        """Return what a policy sees; `n_asked` seeds what it draws, `speed` is that of the vehicle."""
         state = self.state
         surrogate = self.surrogate
         values = [y for action, y in surrogate.observations if action.task == 0]
@@ -287,6 +296,7 @@ class ActiveLearner:
             domain=self.domain,
             queried_points=surrogate.posterior.points,
             actions=self.actions,
+            speed=speed,
             has_bounds=surrogate.fitted and (surrogate.mean is not None or len(surrogate.observations) > 0),
             ensemble=surrogate.ensemble,
         )

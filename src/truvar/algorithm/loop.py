@@ -84,6 +84,13 @@ def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Ch
         gains anything.
     """
     rows = policy.candidate_rows(context, candidates)
+    affordable = candidates.affordable
+    if not affordable.all():
+        context = replace(context, limited=True)
+        everything = np.flatnonzero(affordable)
+        rows = everything if rows is None else rows[affordable[rows]]
+        choice = _highest(context, policy, candidates, rows)
+        return _highest(context, policy, candidates, everything) if choice is None else choice
     choice = _highest(context, policy, candidates, rows)
     if choice is None and rows is not None:
         choice = _highest(context, policy, candidates, None)
@@ -94,9 +101,10 @@ def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, row
     """Return the first candidate among `rows` whose score is the highest up to rounding; None if none gains."""
     table = candidates if rows is None else candidates.take(rows)
     gains = policy.score(replace(context, only_best=True), table)
-    scores = (gains / table.cost if policy.per_cost else gains).ravel()
+    scores = gains / table.cost if policy.per_cost else gains
+    scores = np.where(np.isfinite(table.cost), scores, -np.inf).ravel()
     highest = scores.max(initial=-np.inf)
-    if not policy.signed and not highest > 0:
+    if np.isneginf(highest) or (not policy.signed and not highest > 0):
         return None
     row, level = divmod(int(np.argmax(scores >= highest - TIE_TOLERANCE * abs(highest))), table.n_levels)
     return Choice(row if rows is None else int(rows[row]), level, float(gains[row, level]))

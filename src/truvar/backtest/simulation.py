@@ -17,6 +17,7 @@ from truvar.problem import Problem
 from truvar.study.outliers import collect_outliers
 from truvar.study.study import Study
 from truvar.study.suggestion import Suggestion
+from truvar.study.vehicles import ask_next
 from truvar.validation import check_truth
 
 CURVE_COLUMNS = ("policy", "replicate", "step", "spent", "score", "seconds")
@@ -127,7 +128,7 @@ def simulate_run(
     while True:
         started = time.perf_counter()
         try:
-            suggestion = study.ask()
+            suggestion = ask_next(study, budget)
         except Finished:
             break
         seconds = time.perf_counter() - started

@@ -42,7 +42,9 @@ def study_arguments(
     )
     add_path(group, "--store", metavar="STORE", help="the store, instead of the first word")
     group.add_argument("--name", metavar="NAME", help="name of the study, if the store has several")
-    group.add_argument("--who", metavar="WHO", help="author of the events in the log (default: user@machine)")
+    group.add_argument(
+        "--who", metavar="WHO", help="author of the events, or the vehicle at work (default: user@machine)"
+    )
 
 
 def is_store(word: str) -> bool:

@@ -41,7 +41,7 @@ def _bounds(arguments: argparse.Namespace) -> int:
     if arguments.plot and arguments.runs < 1:
         raise InvalidArgumentError(f"--plot needs a simulation, got --runs {arguments.runs}; give at least 1")
     problem = load_problem(arguments.problem, check=False)  # the study below is the check
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"vehicles": None}  # the theory is about one measurement after the other
     if not problem.spec.get("policy"):
         options["policy"] = TruVaR()  # the theory is about it, not about the default policy
     study = problem.study(**options)

@@ -89,8 +89,9 @@ def _simulate(arguments: argparse.Namespace) -> int:
     import_matplotlib("figure")  # the report needs it: a missing library is reported before the run
     make_folder(folder)
 
-    def measure(*_: Any) -> float:
-        return simulator.measure(study.pending[-1], study.steps)
+    def measure(point: dict[str, float], *_: Any) -> float:
+        suggestion = next(pending for pending in study.pending if pending.point == point)
+        return simulator.measure(suggestion, study.steps)
 
     display: Any = nullcontext()
     if not arguments.quiet:

@@ -21,6 +21,7 @@ def _tell_arguments(sub: argparse.ArgumentParser) -> None:
     _add_conditions(sub)
     sub.add_argument("--level", type=int, help="noise level that was used, if a point is given")
     sub.add_argument("--task", help="task that was measured, if a point is given")
+    sub.add_argument("--repeats", action="store_true", help="all values are of the one id or point that comes first")
     add_json(sub, "the result")
 
 
@@ -36,6 +37,8 @@ def _tell(arguments: argparse.Namespace) -> int:
     from truvar.study.outliers import collect_outliers
 
     words = own_words(arguments)
+    if arguments.repeats:
+        return _tell_repeats(arguments, words)
     options = {name: getattr(arguments, name) for name in ("noise", "cost", "level", "task")}
     if arguments.csv is None:
         study = open_study(arguments)
@@ -55,6 +58,30 @@ def _tell(arguments: argparse.Namespace) -> int:
     # A value that is left out is unexpected too; one message is enough.
     warnings = [message for position, message in unexpected.items() if ids[position] not in outliers]
     warnings.extend(outliers.values())
+    _print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
+    _print_warnings(arguments, warnings)
+    return 0
+
+
+def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
+    """Tell several values of one suggestion or point and print how the classes changed."""
+    from truvar.study.measurements_io import parse_words
+    from truvar.study.outliers import collect_outliers
+
+    if arguments.csv is not None or arguments.noise is not None or arguments.cost is not None:
+        raise InvalidArgumentError(
+            "--repeats takes values of one id or point and no other option; leave out --csv, --noise and --cost"
+        )
+    study = open_study(arguments)
+    count = 1 if words and "=" not in words[0] else len(study.domain.columns)
+    target = words[:count]
+    values = words[count:]
+    parsed = [parse_words([*target, value], study.domain)[0] for value in values or [""]]
+    before = _result_before(arguments, study)
+    numbers = [measurement.value for measurement in parsed]
+    with collect_outliers() as outliers:
+        ids = study.tell_repeats(parsed[0].what, numbers, level=arguments.level, task=arguments.task)
+    warnings = list(outliers.values())
     _print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
     _print_warnings(arguments, warnings)
     return 0

@@ -14,19 +14,23 @@ with the index of the task as the last coordinate. The first n sites are the poi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
+from truvar.domain.travel import BoundTravel, Place, Stops, bind_travel, changes, changing_column, column_index
+from truvar.domain.vehicles import Origin, as_departure
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_point, unknown_name
 from truvar.validation import check_array, check_callable, check_nonnegative_array
+
+ROUNDING = 1e-12  # relative: a budget that is exceeded by no more than this is kept
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Candidates:
     Attributes:
         points: Coordinates, shape (c, d'); with tasks the index of the task is the last coordinate.
         noise: Noise variances, shape (c, K).
-        cost: Costs, shape (c, K).
+        cost: Costs, shape (c, K); infinite where the budget that is left does not allow the measurement.
         sites: Row of the model grid for each row, shape (c,), or None if the points are not on the grid.
     """
 
@@ -47,6 +51,11 @@ class Candidates:
 
     def __len__(self) -> int:
         return self.noise.size
+
+    @property
+    def affordable(self) -> Mask:
+        """Rows that can be measured at one noise level at least, shape (c,)."""
+        return np.asarray(np.isfinite(self.cost).any(axis=1))
 
     @property
     def n_levels(self) -> int:
@@ -115,6 +124,11 @@ class ActionSpace:
             cost = 1.0 if self.noise_levels is None else 0.0
         self._noise = noise
         self._cost: CostLike = cost
+        self._travel: list[BoundTravel] = bind_travel(cost.travel, domain) if isinstance(cost, Cost) else []
+        if isinstance(cost, Cost):
+            for name in cost.setup:
+                changing_column(domain, name)
+            self.position(cost.start)
         self._table(domain.points, np.arange(len(domain)), last=None)  # raises now if noise or cost is invalid
 
     @property
@@ -125,7 +139,49 @@ class ActionSpace:
     @property
     def travels(self) -> bool:
         """Whether the cost depends on the last position, which the theorem of the paper does not cover."""
-        return callable(self._cost) or (isinstance(self._cost, Cost) and any(self._cost.travel.values()))
+        return callable(self._cost) or (isinstance(self._cost, Cost) and self._cost.depends_on_position)
+
+    @property
+    def returns(self) -> bool:
+        """Whether a vehicle must be able to return to its start within the budget."""
+        return isinstance(self._cost, Cost) and self._cost.returns
+
+    def position(self, place: Place | None) -> Array | str | None:
+        """Return a position that a caller gives, by coordinates (d,) or the name of a place.
+
+        Raises:
+            InvalidArgumentError: If coordinates are missing, or there is no place of that name.
+        """
+        if place is None:
+            return None
+        if not isinstance(place, str):
+            return self.domain.array(place)
+        if not self._travel or not all(part.knows(place) for part in self._travel):
+            raise InvalidArgumentError(
+                f"the place {place!r} is not known: every part of the travel must be a Network or TravelMatrix that "
+                "has it; correct the name, or give coordinates such as {'x': 0}"
+            )
+        if isinstance(self._cost, Cost) and self._cost.setup:
+            raise InvalidArgumentError(
+                f"set-up costs need coordinates, got the place {place!r} as start; give it by its coordinates"
+            )
+        return place
+
+    def travel_between(self, origins: Stops, destinations: Stops, speed: float = 1.0) -> Array:
+        """Return the cost of the way from each origin to each destination, shape (a, b), without set-up."""
+        count = 1 if origins.points is None else len(origins.points)
+        total = np.zeros((count, 1 if destinations.points is None else len(destinations.points)))
+        for part in self._travel:
+            for leg in part.legs(origins, destinations):
+                total += leg / speed
+        return total
+
+    def way_back(self, origin: Origin, position: Array | str | None) -> float:
+        """Return the cost of the way from a position to the home of a departure; 0 if there is none."""
+        departure = as_departure(origin)
+        if departure.home is None or position is None:
+            return 0.0
+        return float(self.travel_between(Stops.at(position), Stops.at(departure.home), departure.speed)[0, 0])
 
     @cached_property
     def cost_range(self) -> tuple[float, float]:
@@ -133,13 +189,15 @@ class ActionSpace:
         cost = self.candidates(None).cost
         return float(cost.min()), float(cost.max())
 
-    def candidates(self, last: Array | None) -> Candidates:
+    def candidates(self, last: Origin) -> Candidates:
         """Return the table over all sites.
 
         Args:
-            last: Last position, shape (d,), from which travel is counted; None: there is none yet.
+            last: Last position, shape (d,), from which travel is counted; None: there is none yet. Or a `Departure`,
+                which says more.
         """
-        if self.travels or callable(self._noise):
+        limited = np.isfinite(as_departure(last).left)
+        if limited or self.travels or callable(self._noise):
             return self._domain_table(last)
         return self._constant_table
 
@@ -148,15 +206,16 @@ class ActionSpace:
         """The table, if it is the same for every choice."""
         return self._domain_table(None)
 
-    def _domain_table(self, last: Array | None) -> Candidates:
+    def _domain_table(self, last: Origin) -> Candidates:
         table = self._table(self.domain.points, np.arange(len(self.domain)), last)
         return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)))
 
-    def pairwise_costs(self, sites: Index) -> Array:
+    def pairwise_costs(self, sites: Index, speed: float = 1.0) -> Array:
         """Return the cost of each of some points after each of them.
 
         Args:
             sites: Rows of q points of the domain.
+            speed: Speed of the vehicle.
 
         Returns:
             Costs of shape (q, q, K): the first axis is the position before, the second the point that is measured.
@@ -164,24 +223,31 @@ class ActionSpace:
         points = self.domain.points[sites]
         if callable(self._cost):
             return np.stack([self._cost_at(points, sites, last) for last in points])
-        numbers = self.domain.numbers(points)
         costs = np.repeat(self._cost_at(points, sites, None)[None], len(sites), axis=0)
-        travel = self._cost.travel if isinstance(self._cost, Cost) else {}
-        for name, rate in travel.items():
-            x = numbers[:, self._column_index(name)]
-            costs += rate * np.abs(x[:, None] - x)[:, :, None]
+        stops = Stops(points, sites)
+        for leg in self._legs(stops, stops, speed):
+            costs += leg[:, :, None]
         return costs
 
-    def candidates_at(self, points: Array, last: Array | None) -> Candidates:
+    def _legs(self, origins: Stops, destinations: Stops, speed: float) -> Iterator[Array]:
+        """Yield costs of shape (a, b) that depend on the position before: the way, then set-up."""
+        for part in self._travel:
+            for leg in part.legs(origins, destinations):
+                yield leg / speed
+        setup = self._cost.setup if isinstance(self._cost, Cost) else {}
+        for name, price in setup.items():
+            yield price * changes(self.domain, name, origins, destinations)
+
+    def candidates_at(self, points: Array, last: Origin) -> Candidates:
         """Return the table over other points, inside a box or between the points of a grid.
 
         Args:
             points: Coordinates, shape (m, d).
-            last: Last position, shape (d,), or None.
+            last: Last position, shape (d,), or None; or a `Departure`.
         """
         base = self._cost.base if isinstance(self._cost, Cost) else self._cost
-        given = (self._noise, base)
-        anywhere = all(isinstance(value, (float, int, NoiseLevels)) or callable(value) for value in given)
+        noise = [self._noise] if self.noise_levels is None else self.noise_levels.variance
+        anywhere = all(isinstance(value, (float, int)) or callable(value) for value in (*noise, base))
         # Columns and arrays have values only at the points of the domain: the nearest one counts.
         nearest = None if anywhere else np.array([self.domain.nearest(x) for x in points])
         return self._table(points, nearest, last)
@@ -200,18 +266,18 @@ class ActionSpace:
             raise InvalidArgumentError(unknown_name("task", name, self.tasks.names))
         return list(self.tasks.names).index(name)
 
-    def _table(self, points: Array, index: Index | None, last: Array | None) -> Candidates:
+    def _table(self, points: Array, index: Index | None, last: Origin) -> Candidates:
         """Return the table over points (m, d).
 
         Args:
             points: Coordinates.
             index: Row of the domain whose value each point takes from an array or column; None if there are none.
-            last: Last position, or None.
+            last: Last position or departure, or None.
         """
         noise = self._noise_at(points, index)
         cost = self._cost_at(points, index, last)
         if self.tasks is None:
-            return Candidates(points, noise, cost, None)
+            return Candidates(points, noise, self._within_budget(points, index, last, cost), None)
         m = len(points)
         count = len(self.tasks.names)
         noises = np.tile(noise, (count, 1))
@@ -229,12 +295,26 @@ class ActionSpace:
                 f"every task must cost more than 0 everywhere, but {self.tasks.names[task]!r} costs {costs.min():g} "
                 "somewhere; give the tasks positive costs"
             )
+        costs = self._within_budget(points, index, last, costs)
         return Candidates(model_sites(points, self.tasks), noises, costs, None)
+
+    def _within_budget(self, points: Array, index: Index | None, last: Origin, costs: Array) -> Array:
+        """Return the costs, infinite where the budget that is left does not pay for it and the way home."""
+        departure = as_departure(last)
+        if np.isinf(departure.left):
+            return costs
+        home = np.zeros(len(points))
+        if departure.home is not None:
+            home = self.travel_between(Stops(points, index), Stops.at(departure.home), departure.speed)[:, 0]
+        needed = costs + np.tile(home, len(costs) // len(points))[:, None]
+        return np.where(needed <= departure.left * (1 + ROUNDING), costs, np.inf)
 
     def _noise_at(self, points: Array, index: Index | None) -> Array:
         """Return the noise variances at points, shape (m, K)."""
         if self.noise_levels is not None:
-            return np.tile(np.asarray(self.noise_levels.variance, dtype=float), (len(points), 1))
+            if not self.noise_levels.varies:
+                return np.tile(np.asarray(self.noise_levels.variance, dtype=float), (len(points), 1))
+            return np.column_stack([self._level_noise(k, points, index) for k in range(self.n_levels)])
         noise: Any
         if isinstance(self._noise, CoordinateFunction):
             noise = self._noise(points)
@@ -244,21 +324,29 @@ class ActionSpace:
             noise = self._on_domain(self._noise, "noise", index)
         return check_nonnegative_array(noise, "noise", count=len(points))[:, None]
 
-    def _cost_at(self, points: Array, index: Index | None, last: Array | None) -> Array:
+    def _level_noise(self, level: int, points: Array, index: Index | None) -> Array:
+        """Return the noise variances of a level at points, shape (m,)."""
+        variance: Any = [] if self.noise_levels is None else self.noise_levels.variance[level]
+        what = f"the variance of noise level {level}"
+        noise = variance(self.domain.values(points)) if callable(variance) else self._on_domain(variance, what, index)
+        return check_nonnegative_array(noise, what, count=len(points))
+
+    def _cost_at(self, points: Array, index: Index | None, last: Origin) -> Array:
         """Return the costs at points, shape (m, K), without those of tasks."""
+        departure = as_departure(last)
+        position = departure.position
         if isinstance(self._cost, Cost):
             cost = self._base_cost(points, index).copy()
             numbers = self.domain.numbers(points)
-            before = None if last is None else self.domain.numbers(last[None, :])[0]
             for name, rate in self._cost.magnitude.items():
-                cost += rate * np.abs(numbers[:, self._column_index(name)])
-            for name, rate in self._cost.travel.items():
-                k = self._column_index(name)
-                if before is not None:  # the first measurement pays no travel
-                    cost += rate * np.abs(numbers[:, k] - before[k])
+                cost += rate * np.abs(numbers[:, column_index(self.domain, name)])
+            if position is not None:  # without a start, the first measurement pays no travel
+                for leg in self._legs(Stops.at(position), Stops(points, index), departure.speed):
+                    cost += leg[0]
         elif callable(self._cost):
             values = self.domain.values(points)
-            before = None if last is None else self.domain.values(last[None, :])[0]
+            before = _coordinates(position)
+            before = None if before is None else self.domain.values(before[None, :])[0]
             cost = check_nonnegative_array(self._cost(values, before), "cost", count=len(points))
         else:
             cost = self._base_cost(points, index)
@@ -268,7 +356,7 @@ class ActionSpace:
         replaced = self.tasks is not None and self.tasks.cost is not None  # then `_table` checks the sums
         if not replaced and (costs <= 0).any():  # a second measurement at the last position must cost something, too
             free = points[int(np.argwhere(costs <= 0)[0][0])]
-            condition = " (without travel)" if last is None else ""
+            condition = " (without travel)" if position is None else ""
             raise InvalidArgumentError(
                 f"every measurement must cost more than 0, but {format_point(self.domain.named(free))} costs "
                 f"{costs.min():g}{condition}; give cost a positive base"
@@ -296,14 +384,9 @@ class ActionSpace:
             )
         return array if index is None else array[index]
 
-    def _column_index(self, name: str) -> int:
-        """Return the position of a coordinate that a rate of the cost refers to."""
-        if name not in self.domain.columns:
-            raise InvalidArgumentError(f"cost has a rate for an {unknown_name('column', name, self.domain.columns)}")
-        k = self.domain.columns.index(name)
-        if k in self.domain.categorical:
-            raise InvalidArgumentError(
-                f"cost has a rate for the column {name!r}, which has no numbers; name another column, or give the cost "
-                "as a function"
-            )
-        return k
+
+def _coordinates(position: Array | str | None) -> Array | None:
+    """Return a position as a cost function takes it; `ActionSpace.position` refuses names there."""
+    if isinstance(position, str):
+        raise InvalidArgumentError(f"a cost function needs coordinates, got the place {position!r}; give them")
+    return position

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._typing import Array
+from truvar.domain.travel import Place, Travel, check_travel, travel_parts
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
-from truvar.validation import check_finite, check_nonnegative
+from truvar.validation import check_boolean, check_callable, check_finite, check_nonnegative, check_nonnegative_array
 
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
 CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
@@ -24,7 +25,8 @@ class NoiseLevels:
     """Precisions to choose from at every point.
 
     Attributes:
-        variance: Noise variance of each level.
+        variance: Noise variance of each level: a number; or where it varies by place, the name of a column of the
+            domain, an array with a value per point, or a function of the points.
         cost: Cost that each level adds to that of the point.
 
     Raises:
@@ -32,33 +34,56 @@ class NoiseLevels:
 
     Example:
         >>> NoiseLevels(variance=[1e-6, 1e-3, 0.05], cost=[15, 10, 2])
+        >>> NoiseLevels(variance=[1e-6, "variance of the cheap sensor"], cost=[15, 2])
     """
 
-    variance: Sequence[float]
+    variance: Sequence[float | str | ArrayLike | Callable[[Array], ArrayLike]]
     cost: Sequence[float]
 
     def __post_init__(self) -> None:
-        if np.ndim(self.variance) != 1 or np.shape(self.variance) != np.shape(self.cost) or len(self.variance) == 0:
+        lists = [isinstance(each, (list, tuple, np.ndarray)) for each in vars(self).values()]
+        if not all(lists) or len(self.variance) != len(self.cost) or len(self.variance) == 0:
             raise InvalidArgumentError(
                 f"noise levels need as many costs as variances, at least one, got variances {self.variance!r} and "
                 f"costs {self.cost!r}; give two lists of the same length"
             )
         for k, (variance, cost) in enumerate(zip(self.variance, self.cost, strict=True)):
-            check_nonnegative(variance, f"the variance of noise level {k}")
+            what = f"the variance of noise level {k}"
+            if callable(variance):
+                check_callable(variance, what, "points")
+            elif np.ndim(variance) == 1:
+                check_nonnegative_array(variance, what, count=len(variance))  # type: ignore[arg-type]
+            elif not isinstance(variance, str):
+                check_nonnegative(variance, what)
             check_nonnegative(cost, f"the cost of noise level {k}")
+
+    @property
+    def varies(self) -> bool:
+        """Whether a variance varies by place."""
+        return any(
+            isinstance(variance, str) or callable(variance) or np.ndim(variance) > 0 for variance in self.variance
+        )
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of a measurement: base + sum of travel rate x |x - last x| + sum of magnitude rate x |x|, by column.
+    """Cost of a measurement: base + way from the last position + set-up + sum of magnitude rate x |x|, by column.
 
     Attributes:
         base: A number, or the name of a column of the domain.
-        travel: Rate per unit of distance from the last position, by column. The first measurement pays no travel.
+        travel: Cost of the way from the last position: rates per unit of distance by column, which are added up;
+            `Euclidean`, `GreatCircle`, `Network` or `TravelMatrix`; or a list of such parts, whose costs are added. A
+            rate may differ by direction: `{"depth_m": {"increasing": 0.5, "decreasing": 0.1}}`. Without `start`, the
+            first measurement pays no travel.
         magnitude: Rate per unit of the absolute coordinate, by column.
+        setup: Cost that is added where a column changes, by column: "hard to change" factors.
+        start: Position before the first measurement, which then pays its way and set-up too: all coordinates by
+            column, not necessarily a point of the domain; or the name of a place of the network or matrix.
+        returns: Whether the way back to the start must be possible within the budget. What does not allow it is not
+            suggested.
 
     Raises:
-        InvalidArgumentError: If a rate is negative or not a number.
+        InvalidArgumentError: If a rate is negative or not a number, or `returns` lacks travel.
 
     Example:
         The cost 0.25 |x1 - x1'| + 4 (|x2| + 1) of the paper:
@@ -67,11 +92,15 @@ class Cost:
     """
 
     base: float | str = 0.0
-    travel: Mapping[str, float] = field(default_factory=dict)
+    travel: Travel = field(default_factory=dict)
     magnitude: Mapping[str, float] = field(default_factory=dict)
+    setup: Mapping[str, float] = field(default_factory=dict)
+    start: Place | None = None
+    returns: bool = False
 
     def __post_init__(self) -> None:
-        for kind in ("travel", "magnitude"):
+        check_travel(self.travel)
+        for kind in ("magnitude", "setup"):
             rates = getattr(self, kind)
             if not isinstance(rates, Mapping):
                 raise InvalidArgumentError(
@@ -79,6 +108,29 @@ class Cost:
                 )
             for name, rate in rates.items():
                 check_nonnegative(rate, f"the {kind} rate of {name!r}")
+        if self.start is not None and not isinstance(self.start, (Mapping, str)):
+            raise InvalidArgumentError(
+                f"the start of a cost must be a point such as {{'x': 0}} or the name of a place, got {self.start!r}; "
+                "give one of them"
+            )
+        check_boolean(self.returns, "returns")
+        if self.returns and not self.has_travel:
+            raise InvalidArgumentError("returns needs a cost of travel, got none; give travel=..., or leave it out")
+
+    @property
+    def has_travel(self) -> bool:
+        """Whether a way costs something."""
+        return any(not isinstance(part, Mapping) or _positive(part) for part in travel_parts(self.travel))
+
+    @property
+    def depends_on_position(self) -> bool:
+        """Whether the cost depends on the last position."""
+        return self.has_travel or any(self.setup.values())
+
+
+def _positive(rates: Mapping[str, Any]) -> bool:
+    """Return whether a rate, in any direction, is above 0."""
+    return any(any(rate.values()) if isinstance(rate, Mapping) else rate for rate in rates.values())
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from truvar._typing import Array
 from truvar.acquisition.mixed_search import climb
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Goal
+from truvar.domain.vehicles import Origin
 from truvar.exceptions import UnsupportedGoalError
 from truvar.inference.statements import StatementInputs, normal_distribution, screening_f1
 from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
@@ -92,7 +93,7 @@ def check_stop(
     limits: StatementLimits,
     inputs: Callable[[], StatementInputs],
     model_check: Callable[[], ModelCheck],
-    last: Array | None,
+    last: Origin,
 ) -> StopCheck:
     """Return whether one of the limits is reached.
 
@@ -211,7 +212,7 @@ def check_improvement_goal(goal: Goal) -> None:
 
 
 @blas_in_one_thread()
-def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: Array | None) -> float:
+def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: Origin) -> float:
     """Return the largest expected improvement per unit cost over all candidates, in the user's units.
 
     The improvement is that of the function's value, noise left out, over the best posterior mean at a measured point.

@@ -18,6 +18,8 @@ from truvar.acquisition.registry import DEFAULT_POLICY, has_cost_option, policy_
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, read_csv
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
+from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
+from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.messages import unknown_name
 from truvar.models.fit import Learned, training_data
@@ -26,6 +28,7 @@ from truvar.problem.parameters import build_parameter
 from truvar.problem.schema import (
     REPRESENTERS,
     CostSpec,
+    DirectionsSpec,
     DomainSpec,
     GoalSpec,
     LogBetaSpec,
@@ -38,6 +41,7 @@ from truvar.problem.schema import (
     TasksSpec,
     TheoremBetaSpec,
     TopSpec,
+    VehicleSpec,
     parse_spec,
     policy_options,
 )
@@ -108,8 +112,9 @@ class Problem:
             "kernel": build_kernel(settings.model, len(self.domain.columns)),
             "mean": settings.model.mean,
             "noise": build_noise(settings.noise),
-            "cost": build_cost(settings.cost),
+            "cost": build_cost(settings.cost, self.folder, self.tables),
             "tasks": build_tasks(settings.tasks),
+            "vehicles": build_vehicles(settings.vehicles),
             "policy": build_policy(settings.policy),
             "start": settings.start,
             "seed": settings.seed,
@@ -288,14 +293,53 @@ def build_noise(spec: NoiseSpec) -> NoiseLike | None:
     return spec.column if spec.variance is None else spec.variance
 
 
-def build_cost(spec: CostSpec) -> CostLike | None:
-    """Build the cost from the section [cost]; None: 1 for every measurement."""
+def build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike | None:
+    """Build the cost from the section [cost]; None: 1 for every measurement.
+
+    Args:
+        spec: The section [cost].
+        folder: Folder of the files that it names.
+        tables: Tables by path, instead of files.
+    """
     if not spec.known:
         return None
     base: float | str = spec.base or 0.0
     if spec.column is not None:
         base = spec.column
-    return Cost(base, spec.travel or {}, spec.magnitude or {})
+    parts = build_travel(spec, folder, tables)
+    travel = parts[0] if len(parts) == 1 else parts
+    with _section("cost"):
+        return Cost(base, travel or {}, spec.magnitude or {}, spec.setup or {}, spec.start, spec.returns)
+
+
+def build_travel(spec: CostSpec, folder: Path, tables: Tables | None) -> list[Any]:
+    """Build the parts of the travel from the section [cost]."""
+    parts: list[Any] = []
+    with _section("cost"):
+        if spec.travel is not None:
+            parts.append(_rates(spec.travel))
+        if spec.euclidean is not None:
+            parts.append(Euclidean(_rates(spec.euclidean)))
+        if spec.great_circle is not None:
+            parts.append(GreatCircle(**spec.great_circle.model_dump()))
+        if spec.network is not None:
+            edges = _table(spec.network.table, folder, tables)
+            parts.append(Network(edges, spec.network.places, spec.network.rate, spec.network.directed))
+        if spec.matrix is not None:
+            matrix = _table(spec.matrix.table, folder, tables)
+            named = matrix.set_index(matrix.columns[0])
+            parts.append(TravelMatrix(named, spec.matrix.places, rate=spec.matrix.rate))
+    return parts
+
+
+def _rates(spec: Mapping[str, float | DirectionsSpec]) -> dict[str, Any]:
+    """Return rates by column as `Cost` takes them."""
+    return {name: rate.model_dump() if isinstance(rate, DirectionsSpec) else rate for name, rate in spec.items()}
+
+
+def build_vehicles(spec: Mapping[str, VehicleSpec]) -> dict[str, Vehicle] | None:
+    """Build the vehicles from the section [vehicles]; None: a single crew."""
+    return {name: Vehicle(each.start, each.speed, each.budget) for name, each in spec.items()} or None
 
 
 def build_tasks(spec: TasksSpec) -> Tasks | None:

@@ -41,6 +41,7 @@ from truvar.problem.messages import (
 from truvar.problem.parameters import Names, ParameterSpec
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
+TRAVEL_KEYS = ("travel", "euclidean", "great_circle", "network", "matrix")  # of [cost], in the order of their sum
 ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -60,6 +61,10 @@ NumberAxis = Annotated[
 ]
 NumberInterval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
 Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
+StartPlace = Annotated[
+    Text | dict[str, Number | Flag | Text],
+    expects("a point such as {x = 0.5} or the name of a place", "give one of them"),
+]
 LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
 Mean = Annotated[Number | Text, expects("a number or the name of a column")]
 Start = Annotated[
@@ -126,6 +131,24 @@ def _check_one_given(spec: StrictModel, *keys: str) -> None:
     found = " and ".join(given) or "none of them"
     remedy = "leave out the others" if given else "give one"
     raise rule_error(f"needs exactly one of {', '.join(keys)}, got {found}; {remedy}")
+
+
+def text_or_table(value: Any) -> str:
+    """Return the tag of a union between text and a table of keys."""
+    return TABLE if isinstance(value, (Mapping, BaseModel)) else TEXT
+
+
+class DirectionsSpec(StrictModel):
+    """Rates that differ by direction."""
+
+    increasing: NonNegative = Field(description="Rate where the column increases.")
+    decreasing: NonNegative = Field(description="Rate where it decreases.")
+
+
+TravelRate = Annotated[
+    Annotated[NonNegative, Tag(TEXT)] | Annotated[DirectionsSpec, Tag(TABLE)], Discriminator(text_or_table)
+]
+TravelRates = Annotated[dict[str, TravelRate], expects("rates by column such as {x = 0.25}", parts=True)]
 
 
 # -- sections ----------------------------------------------------------------------------------------------------------
@@ -278,7 +301,9 @@ class ModelSpec(StrictModel):
 class LevelSpec(StrictModel):
     """One noise level: its variance and what it adds to the cost."""
 
-    variance: NonNegative = Field(description="Noise variance of a measurement at this level.")
+    variance: Annotated[NonNegative | Text, expects("a number >= 0 or the name of a column")] = Field(
+        description="Noise variance of a measurement at this level, or the column of the table that has it."
+    )
     cost: NonNegative = Field(description="Cost added to that of the point.")
 
 
@@ -316,8 +341,43 @@ class NoiseSpec(StrictModel):
         return bool(self.given("variance", "column", "levels"))
 
 
+class GreatCircleSpec(StrictModel):
+    """Ways along great circles."""
+
+    longitude: Text = Field(description="Column of the longitudes, in degrees.")
+    latitude: Text = Field(description="Column of the latitudes, in degrees.")
+    rate: NonNegative = Field(default=1.0, description="Cost of a kilometre.")
+
+
+class NetworkSpec(StrictModel):
+    """Ways along the edges of a network."""
+
+    table: Text = Field(description="Path of a CSV file with the columns from, to and cost.")
+    places: Text | None = Field(default=None, description="Column of the domain's table with the place of each point.")
+    rate: NonNegative = Field(default=1.0, description="Factor of the costs.")
+    directed: Flag = Field(default=False, description="Whether an edge leads one way only.")
+
+
+class MatrixSpec(StrictModel):
+    """Ways with costs given as a matrix."""
+
+    table: Text = Field(description="Path of a CSV file: the names of the places, then a column per place.")
+    places: Text | None = Field(default=None, description="Column of the domain's table with the place of each point.")
+    rate: NonNegative = Field(default=1.0, description="Factor of the costs.")
+
+
+class VehicleSpec(StrictModel):
+    """A vehicle or crew."""
+
+    start: StartPlace | None = Field(
+        default=None, description="Position before its first measurement; that of [cost] by default."
+    )
+    speed: Positive = Field(default=1.0, description="Travel costs are divided by it.")
+    budget: Positive | None = Field(default=None, description="Total cost of its measurements.")
+
+
 class CostSpec(StrictModel):
-    """The cost of a measurement: base or column, plus travel, plus magnitude."""
+    """The cost of a measurement: base or column, plus ways and set-up, plus magnitude."""
 
     base: Number | None = Field(
         default=None,
@@ -327,11 +387,42 @@ class CostSpec(StrictModel):
     column: Text | None = Field(
         default=None, description="Column of the table with the cost of each point.", examples=["duration_s"]
     )
-    travel: Rates | None = Field(
+    travel: TravelRates | None = Field(
         default=None,
-        description="Rate by column, times the distance from the point measured last.",
-        examples=[{"distance_m": 0.25}],
+        description="Rate by column, times the distance from the point measured last; it may differ by direction.",
+        examples=[{"distance_m": 0.25}, {"depth_m": {"increasing": 0.5, "decreasing": 0.1}}],
     )
+    euclidean: TravelRates | None = Field(
+        default=None,
+        description="Rate by column for ways in a straight line: the root of the sum of (rate x difference)^2.",
+        examples=[{"east_m": 0.25, "north_m": 0.25}],
+    )
+    great_circle: GreatCircleSpec | None = Field(
+        default=None,
+        description="Ways along great circles: columns of longitude and latitude, and the cost of a kilometre.",
+        examples=[{"longitude": "lon", "latitude": "lat", "rate": 0.1}],
+    )
+    network: NetworkSpec | None = Field(
+        default=None,
+        description="Shortest ways in a network: a table of edges, and the column with the place of each point.",
+        examples=[{"table": "roads.csv", "places": "village"}],
+    )
+    matrix: MatrixSpec | None = Field(
+        default=None,
+        description="Costs of all ways as a table: one row and one column per place.",
+        examples=[{"table": "minutes.csv", "places": "station"}],
+    )
+    setup: Rates | None = Field(
+        default=None,
+        description="Cost by column that is added where the column changes.",
+        examples=[{"temperature": 30.0}],
+    )
+    start: StartPlace | None = Field(
+        default=None,
+        description="Position before the first measurement: a point, or a place of the network or matrix.",
+        examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour"],
+    )
+    returns: Flag = Field(default=False, description="Whether the way back to the start must fit into the budget.")
     magnitude: Rates | None = Field(
         default=None, description="Rate by column, times the size of the coordinate.", examples=[{"depth_m": 4.0}]
     )
@@ -347,7 +438,7 @@ class CostSpec(StrictModel):
     @property
     def known(self) -> bool:
         """Whether a cost is given."""
-        return bool(self.given("base", "column", "travel", "magnitude"))
+        return bool(self.given("base", "column", "magnitude", "setup", "start", "returns", *TRAVEL_KEYS))
 
 
 class TasksSpec(StrictModel):
@@ -416,11 +507,6 @@ class TopSpec(StrictModel):
     by: Literal["ucb", "ei"] = Field(
         default="ucb", description="Upper confidence bound (ucb) or expected improvement (ei)."
     )
-
-
-def text_or_table(value: Any) -> str:
-    """Return the tag of a union between text and a table of keys."""
-    return TABLE if isinstance(value, (Mapping, BaseModel)) else TEXT
 
 
 Beta = Annotated[
@@ -534,6 +620,13 @@ class StudySpec(StrictModel):
     noise: NoiseSpec = Field(default=NoiseSpec(), description="Noise of a measurement.")
     cost: CostSpec = Field(default=CostSpec(), description="Cost of a measurement.")
     tasks: TasksSpec = Field(default=TasksSpec(), description="Other quantities that can be measured instead.")
+    vehicles: Annotated[
+        dict[str, VehicleSpec], expects("a table of vehicles such as {boat-1 = {speed = 2}}", parts=True)
+    ] = Field(
+        default={},
+        description="Vehicles or crews by name, each with a position of its own.",
+        examples=[{"boat-1": {}, "boat-2": {"speed": 2.0, "budget": 300}}],
+    )
     policy: PolicySpec = Field(default=PolicySpec(), description="How the next measurement is chosen.")
     run: LimitsSpec = Field(default=LimitsSpec(), description="Limits at which `truvar run` stops.")
 

@@ -37,7 +37,9 @@ from truvar.report.status import (
     describe_policy,
     describe_tasks,
     describe_transform,
+    describe_vehicle,
     progress_texts,
+    shown_vehicles,
     status_data,
     study_warnings,
 )
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
     from truvar.inference.statements import Estimate
     from truvar.study.study import Study
+    from truvar.study.suggestion import Suggestion
 
 MAP_SIZE = (6.4, 3.5)  # inches; small enough that the letters can be read on a phone
 CHART_SIZE = (6.4, 2.7)  # inches
@@ -129,6 +132,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
         "finished": study.finished is not None,
         "figures": [_drawn(figure, data) for figure in _figures(data)],
         "pending": _pending(study),
+        "vehicles": [describe_vehicle(status) for status in shown_vehicles(study)],
         "measurements": _measurements(study, data.result.outliers),
         "events": _events(study),
         "settings": _settings(study),
@@ -209,6 +213,8 @@ def _figures(data: PlotData) -> list[Figure]:
             figures = [Figure(draw_curve, MAP_SIZE, "Posterior mean, 90 % interval of each point, and measurements")]
         case 2:
             marks = "the route of the measurements" if data.travels else "the measurements"
+            if data.travels and len(data.routes) > 1:
+                marks = "the route of each vehicle"
             figures = [
                 Figure(draw_mean, MAP_SIZE, f"Posterior mean and {marks}"),
                 Figure(draw_regions, MAP_SIZE, classes),
@@ -254,13 +260,17 @@ def _pending(study: Study) -> list[dict[str, Any]]:
     return [
         {
             "id": suggestion.id,
-            "action": describe_action(suggestion),
+            "action": describe_action(suggestion) if suggestion.who is None else _for_vehicle(suggestion),
             "cost": format_number(suggestion.cost),
             "precision": f"± {sqrt(suggestion.noise):.3g}",
             "gain": describe_gain(study, suggestion),
         }
         for suggestion in study.pending
     ]
+
+
+def _for_vehicle(suggestion: Suggestion) -> str:
+    return f"{suggestion.who}: {describe_action(suggestion)}"
 
 
 def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]:
@@ -271,7 +281,9 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
         outliers: Ids of the measurements that the model leaves out.
     """
     records = study.measurement_records()
-    optional = [name for name in ("level", "task") if any(getattr(record, name) is not None for record in records)]
+    optional = [
+        name for name in ("level", "task", "who") if any(getattr(record, name) is not None for record in records)
+    ]
     headings = ["id", *map(column_label, study.domain.columns), *optional, "value", "±", "cost", "spent"]
     rows = [
         [

@@ -13,6 +13,7 @@ from truvar.report.formatting import column_label, column_ticks, format_number
 from truvar.report.plot_data import PlotData, add_legend, cell_edges, diamond, optimum_name, order_shades, star
 from truvar.report.style import INK
 
+ROUTE_STYLES = ("-", "--", ":", "-.")  # of the routes of several vehicles
 MAX_NUMBERED = 30  # measurements up to which each has its id on the map
 NUMBER_SIZE = np.array([0.03, 0.07])  # width and height of a number, as shares of the axes
 
@@ -83,7 +84,11 @@ def _draw_route(ax: Any, data: PlotData) -> None:
     x, y = data.measured.T
     if data.travels:
         opacity = 0.7 if len(x) <= 60 else 0.4
-        ax.plot(x, y, color="white", lw=0.7, alpha=opacity, zorder=3)
+        for number, (who, way) in enumerate(data.routes.items()):
+            if who is None and len(data.routes) > 1:
+                continue  # what none of the vehicles measured is no route
+            line_style = ROUTE_STYLES[number % len(ROUTE_STYLES)]
+            ax.plot(*way.T, color="white", lw=0.7 if who is None else 1.1, ls=line_style, alpha=opacity, zorder=3)
     edge = INK if grid_of(data.domain.points) is None else "white"
     ax.scatter(
         x, y, c=order_shades(data.measured), cmap=style.ORDER, vmin=-0.15, vmax=1, s=19, edgecolors=edge,
@@ -125,6 +130,11 @@ def _route_handles(data: PlotData) -> list[Any]:
     if len(data.measured):
         label = "route, later points darker" if data.travels else "measured, later points darker"
         handles.append(line([], [], ls="", marker="o", ms=5, mfc="#888888", mec=INK, mew=0.6, label=label))
+    if data.travels:
+        for number, who in enumerate(data.routes):
+            if who is not None:
+                style_of = ROUTE_STYLES[number % len(ROUTE_STYLES)]
+                handles.append(line([], [], color="#888888", lw=1.1, ls=style_of, label=f"route of {who}"))
     if data.pending:
         handles.append(line([], [], ls="", **{**diamond(), "ms": 6}, label="suggested"))
     if data.shows_best:

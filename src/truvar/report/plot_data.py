@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from truvar.domain.goals import Goal
     from truvar.inference.statements import Classification
+    from truvar.study.records import MeasurementRecord
     from truvar.study.result import Result
     from truvar.study.study import Study
 
@@ -60,6 +61,7 @@ class PlotData:
         pending: Points of the pending suggestions.
         truth: True values on the domain, where they are known. (n,)
         travels: Whether the cost depends on the last position, so that the order of the measurements is a route.
+        routes: Measured points in order, by vehicle; None is the single crew, or what none of the vehicles measured.
         title: Title of the figure.
         study: The study.
     """
@@ -75,6 +77,7 @@ class PlotData:
     pending: tuple[dict[str, Any], ...]
     truth: Array | None
     travels: bool
+    routes: dict[str | None, Array]
     title: str
     study: Study
 
@@ -110,6 +113,7 @@ class PlotData:
             pending=tuple(dict(suggestion.point) for suggestion in study.pending),
             truth=true_values,
             travels=study.travels,
+            routes=_routes(records, columns),
             title=_title(study, result, true_values),
             study=study,
         )
@@ -263,3 +267,13 @@ def cell_edges(axis: Array, geometric: bool) -> Array:
     middle = (value[1:] + value[:-1]) / 2
     borders = np.concatenate([[2 * value[0] - middle[0]], middle, [2 * value[-1] - middle[-1]]])
     return np.exp(borders) if geometric else borders
+
+
+def _routes(records: Sequence[MeasurementRecord], columns: Sequence[str]) -> dict[str | None, Array]:
+    """Return the measured points (t, d) of each vehicle, in the order of their ids, which is that of its way."""
+    points: dict[str | None, list[list[float]]] = {}
+    vehicles = any(record.who is not None for record in records)
+    ordered = sorted(records, key=lambda record: record.id) if vehicles else records
+    for record in ordered:
+        points.setdefault(record.who, []).append([record.point[name] for name in columns])
+    return {who: np.array(way, dtype=float) for who, way in points.items()}

@@ -10,6 +10,7 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.domain.goals import LevelSet
+from truvar.messages import format_coordinates
 from truvar.models.fit import PLUG_IN_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
@@ -19,6 +20,7 @@ from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
     from truvar.domain.costs import Tasks
+    from truvar.domain.vehicles import Vehicle
     from truvar.problem import Problem
     from truvar.study.study import Study
 
@@ -37,12 +39,14 @@ def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> 
         terminal: Width, colours and letters to use.
     """
     spec = problem.spec
+    vehicles = [("vehicles", _vehicles(study.vehicles))] if study.vehicles else []
     rows = [
         ("domain", _domain(problem, study)),
         ("model", _model(problem)),
         *([] if study.tasks is None else [("tasks", _tasks(study.tasks))]),
         ("noise", _noise(spec.get("noise", {}), study.tasks)),
         ("cost", f"{_cost(spec.get('cost', {}), study.tasks)}; the first measurement {_first_cost(study)}"),
+        *vehicles,
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
     ]
@@ -164,16 +168,57 @@ def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
     if "column" in spec:
         return f"variance from column {spec['column']}"
     if "levels" in spec:
-        levels = [f"± {sqrt(level['variance']):.3g} at cost {level['cost']:g}" for level in spec["levels"]]
+        levels = [f"{_level_noise(level['variance'])} at cost {level['cost']:g}" for level in spec["levels"]]
         return f"levels to choose from: {', '.join(levels)}"
     return "learned from the values as they come"
 
 
+def _level_noise(variance: float | str) -> str:
+    return f"variance from column {variance}" if isinstance(variance, str) else f"± {sqrt(variance):.3g}"
+
+
 def _cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
     parts = [_base_cost(spec, tasks)]
-    parts += [f"{rate:g} per unit of {name} travelled" for name, rate in spec.get("travel", {}).items()]
+    for name, rate in spec.get("travel", {}).items():
+        parts.append(f"{_rate(rate)} per unit of {name} travelled")
+    if "euclidean" in spec:
+        rates = [f"{_rate(rate)} per unit of {name}" for name, rate in spec["euclidean"].items()]
+        parts.append(f"{' and '.join(rates)} travelled in a straight line")
+    if "great_circle" in spec:
+        parts.append(f"{spec['great_circle'].get('rate', 1):g} per kilometre of the great circle travelled")
+    for key, words in (("network", "the shortest way in the network"), ("matrix", "the way as given in")):
+        if key in spec:
+            rate = spec[key].get("rate", 1)
+            parts.append(f"{'' if rate == 1 else f'{rate:g} times '}{words} {spec[key]['table']}")
+    parts += [f"{price:g} whenever {name} changes" for name, price in spec.get("setup", {}).items()]
     parts += [f"{rate:g} per unit of |{name}|" for name, rate in spec.get("magnitude", {}).items()]
-    return ", plus ".join(parts)
+    text = ", plus ".join(parts)
+    if "start" in spec:
+        start = spec["start"]
+        text += f"; from {start if isinstance(start, str) else format_coordinates(start)}"
+    return f"{text}, with the way back within the budget" if spec.get("returns") else text
+
+
+def _rate(rate: float | Mapping[str, float]) -> str:
+    if isinstance(rate, Mapping):
+        return " and ".join(f"{rate[direction]:g} {direction}" for direction in rate)
+    return f"{rate:g}"
+
+
+def _vehicles(vehicles: Mapping[str, Vehicle]) -> str:
+    """Return the vehicles with their starts, speeds and budgets."""
+    texts = []
+    for name, vehicle in vehicles.items():
+        parts = []
+        if vehicle.start is not None:
+            start = vehicle.start
+            parts.append(f"from {start if isinstance(start, str) else format_coordinates(start)}")
+        if vehicle.speed != 1:
+            parts.append(f"speed {vehicle.speed:g}")
+        if vehicle.budget is not None:
+            parts.append(f"budget {vehicle.budget:g}")
+        texts.append(f"{name} ({', '.join(parts)})" if parts else name)
+    return ", ".join(texts)
 
 
 def _base_cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from truvar.models.transforms import OutputTransform
     from truvar.study.result import BestObserved, Result
     from truvar.study.study import Study
+    from truvar.study.vehicles import VehicleStatus
 
 BOUNDS_TITLE = "Confidence bounds of the paper"  # heading of everything that is about M, H, L and epsilon
 SCORE_LIMITS = ("f1", "regret", "improvement_per_cost")  # limits of a run whose progress is shown in words
@@ -198,15 +199,48 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     rows += [("warning", message) for message in study_warnings(study, result)]
     if not result.model_check.ok:
         rows.append(("model check", f"failed: {result.model_check.message}"))
+    rows += [("vehicle" if status.name else "way back", describe_vehicle(status)) for status in shown_vehicles(study)]
     for suggestion in study.pending:
+        if study.who in study.vehicles and suggestion.who != study.who:
+            continue
         point = format_coordinates(suggestion.point)
-        rows.append(("pending", f"{suggestion.id}: {point}, cost {format_number(suggestion.cost)}"))
+        owner = "" if suggestion.who is None else f" for {suggestion.who}"
+        rows.append(("pending", f"{suggestion.id}{owner}: {point}, cost {format_number(suggestion.cost)}"))
     if result.reason:
         rows.append(("finished" if study.finished else "stopped", result.reason))
     heading = terminal.paint(terminal.plain(study.name or "study"), "strong")
     bounds = f"{BOUNDS_TITLE}\n{terminal.rows(describe_bounds(result))}"
     picture = text_map(study, terminal, result)
     return f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(rows)}\n\n{picture}\n\n{bounds}"
+
+
+def shown_vehicles(study: Study) -> list[VehicleStatus]:
+    """Return the vehicles to report on: the author's own if it is one, otherwise all; none for a crew without ways.
+
+    Args:
+        study: The study.
+    """
+    if not study.vehicles and not study.returns:
+        return []
+    return [status for status in study.vehicle_statuses if study.who not in study.vehicles or status.name == study.who]
+
+
+def describe_vehicle(status: VehicleStatus) -> str:
+    """Return position, costs, budget and way back of a vehicle, in words."""
+    parts = []
+    if status.position is not None:
+        position = status.position
+        parts.append(f"at {position if isinstance(position, str) else format_coordinates(position)}")
+    if status.name is not None:
+        parts.append(count_noun(status.steps, "measurement"))
+        budget = "" if status.budget is None else f" of {format_number(status.budget)}"
+        parts.append(f"{format_number(status.spent)}{budget} spent")
+    if status.way_back:
+        parts.append(f"{format_number(status.way_back)} for the way back")
+    if status.left is not None:
+        parts.append(f"{format_number(max(status.left, 0.0))} left")
+    text = ", ".join(parts) or "at the start"
+    return text if status.name is None else f"{status.name}: {text}"
 
 
 def progress_texts(status: Mapping[str, Any]) -> list[str]:
@@ -237,6 +271,7 @@ def status_data(study: Study, result: Result | None = None) -> dict[str, Any]:
         "left": None if budget is None else max(budget - study.spent, 0.0),
         "finished": study.finished,
         "exhausted": study.exhausted,
+        "vehicles": [vehicle.to_dict() for vehicle in shown_vehicles(study)],
         "learned_tasks": _tasks_data(study.learned_tasks),
         "warnings": study_warnings(study, result),
     }

@@ -24,7 +24,8 @@ def suggestion_card(study: Study, suggestion: Suggestion, terminal: TerminalStyl
         terminal: Width, colours and letters to use.
         command: The command that records its value.
     """
-    heading = terminal.paint(f"suggestion {suggestion.id}", "strong")
+    owner = "" if suggestion.who is None else f" for {terminal.plain(suggestion.who)}"
+    heading = terminal.paint(f"suggestion {suggestion.id}{owner}", "strong")
     rows = [
         ("measure", describe_action(suggestion)),
         ("precision", _precision(study, suggestion)),

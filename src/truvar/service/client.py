@@ -29,6 +29,7 @@ from truvar._typing import Array
 from truvar.domain.costs import Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import (
     AccessDeniedError,
     Finished,
@@ -57,6 +58,7 @@ from truvar.study.result import Best, BestObserved, Result
 from truvar.study.runner import run
 from truvar.study.study import Study
 from truvar.study.suggestion import Suggestion
+from truvar.study.vehicles import VehicleStatus
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:
@@ -278,7 +280,9 @@ class RemoteStudy:
         policy: The policy that chooses the next measurement.
         tasks: Quantities that can be measured instead of the target, or None.
         levels: Noise levels to choose from, or None.
+        vehicles: Vehicles or crews by name; none for a single crew.
         travels: Whether the cost depends on the point measured last.
+        returns: Whether the way back to the start is compulsory.
         seed: Seed of the random choices.
 
     Raises:
@@ -298,16 +302,24 @@ class RemoteStudy:
         self.policy = deserialize(definition["policy"])
         self.tasks = deserialize(definition["tasks"])
         self.levels = deserialize(definition["levels"])
+        self.vehicles: dict[str, Vehicle] = deserialize(definition.get("vehicles", {}))
         self.travels: bool = definition["travels"]
+        self.returns: bool = definition.get("returns", False)
         self.seed: int = definition["seed"]
 
     # -- asking and telling --------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None, *, lease: float | None = None) -> Suggestion: ...
+    def ask(
+        self, n: None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> Suggestion: ...
     @overload
-    def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
-    def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
+    def ask(
+        self, n: int, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> list[Suggestion]: ...
+    def ask(
+        self, n: int | None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next, as `Study.ask`.
 
         If the connection fails before the answer arrives, the suggestions stay pending; a lease ends that.
@@ -315,12 +327,14 @@ class RemoteStudy:
         Args:
             n: Number of suggestions, chosen as a batch; None: one suggestion instead of a list.
             lease: Seconds for which the suggestions are reserved.
+            who: Vehicle that the suggestions are for.
+            budget: Total cost that the study must stay within.
 
         Raises:
             Finished: If nothing is left to measure.
         """
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
-        answer = self._post("ask", {"n": count, "lease": lease})
+        answer = self._post("ask", {"n": count, "lease": lease, "who": who, "budget": budget})
         batch = [_suggestion(form) for form in answer["suggestions"]]
         return batch[0] if n is None else batch
 
@@ -334,6 +348,7 @@ class RemoteStudy:
         task: str | None = None,
         cost: float | None = None,
         key: str | None = None,
+        who: str | None = None,
     ) -> int:
         """Record a measured value, as `Study.tell`, and return its id.
 
@@ -347,8 +362,9 @@ class RemoteStudy:
             task: Task, for a point.
             cost: Cost, if other than expected.
             key: Text that identifies the measurement of a point; sent again with it, the value counts once.
+            who: Vehicle that measured, for a point.
         """
-        body: dict[str, Any] = {"y": _plain(y), "noise": noise, "level": level, "task": task, "cost": cost}
+        body: dict[str, Any] = {"y": _plain(y), "noise": noise, "level": level, "task": task, "cost": cost, "who": who}
         if isinstance(what, Mapping):
             point = {str(column): _plain(value) for column, value in what.items()}
             body |= {"point": point, "key": key or token_urlsafe(16)}
@@ -357,6 +373,28 @@ class RemoteStudy:
         answer = self._post("tell", body, repeatable=True)
         _warn_of_outliers(answer)
         return int(answer["id"])
+
+    def tell_repeats(
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        values: Sequence[float],
+        *,
+        level: int | None = None,
+        task: str | None = None,
+        who: str | None = None,
+    ) -> list[int]:
+        """Record several measurements of the same place, as `Study.tell_repeats`, and return their ids.
+
+        If the connection fails before the answer arrives, it is not known whether they were recorded.
+        """
+        body: dict[str, Any] = {"values": [_plain(y) for y in values], "level": level, "task": task, "who": who}
+        if isinstance(what, Mapping):
+            body["point"] = {str(column): _plain(value) for column, value in what.items()}
+        else:
+            body["id"] = _id(what)
+        answer = self._post("tell-repeats", body)
+        _warn_of_outliers(answer)
+        return [int(id_) for id_ in answer["ids"]]
 
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
@@ -561,6 +599,11 @@ class RemoteStudy:
         return self.copy().limits
 
     @property
+    def vehicle_statuses(self) -> list[VehicleStatus]:
+        """Position, costs, way back and budget of every vehicle, as `Study.vehicle_statuses`; computed here."""
+        return self.copy().vehicle_statuses
+
+    @property
     def learned_tasks(self) -> Tasks | None:
         """The tasks with what is learned of them, as `Study.learned_tasks`; computed here, on a copy of the study."""
         return self.copy().learned_tasks
@@ -707,5 +750,6 @@ def _tables_of_problem_file(path: Path) -> dict[str, str]:
     from truvar.problem.schema import ProblemSpec, parse_spec
 
     spec = parse_spec(ProblemSpec, read_toml(path))
-    named = [spec.domain.table, spec.model.training]
+    travel = [part.table for part in (spec.cost.network, spec.cost.matrix) if part is not None]
+    named = [spec.domain.table, spec.model.training, *travel]
     return {name: (path.parent / name).read_text(encoding="utf-8") for name in named if name is not None}

@@ -15,6 +15,7 @@ from truvar.service.limits import ServiceLimits
 from truvar.storage.base import MAX_NAME_LENGTH
 
 MEASUREMENT_FIELDS = frozenset({"y", "noise", "cost", "level"})  # of the bodies `Tell` and `Correct`
+MAX_REPEATS = 1000  # values of one request
 MAX_LEASE = 366 * 86_400  # seconds: a year
 
 Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")]
@@ -50,6 +51,10 @@ class Ask(StrictModel):
     lease: Annotated[
         float | None, Field(gt=0, le=MAX_LEASE, description="Seconds for which the suggestions are reserved.")
     ] = None
+    who: Annotated[str | None, Field(description="Vehicle that the suggestions are for.")] = None
+    budget: Annotated[
+        NonNegative | None, Field(description="Total cost that the study must stay within, the way back included.")
+    ] = None
 
 
 class Tell(StrictModel):
@@ -62,6 +67,7 @@ class Tell(StrictModel):
     cost: Annotated[NonNegative | None, Field(description="Cost, if other than expected.")] = None
     level: Annotated[NonNegativeCount | None, Field(description="Noise level of a point.")] = None
     task: Annotated[str | None, Field(description="Task of a point.")] = None
+    who: Annotated[str | None, Field(description="Vehicle that measured a point.")] = None
     key: Annotated[
         str | None,
         Field(pattern="^[A-Za-z0-9_-]{8,64}$", description="Sent again with the same key, a point counts once."),
@@ -74,6 +80,24 @@ class Tell(StrictModel):
             raise rule_error(f"a value needs either an id or a point, got {got}; give one of them")
         if self.key is not None and self.point is None:
             raise rule_error("a key belongs to a point, got an id; leave out the key")
+        return self
+
+
+class TellRepeats(StrictModel):
+    """Several measured values of the same place: of a suggestion, by its id, or of any point."""
+
+    id: Id | None = None
+    point: Point | None = None
+    values: Annotated[list[Number], Field(min_length=1, max_length=MAX_REPEATS, description="The measured values.")]
+    level: Annotated[NonNegativeCount | None, Field(description="Noise level of a point.")] = None
+    task: Annotated[str | None, Field(description="Task of a point.")] = None
+    who: Annotated[str | None, Field(description="Vehicle that measured a point.")] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.id is None) == (self.point is None):
+            got = "neither" if self.id is None else "both"
+            raise rule_error(f"values need either an id or a point, got {got}; give one of them")
         return self
 
 

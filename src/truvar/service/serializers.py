@@ -20,7 +20,14 @@ from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
 from truvar.report.formatting import column_label
-from truvar.report.status import BOUNDS_TITLE, describe_bounds, describe_goal, progress_texts, status_data
+from truvar.report.status import (
+    BOUNDS_TITLE,
+    describe_bounds,
+    describe_goal,
+    describe_vehicle,
+    progress_texts,
+    status_data,
+)
 from truvar.report.tables import replace_nonfinite
 from truvar.storage.serialization import serialize
 
@@ -71,9 +78,10 @@ def definition(study: Study) -> dict[str, Any]:
         "policy": study.policy,
         "levels": study.levels,
         "tasks": study.tasks,
+        "vehicles": study.vehicles,
     }
     serialized = {name: serialize(part, name) for name, part in parts.items()}
-    return {**serialized, "travels": study.travels, "seed": study.seed}
+    return {**serialized, "travels": study.travels, "returns": study.returns, "seed": study.seed}
 
 
 def events(study: Study, newest: int) -> list[dict[str, Any]]:
@@ -139,8 +147,12 @@ def view(study: Study) -> dict[str, Any]:
     shown = _drawn_points(domain)
     levels = None
     if study.levels is not None:
+        # A variance that varies by place is not one number: null.
         pairs = zip(study.levels.variance, study.levels.cost, strict=True)
-        levels = [{"variance": float(variance), "cost": float(cost)} for variance, cost in pairs]
+        levels = [
+            {"variance": float(variance) if isinstance(variance, (int, float)) else None, "cost": float(cost)}
+            for variance, cost in pairs
+        ]
     task_names = None if study.tasks is None else list(study.tasks.names)
     data = status(study, result)
     return {
@@ -171,6 +183,10 @@ def view(study: Study) -> dict[str, Any]:
         "classes": "".join(np.array(list(_class_letters(statements.classify())))[shown]),
         "levels": levels,
         "tasks": task_names,
+        "vehicle_names": list(study.vehicles),
+        "vehicle_texts": [
+            describe_vehicle(status) for status in study.vehicle_statuses if status.name or study.returns
+        ],
         "measurements": measurements(study),
         "history": history(study),
     }

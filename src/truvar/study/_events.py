@@ -6,19 +6,22 @@ part of the storage format and must not change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
-from truvar.domain.costs import CostLike
+from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
+from truvar.exceptions import SerializationError
 from truvar.models.surrogate import Prior
 from truvar.storage.serialization import deserialize, serialize
 
@@ -37,6 +40,7 @@ class StudyConfig:
         seed: Seed of everything that is drawn.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
         limits: Limits that the study is meant to end at, by name.
+        vehicles: Vehicles or crews by name; none: a single crew.
     """
 
     domain: Domain
@@ -48,6 +52,7 @@ class StudyConfig:
     seed: int
     engine: EngineLike
     limits: Mapping[str, float] = field(default_factory=dict)
+    vehicles: Mapping[str, Vehicle] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
@@ -59,6 +64,8 @@ class StudyConfig:
     def to_details(self) -> dict[str, Any]:
         """Return the details of a "created" event: all settings in one flat dictionary."""
         details = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "prior"}
+        if not self.vehicles:
+            del details["vehicles"]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
         return details
@@ -79,10 +86,17 @@ class StudyConfig:
             SerializationError: If a setting cannot be stored.
         """
         details = self.to_details()
+        if isinstance(details["noise"], NoiseLevels) and not self.domain.continuous:
+            details["noise"] = _tabulated(details["noise"], self.domain)
         for name in ("noise", "mean"):
             function = details[name]
             if callable(function) and not self.domain.continuous:
                 details[name] = np.asarray(function(self.domain.values(self.domain.points)), dtype=float)
+        if callable(details["cost"]):
+            raise SerializationError(
+                f"cost cannot be stored, got the function {details['cost']!r}; give Cost(...) with travel by column, "
+                "Euclidean, GreatCircle, Network or TravelMatrix, which a store can keep, or leave out store=..."
+            )
         return StudyConfig.from_details({name: deserialize(serialize(part, name)) for name, part in details.items()})
 
 
@@ -116,7 +130,7 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
     coordinates = action.point[: len(config.domain.columns)]
     # Values that the user reads may have fewer digits than the coordinates of the model.
     encoded = {"coordinates": coordinates.tolist()} if config.domain.parameters else {}
-    return {
+    details = {
         "id": action.id,
         "point": config.domain.named(coordinates),
         **encoded,
@@ -128,6 +142,11 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
         "gain": None if np.isnan(action.gain) else action.gain,
         "noise_told": action.noise_given,
     }
+    # Studies without vehicles and repeats are stored as earlier releases stored them.
+    for name in ("who", "repeats"):
+        if getattr(action, name) is not None:
+            details[name] = getattr(action, name)
+    return details
 
 
 def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Action:
@@ -148,4 +167,17 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
         cost=details["cost"],
         gain=float("nan") if details["gain"] is None else details["gain"],
         noise_given=details["noise_told"],
+        who=details.get("who"),
+        repeats=details.get("repeats"),
     )
+
+
+def _tabulated(levels: NoiseLevels, domain: Domain) -> NoiseLevels:
+    """Return noise levels with the values of functions at the points of a domain instead of the functions."""
+    variance = [_values(each, domain) if callable(each) else each for each in levels.variance]
+    return NoiseLevels(variance, levels.cost)
+
+
+def _values(function: Callable[[Any], Any], domain: Domain) -> Array:
+    """Return the values of a function at the points of a domain, (n,)."""
+    return np.asarray(function(domain.values(domain.points)), dtype=float)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, UnknownSuggestionError
@@ -16,6 +15,7 @@ from truvar.messages import for_interface, format_point
 from truvar.study._state import StudyState
 from truvar.study._views import suggestion
 from truvar.study.suggestion import Suggestion
+from truvar.study.vehicles import departure
 from truvar.validation import check_finite, check_nonnegative
 
 
@@ -25,6 +25,7 @@ def resolve_action(
     level: int | None = None,
     task: str | None = None,
     *,
+    who: str | None = None,
     include_observed: bool = False,
     include_expired: bool = False,
 ) -> Action:
@@ -35,6 +36,7 @@ def resolve_action(
         what: A suggestion or its id, which must be pending; or a point by column.
         level: Noise level, of a point only.
         task: Name of the task, of a point only.
+        who: Vehicle that measured, of a point only.
         include_observed: Accept measurements too.
         include_expired: Accept suggestions whose leases have run out too.
 
@@ -44,7 +46,7 @@ def resolve_action(
         InvalidDomainError: If a point cannot be used.
     """
     if isinstance(what, Mapping):
-        return _action_at_point(state, what, level, task)
+        return _action_at_point(state, what, level, task, who)
     if level is not None or task is not None:
         given = f"task {task!r}" if level is None else f"level {level!r}"
         raise InvalidMeasurementError(
@@ -94,6 +96,7 @@ def action_at(
     site: int | None,
     level: int | None,
     gain: float = float("nan"),
+    who: str | None = None,
 ) -> Action:
     """Return an entry of the candidate table as the next action of the study.
 
@@ -105,6 +108,7 @@ def action_at(
         site: Row of the model's grid, if the point is one.
         level: Noise level that the caller sees; None without levels.
         gain: The policy's score; NaN if the point was not suggested.
+        who: The vehicle that measures.
     """
     point = np.array(table.points[row])
     return Action(
@@ -116,14 +120,20 @@ def action_at(
         noise=float(table.noise[row, column]),
         cost=float(table.cost[row, column]),
         gain=gain,
+        who=who,
     )
 
 
-def last_position(state: StudyState) -> Array | None:
-    """Return the position (d,) that travel starts from: the latest suggestion or unsuggested measurement."""
-    if not state.positions:
-        return None
-    return state.positions[-1][1][: len(state.config.domain.columns)]
+def repeated_action(state: StudyState, action: Action) -> Action:
+    """Return a further measurement where another was made, which pays no way."""
+    d = len(state.config.domain.columns)
+    here = state.learner.actions.candidates_at(action.point[None, :d], action.point[:d])
+    column = 0 if action.level is None else action.level
+    if action.site is not None:
+        here = state.learner.actions.candidates(action.point[:d]).take(np.array([action.site]))
+    row = 0 if action.site is not None else action.task
+    again = action_at(state, here, row, column, site=action.site, level=action.level, who=action.who)
+    return replace(again, repeats=action.id)
 
 
 def with_actual(action: Action, noise: float | None, cost: float | None) -> Action:
@@ -150,18 +160,22 @@ def check_measurement(y: Any, noise: Any, cost: Any) -> tuple[float, float | Non
     return value, noise, cost
 
 
-def _action_at_point(state: StudyState, point: Mapping[str, Any], level: int | None, task: str | None) -> Action:
+def _action_at_point(
+    state: StudyState, point: Mapping[str, Any], level: int | None, task: str | None, who: str | None
+) -> Action:
     """Return the measurement of a point that was not suggested."""
     domain = state.config.domain
     actions = state.learner.actions
     index, x = domain.locate(point)
     task_index = actions.task_index(task)
     column = _check_level(level, actions.noise_levels)
-    last = last_position(state)
+    # What is over the budget was spent all the same.
+    last = replace(departure(state, who), left=np.inf)
     if index is None:
-        return action_at(state, actions.candidates_at(x[None, :], last), task_index, column, site=None, level=level)
+        table = actions.candidates_at(x[None, :], last)
+        return action_at(state, table, task_index, column, site=None, level=level, who=who)
     site = task_index * len(domain) + index
-    return action_at(state, actions.candidates(last), site, column, site=site, level=level)
+    return action_at(state, actions.candidates(last), site, column, site=site, level=level, who=who)
 
 
 def _check_level(level: Any, noise_levels: Any) -> int:

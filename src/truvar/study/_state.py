@@ -36,6 +36,20 @@ HISTORY_COLUMNS = (
 WITH_ACTION = ("asked", "told", "corrected")  # kinds of events whose details hold an action
 
 
+class Visit(NamedTuple):
+    """A position that travel can start from.
+
+    Attributes:
+        id: Id of the suggestion or measurement.
+        point: Its coordinates, (d',).
+        who: The vehicle; None without vehicles, or if none of them was there.
+    """
+
+    id: int
+    point: Array
+    who: str | None
+
+
 class Snapshot(NamedTuple):
     """The part of a state from which `StudyState.rollback` rebuilds the rest."""
 
@@ -59,7 +73,7 @@ class StudyState:
         learner: The model and Algorithm 1.
         pending: Suggestions that are neither measured nor withdrawn, by id.
         expired: Suggestions whose leases ran out, by id; their values may still be told.
-        positions: Id and point of every suggestion, or measurement that was not suggested, in order.
+        positions: Every suggestion, or measurement that was not suggested, in order, but no repeats.
         history: One dictionary per measurement, with the keys `HISTORY_COLUMNS`.
         beta_history: The beta that the bounds after each measurement were computed with.
         exhausted: Whether the policy found nothing to gain at its last choice.
@@ -85,7 +99,7 @@ class StudyState:
         self.n_updates += 1
         self.pending: dict[int, Action] = {}
         self.expired: dict[int, Action] = {}
-        self.positions: list[tuple[int, Array]] = []
+        self.positions: list[Visit] = []
         self.history: list[dict[str, Any]] = []
         self.beta_history: list[float] = []
         self.exhausted = False
@@ -292,14 +306,14 @@ class StudyState:
         elif operation.kind == "asked":
             self.learner.add_pending(action)
             self.pending[action.id] = action
-            self.positions.append((action.id, action.point))
+            self.positions.append(Visit(action.id, action.point, action.who))
         elif operation.kind == "told":
             self._observe(action, operation.value)
         else:
             if operation.kind == "expired":
                 self.expired[action.id] = action
             del self.pending[action.id]
-            self.positions = [(id_, point) for id_, point in self.positions if id_ != action.id]
+            self.positions = [visit for visit in self.positions if visit.id != action.id]
             self.exhausted = False
             self.learner.set_pending(self.pending.values())
 
@@ -311,8 +325,8 @@ class StudyState:
         self.n_updates += 1
         self.learner.observe(action, y, list(self.pending.values()))
         self.beta_history.append(beta)
-        if self.pending.pop(action.id, None) is None:
-            self.positions.append((action.id, action.point))
+        if self.pending.pop(action.id, None) is None and action.repeats is None:
+            self.positions.append(Visit(action.id, action.point, action.who))
         self.expired.pop(action.id, None)
         self.exhausted = False
         self._append_history(action)

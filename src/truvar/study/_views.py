@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from truvar._typing import Array
 from truvar.algorithm.covering import information_bound
 from truvar.domain.action import Action
+from truvar.domain.vehicles import Origin
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
 from truvar.inference.statements import StatementInputs
@@ -41,6 +41,7 @@ def suggestion(state: StudyState, action: Action) -> Suggestion:
         noise=action.noise,
         cost=action.cost,
         gain=action.gain,
+        who=action.who,
     )
 
 
@@ -64,7 +65,13 @@ def measurement_frame(records: Sequence[MeasurementRecord], columns: Sequence[st
         rows.append((record.id, record.index, *record.point.values(), *rest))
     names = [f"{name}_" if name in columns else name for name in MEASUREMENT_COLUMNS]
     frame = pd.DataFrame(rows, columns=[*names[:2], *columns, *names[2:]])
-    return frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing
+    frame = frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing
+    for name in ("who", "repeats"):
+        own = [getattr(record, name) for record in records]
+        if any(value is not None for value in own):  # only where there are vehicles or repeats
+            heading = f"{name}_" if name in columns else name
+            frame[heading] = pd.Series(own, dtype="Int64" if name == "repeats" else object)
+    return frame
 
 
 def certificate_inputs(state: StudyState) -> CertificateInputs:
@@ -107,7 +114,7 @@ def why_finished(state: StudyState, inputs: Callable[[], StatementInputs]) -> st
 
 
 def stop_check(
-    state: StudyState, limits: StatementLimits, inputs: Callable[[], StatementInputs], last: Array | None
+    state: StudyState, limits: StatementLimits, inputs: Callable[[], StatementInputs], last: Origin
 ) -> StopCheck:
     """Return whether a statement has reached its limit.
 

@@ -17,8 +17,8 @@ from truvar.messages import unknown_name
 from truvar.study.study import Study
 from truvar.validation import check_finite
 
-OPTION_COLUMNS = ("noise", "cost", "level", "task")
-IGNORED_COLUMNS = ("index", "spent")  # columns of `Study.measurements` that a study computes itself
+OPTION_COLUMNS = ("noise", "cost", "level", "task", "who")
+IGNORED_COLUMNS = ("index", "spent", "repeats")  # columns of `Study.measurements` that a study computes itself
 SHOWN_DIGITS = 6  # significant digits of coordinates on cards and maps
 TABLE_TOLERANCE = 1e-7  # relative; coordinates in a CSV file have eight digits
 
@@ -107,9 +107,9 @@ def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Me
 def parse_csv(text: str, study: Study) -> list[MeasurementInput]:
     """Parse measurements from the text of a CSV file.
 
-    The columns are `id` or the coordinates, `value`, and optionally noise, cost, level and task. Where a line has both
-    an id and coordinates, the id counts if the study knows it at that very point, and the point otherwise: a file that
-    truvar has written tells nothing twice to the study it came from, and everything to another one.
+    The columns are `id` or the coordinates, `value`, and optionally noise, cost, level, task and who. Where a line has
+    both an id and coordinates, the id counts if the study knows it at that very point, and the point otherwise: a file
+    that truvar has written tells nothing twice to the study it came from, and everything to another one.
 
     Raises:
         InvalidMeasurementError: If the text cannot be read; the message names the line.
@@ -138,6 +138,7 @@ class _LineReader:
     def __init__(self, study: Study, header: list[str]) -> None:
         self._domain = study.domain
         self._header = header
+        self._has_vehicles = bool(study.vehicles)
         self._points = _known_points(study)
         names = ("id", "value", *OPTION_COLUMNS, *IGNORED_COLUMNS)
         # A name that a coordinate has already gets an underscore, as in `Study.measurements`.
@@ -177,6 +178,7 @@ class _LineReader:
         if id_ is not None and (point is None or _is_same_point(self._points.get(id_), point)):
             options.pop("level", None)  # a suggestion has its own level and task
             options.pop("task", None)
+            options.pop("who", None)
             return MeasurementInput(id_, value, options, source)
         if point is None:
             raise InvalidMeasurementError("neither an id nor all coordinates are given; give one of them")
@@ -188,8 +190,10 @@ class _LineReader:
             cell = cells.get(self._columns[name], "")
             if not cell:
                 continue
-            if name == "task":
+            if name == "task" or (name == "who" and self._has_vehicles):
                 options[name] = cell
+            elif name == "who":
+                continue  # a file of another study
             elif name == "level":
                 options[name] = _parse_integer(cell)
             else:

@@ -16,11 +16,13 @@ from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StopCheck
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import MeasurementRecord
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
+from truvar.study.vehicles import VehicleStatus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,11 +90,27 @@ class StudyLike(Protocol):
 
     # -- asking and telling --------------------------------------------------------------------------------------------
 
+    @property
+    def vehicles(self) -> dict[str, Vehicle]:
+        """Vehicles or crews by name."""
+        ...
+
+    @property
+    def returns(self) -> bool:
+        """Whether the way back to the start is compulsory."""
+        ...
+
     @overload
-    def ask(self, n: None = None, *, lease: float | None = None) -> Suggestion: ...
+    def ask(
+        self, n: None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> Suggestion: ...
     @overload
-    def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
-    def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
+    def ask(
+        self, n: int, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> list[Suggestion]: ...
+    def ask(
+        self, n: int | None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next."""
         ...
 
@@ -106,8 +124,26 @@ class StudyLike(Protocol):
         task: str | None = None,
         cost: float | None = None,
         key: str | None = None,
+        who: str | None = None,
     ) -> int:
         """Record a measured value."""
+        ...
+
+    def tell_repeats(
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        values: Sequence[float],
+        *,
+        level: int | None = None,
+        task: str | None = None,
+        who: str | None = None,
+    ) -> list[int]:
+        """Record several measurements of the same place."""
+        ...
+
+    @property
+    def vehicle_statuses(self) -> list[VehicleStatus]:
+        """Position, costs and budget of every vehicle."""
         ...
 
     def correct(

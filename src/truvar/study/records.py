@@ -23,6 +23,8 @@ class MeasurementRecord:
         cost: Cost of this measurement.
         spent: Cost of all measurements up to this one.
         value: The measured value.
+        who: Vehicle or crew that measured; None if the study has none.
+        repeats: Id of the measurement that this one repeats at the same place; None if it was not told as a repeat.
     """
 
     id: int
@@ -34,6 +36,8 @@ class MeasurementRecord:
     cost: float
     spent: float
     value: float
+    who: str | None = None
+    repeats: int | None = None
 
 
 def measurement_records(state: StudyState) -> list[MeasurementRecord]:
@@ -56,6 +60,8 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 cost=action.cost,
                 spent=spent,
                 value=value,
+                who=action.who,
+                repeats=action.repeats,
             )
         )
     return records

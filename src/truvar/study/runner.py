@@ -17,7 +17,7 @@ from typing import Any
 
 from truvar.exceptions import Finished, InvalidArgumentError, MeasurementFailedError
 from truvar.messages import format_point
-from truvar.study.executors import WorkerPool
+from truvar.study.executors import SimulatedPool, WorkerPool
 from truvar.study.limits import RunLimits
 from truvar.study.protocol import StudyLike
 from truvar.study.suggestion import Suggestion
@@ -54,7 +54,9 @@ def run(
     elif executor is not None:
         retries = DEFAULT_RETRIES
     limits = limits.or_default({} if limits.given else study.limits, study.goal)
-    pool = WorkerPool(executor, workers)
+    pool: WorkerPool | SimulatedPool = WorkerPool(executor, workers)
+    if executor is None and study.vehicles:
+        pool = SimulatedPool(len(study.vehicles))
     with _progress_callback(study, limits, progress) as report_progress:
         this_run = _Run(study, f, limits, pool, report_progress, retries, lease)
         this_run.resume(study.pending if resume is True else resume or ())
@@ -112,7 +114,7 @@ class _Run:
         study: StudyLike,
         f: Callable[..., float],
         limits: RunLimits,
-        pool: WorkerPool,
+        pool: WorkerPool | SimulatedPool,
         progress: Callable[[Any], object],
         retries: int | None,
         lease: float | None,
@@ -130,6 +132,10 @@ class _Run:
         self.suggestions: list[Suggestion] = []  # all that this run is responsible for
         self.failures: dict[int, int] = {}  # failed attempts by id of the suggestion
         self.obstacle_named = False  # whether a warning said why a limit does not end the run
+        records = study.measurement_records() if study.vehicles else []
+        # Cost of all that a vehicle has measured or is measuring: the time at which it is free again.
+        self.clocks = {name: sum(r.cost for r in records if r.who == name) for name in study.vehicles}
+        self.idle: dict[str, str] = {}  # vehicles that nothing is suggested for at present, with the reason
         self.n_given_up = 0
         self.n_consecutive = 0  # given up since the last success
 
@@ -169,16 +175,36 @@ class _Run:
             steps = self.limits.steps
             if steps is not None and self.study.steps + len(self.running) >= steps:
                 return "enough measurements are running"
+            who = self._next_vehicle()
+            if who is None and self.study.vehicles:
+                return next(iter(self.idle.values()), "all vehicles are busy")
             try:
-                suggestion = self.study.ask(lease=self.lease)
+                suggestion = self.study.ask(lease=self.lease, who=who, budget=self._return_budget)
             except Finished as end:
-                return end.reason
+                if who is None:
+                    return end.reason
+                self.idle[who] = end.reason
+                continue
             reason = self._unaffordable(suggestion)
             if reason is not None:
                 self.study.withdraw(suggestion)
-                return reason
+                if who is None:
+                    return reason
+                self.idle[who] = reason
+                continue
             self.suggestions.append(suggestion)
             self._submit(suggestion)
+
+    def _next_vehicle(self) -> str | None:
+        """Return a vehicle that measures nothing at present; None if there is none."""
+        busy = {suggestion.who for suggestion in [*self.running.values(), *self.to_repeat, *self.to_repeat_alone]}
+        free = [name for name in self.study.vehicles if name not in busy and name not in self.idle]
+        return min(free, key=lambda name: self.clocks[name], default=None)
+
+    @property
+    def _return_budget(self) -> float | None:
+        """The budget that must pay for the way back; None if nobody must return."""
+        return self.limits.budget if self.study.returns else None
 
     def _warn_of_obstacle(self, message: str) -> None:
         """Warn once that the run goes on because the measurements contradict the model."""
@@ -206,8 +232,14 @@ class _Run:
 
     def _submit(self, suggestion: Suggestion) -> None:
         options = [value for value in (suggestion.level, suggestion.task) if value is not None]
+        if suggestion.who is not None:
+            self.clocks[suggestion.who] += suggestion.cost
         try:
-            future = self.pool.submit(self.f, suggestion.point, *options)
+            if isinstance(self.pool, SimulatedPool):
+                due = self.clocks.get(suggestion.who or "", 0.0)
+                future = self.pool.submit_until(due, self.f, suggestion.point, *options)
+            else:
+                future = self.pool.submit(self.f, suggestion.point, *options)
         except BrokenExecutor as error:
             self._replace_pool([suggestion], error)
         else:
@@ -217,6 +249,7 @@ class _Run:
 
     def _collect(self, futures: list[Any]) -> None:
         """Tell the values that were measured; repeat or give up what failed."""
+        self.idle.clear()  # a new value may make something worth measuring
         interrupted, error = self._tell_finished(futures)
         if error is not None:
             self._replace_pool(interrupted, error)

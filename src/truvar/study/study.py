@@ -24,12 +24,15 @@ from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, as_table
 from truvar.domain.goals import Goal
+from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
+    BudgetSpent,
     ConflictingMeasurementError,
     DamagedStudyError,
     Finished,
     InvalidArgumentError,
+    InvalidMeasurementError,
     InvalidModelError,
     StudyStartedError,
     TruvarError,
@@ -50,7 +53,7 @@ from truvar.study._events import StudyConfig
 from truvar.study._resolve import (
     action_at,
     check_measurement,
-    last_position,
+    repeated_action,
     resolve_action,
     resolve_observed,
     with_actual,
@@ -64,7 +67,8 @@ from truvar.study.outliers import outlier_ids, warn_of_outliers
 from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
-from truvar.validation import check_finite, check_integer
+from truvar.study.vehicles import VehicleStatus, check_starts, departure, resolve_vehicle, vehicle_statuses
+from truvar.validation import check_finite, check_integer, check_nonnegative
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +107,8 @@ class Study(TransactionalStudy):
         cost: Cost of a measurement: a number, column name, array, function of the points and the last one, or `Cost`.
             Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
+        vehicles: Vehicles or crews that work on the study, by name, each with a position of its own; or a list of
+            their names. Default: a single crew.
         policy: How the next measurement is chosen: a policy or its name; default: "auto". `TruVaR()` is the algorithm
             of the paper.
         start: The first suggestion: "random", an index or a point; default: the policy's own choice.
@@ -114,7 +120,8 @@ class Study(TransactionalStudy):
         store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty event log; default:
             memory.
         name: Name of the study; required in a database.
-        who: Author of the events that this object writes; default: the user and the machine.
+        who: Author of the events that this object writes; default: the user and the machine. If it is the name of a
+            vehicle, that vehicle asks and measures.
 
     Attributes:
         domain: The domain.
@@ -150,6 +157,7 @@ class Study(TransactionalStudy):
         transform: Literal["auto", "log", "none"] | None = None,
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
+        vehicles: Mapping[str, Vehicle] | Sequence[str] | None = None,
         policy: Policy | str | None = None,
         start: Literal["random"] | int | Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -179,10 +187,12 @@ class Study(TransactionalStudy):
             seed=seed,
             engine=engine,
             limits=check_study_limits(limits, goal),
+            vehicles=check_vehicles(vehicles),
         )
         if store is not None:
             config = _stored_config(config)
         state = StudyState(config)
+        check_starts(state)
         event_log = InMemoryEventLog() if store is None else _new_event_log(store, name)
         self._initialize(state, event_log, name, who)
         with self._transaction() as write:
@@ -235,10 +245,16 @@ class Study(TransactionalStudy):
     # -- asking --------------------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None, *, lease: float | None = None) -> Suggestion: ...
+    def ask(
+        self, n: None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> Suggestion: ...
     @overload
-    def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
-    def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
+    def ask(
+        self, n: int, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> list[Suggestion]: ...
+    def ask(
+        self, n: int | None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+    ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next.
 
         A suggestion stays pending until its value is told or it is withdrawn; later suggestions take it into account.
@@ -247,12 +263,17 @@ class Study(TransactionalStudy):
             n: Number of suggestions, chosen as a batch; None for a single one.
             lease: Seconds for which the suggestions are reserved. The first `ask` after that assumes that they will
                 not be measured. Default: no end.
+            who: Vehicle that the suggestions are for; needed if the study has several, unless the author of the study
+                object is one of them. What is pending for the others is taken into account.
+            budget: Total cost that the study must stay within, the way back included if it is compulsory; only what it
+                allows is suggested. Default: the budget among the limits of a study whose vehicles must return.
 
         Returns:
             One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
 
         Raises:
-            Finished: If the study is finished, or its policy sees nothing more to gain.
+            Finished: If the study is finished, its policy sees nothing more to gain, or the budget allows nothing more.
+            InvalidArgumentError: If there is no such vehicle, or it is not clear which one is meant.
 
         Example:
             >>> study.ask()
@@ -261,12 +282,17 @@ class Study(TransactionalStudy):
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
         if lease is not None and not check_finite(lease, "lease") > 0:
             raise InvalidArgumentError(f"lease must be a number of seconds > 0, got {lease!r}; give one such as 3600")
-        batch, finished = self._change(lambda write: self._ask(write, count, lease))
+        if budget is not None:
+            check_nonnegative(budget, "budget")
+        vehicle = resolve_vehicle(self._state.config, who, self.who, required=True)
+        batch, finished = self._change(lambda write: self._ask(write, count, lease, vehicle, budget))
         if finished is not None and not batch:
             raise finished
         return batch[0] if n is None else batch
 
-    def _ask(self, write: WriteEvent, count: int, lease: float | None) -> tuple[list[Suggestion], Finished | None]:
+    def _ask(
+        self, write: WriteEvent, count: int, lease: float | None, who: str | None, budget: float | None
+    ) -> tuple[list[Suggestion], Finished | None]:
         """Return up to `count` suggestions, and what says that there are no more."""
         batch: list[Suggestion] = []
         for id_ in self._state.expired_leases(now()):
@@ -274,7 +300,9 @@ class Study(TransactionalStudy):
         until = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
         while len(batch) < count:
             try:
-                action = self._choose_action()
+                action = self._choose_action(who, budget)
+            except BudgetSpent as end:
+                return batch, end
             except Finished as end:
                 if self.finished is not None or self.exhausted is not None or self._state.pending:
                     return batch, end
@@ -284,32 +312,42 @@ class Study(TransactionalStudy):
             batch.append(suggestion(self._state, action))
         return batch, None
 
-    def _choose_action(self) -> Action:
+    def _choose_action(self, who: str | None, budget: float | None) -> Action:
         reason = self.finished or self.exhausted
         if reason is not None:
             raise Finished(reason)
-        table, choice = self._choose()
+        origin = departure(self._state, who, budget)
+        table, choice = self._choose(origin)
+        if choice is None and not table.affordable.all():  # with a larger budget there may be something to gain
+            raise BudgetSpent(_nothing_affordable(origin, who, useful=bool(table.affordable.any())))
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
         site = None if table.sites is None else int(table.sites[choice.row])
         level = None if self._learner.actions.noise_levels is None else choice.level
-        return action_at(self._state, table, choice.row, choice.level, site=site, level=level, gain=choice.gain)
+        return action_at(
+            self._state, table, choice.row, choice.level, site=site, level=level, gain=choice.gain, who=who
+        )
 
-    def _choose(self) -> tuple[Candidates, loop.Choice | None]:
+    def _choose(self, origin: Departure) -> tuple[Candidates, loop.Choice | None]:
         state = self._state
         start = state.config.start
-        if start is None or state.positions:
-            return self._learner.choose(last_position(state), list(state.pending.values()), state.next_id)
-        table = self.candidates()
+        table = None if start is None or state.positions else self._learner.actions.candidates(origin)
+        if start is None or table is None or not table.affordable[start]:
+            return self._learner.choose(origin, list(state.pending.values()), state.next_id)
         first = table.take(np.array([start]))
         gains = self.policy.score(self._learner.context(0), first)[0]
         scores = gains / first.cost[0] if self.policy.per_cost else gains
         level = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))  # the policy chooses the noise level
         return table, loop.Choice(start, level, float(gains[level]))
 
-    def candidates(self) -> Candidates:
-        """Return the table of everything that can be measured next, with its noise and cost."""
-        return self._learner.actions.candidates(last_position(self._state))
+    def candidates(self, who: str | None = None) -> Candidates:
+        """Return the table of everything that can be measured next, with its noise and cost.
+
+        Args:
+            who: The vehicle; if none of several is meant, no way is paid.
+        """
+        vehicle = resolve_vehicle(self._state.config, who, self.who, required=False)
+        return self._learner.actions.candidates(departure(self._state, vehicle))
 
     def policy_context(self) -> PolicyContext:
         """Return what the policy sees at the next choice."""
@@ -334,6 +372,7 @@ class Study(TransactionalStudy):
         task: str | None = None,
         cost: float | None = None,
         key: str | None = None,
+        who: str | None = None,
     ) -> int:
         """Record a measured value.
 
@@ -348,6 +387,8 @@ class Study(TransactionalStudy):
             task: Name of the task that was measured; only for a point. Default: the target.
             cost: Cost that the measurement really had; default: the expected one.
             key: Any text by which a repeated `tell` of the same measurement is recognised; it then changes nothing.
+            who: Vehicle that measured; only for a point of a study with vehicles. Default: the author of the study
+                object if it is a vehicle, otherwise none of them: then no vehicle moves, and no way is paid.
 
         Returns:
             The id of the measurement.
@@ -371,7 +412,14 @@ class Study(TransactionalStudy):
             repeated = None if key is None else self._state.id_with_key(key)
             if repeated is not None:
                 return repeated
-            action = resolve_action(self._state, what, level, task, include_observed=True, include_expired=True)
+            vehicle = resolve_vehicle(self._state.config, who, self.who, required=False)
+            action = resolve_action(
+                self._state, what, level, task, who=vehicle, include_observed=True, include_expired=True
+            )
+            if who is not None and action.who != who:
+                raise InvalidMeasurementError(
+                    f"suggestion {action.id} is for {action.who}, got who={who!r}; leave it out, or tell the point"
+                )
             observation = None if action.id in self._state.pending else self._state.observation(action.id)
             if observation is None:
                 options = {} if key is None else {"key": str(key)}
@@ -384,6 +432,58 @@ class Study(TransactionalStudy):
         self._stop_reason = None
         self._warn_of_outliers()
         return id_
+
+    def tell_repeats(
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        values: Sequence[float],
+        *,
+        level: int | None = None,
+        task: str | None = None,
+        who: str | None = None,
+    ) -> list[int]:
+        """Record several measurements of the same place, made one after the other without moving.
+
+        Each value counts with the noise of one measurement. The way to the place is paid by the first one alone, and
+        the position of the vehicle stays what it was.
+
+        Args:
+            what: The suggestion or its id; or the point that was measured. Of a measurement, all values are repeats.
+            values: The values, at least one.
+            level: As for `tell`.
+            task: As for `tell`.
+            who: As for `tell`.
+
+        Returns:
+            The ids of the measurements; `measurements` has a column `repeats` with the id of the first.
+
+        Raises:
+            InvalidMeasurementError: If a value, the level or the task cannot be used. Nothing is recorded then.
+            UnknownSuggestionError: If the suggestion is not one of this study, or was withdrawn.
+
+        Example:
+            >>> study.tell_repeats(study.ask(), [0.9, 1.1, 0.7])
+        """
+        checked = [check_measurement(value, None, None)[0] for value in values]
+        if not checked:
+            raise InvalidMeasurementError("tell_repeats needs at least one value, got none; give a list such as [0.9]")
+        with self._transaction() as write:
+            measured = None if isinstance(what, Mapping) else self._state.observation(_id_of(what))
+            if measured is None:
+                first = self.tell(what, checked.pop(0), level=level, task=task, who=who)
+                ids = [first]
+                measured = self._state.observation(first)
+            else:
+                ids = []
+            if measured is None:
+                raise AssertionError("a told measurement is missing")
+            for value in checked:
+                action = repeated_action(self._state, measured[0])
+                write("told", action, y=value)
+                ids.append(action.id)
+        self._stop_reason = None
+        self._warn_of_outliers()
+        return ids
 
     def _warn_of_outliers(self) -> None:
         """Name the measurements that are left out as gross errors, each once; called by what the user calls."""
@@ -546,6 +646,21 @@ class Study(TransactionalStudy):
         return self._learner.actions.travels
 
     @property
+    def vehicles(self) -> dict[str, Vehicle]:
+        """Vehicles or crews that work on the study, by name; none for a single crew."""
+        return dict(self._state.config.vehicles)
+
+    @property
+    def vehicle_statuses(self) -> list[VehicleStatus]:
+        """Position, costs, way back and budget of every vehicle, or of the single crew."""
+        return vehicle_statuses(self._state)
+
+    @property
+    def returns(self) -> bool:
+        """Whether the way back to the start is compulsory."""
+        return self._learner.actions.returns
+
+    @property
     def engine(self) -> str:
         """Name of the engine that computes the scores."""
         return self._learner.engine.name
@@ -649,7 +764,16 @@ class Study(TransactionalStudy):
             f1=f1, regret=regret, relative_regret=relative_regret, improvement_per_cost=improvement_per_cost
         )
         limits.check_goal(self.goal)
-        return stop_check(self._state, limits.statements, self._statement_inputs, last_position(self._state))
+        checks = [
+            stop_check(self._state, limits.statements, self._statement_inputs, origin)
+            for origin in self._departures(every=improvement_per_cost is not None)
+        ]
+        return next((check for check in checks if check.reason is None), checks[0])
+
+    def _departures(self, *, every: bool = True) -> list[Departure]:
+        """Return the departures of all vehicles, or of the first; what does not travel is the same for all."""
+        names: list[str | None] = [*self._state.config.vehicles] or [None]
+        return [departure(self._state, name) for name in (names if every else names[:1])]
 
     def improvement_per_cost(self) -> float:
         """Return what the next measurement is worth: the largest expected improvement per unit cost.
@@ -667,7 +791,8 @@ class Study(TransactionalStudy):
             >>> study.improvement_per_cost()
             0.0131
         """
-        return improvement_per_cost(self._learner, self._statement_inputs(), last_position(self._state))
+        inputs = self._statement_inputs()
+        return max(improvement_per_cost(self._learner, inputs, origin) for origin in self._departures())
 
     def _statement_inputs(self) -> StatementInputs:
         """Return what joint statements depend on; they are computed once for all who ask."""
@@ -921,6 +1046,20 @@ class Study(TransactionalStudy):
     @property
     def _learner(self) -> ActiveLearner:
         return self._state.learner
+
+
+def _nothing_affordable(origin: Departure, who: str | None, *, useful: bool) -> str:
+    """Return why a vehicle is suggested nothing more; `useful`: it could pay for what gains nothing."""
+    owner = "" if who is None else f" of {who}"
+    back = "" if origin.home is None else " and the way back"
+    measurement = "useful measurement" if useful else "measurement"
+    return f"the {max(origin.left, 0.0):.6g} left of the budget{owner} do not pay for another {measurement}{back}"
+
+
+def _id_of(what: Any) -> int:
+    """Return the id of a suggestion or measurement; -1 if it is none, which `tell` then refuses."""
+    id_ = what.id if isinstance(what, Suggestion) else what
+    return int(id_) if isinstance(id_, (int, np.integer)) and not isinstance(id_, bool) else -1
 
 
 def _stored_config(config: StudyConfig) -> StudyConfig:

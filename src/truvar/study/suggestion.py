@@ -19,6 +19,7 @@ class Suggestion:
         noise: Noise variance of the measurement.
         cost: Cost of the measurement, travel included.
         gain: The policy's score before division by the cost; for TruVaR the numerator of eq. (3).
+        who: Vehicle or crew that it is for; None if the study has none.
     """
 
     id: int
@@ -29,6 +30,7 @@ class Suggestion:
     noise: float
     cost: float
     gain: float
+    who: str | None = None
 
     @property
     def score(self) -> float:

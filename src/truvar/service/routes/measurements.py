@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits
 from truvar.service.routes._common import Author, StudyName, cached_response, change_study, change_summary
-from truvar.service.schemas import Correct, Tell
+from truvar.service.schemas import Correct, Tell, TellRepeats
 from truvar.service.sessions import StudySessions
 from truvar.study.outliers import collect_outliers
 from truvar.study.study import Study
@@ -23,12 +23,23 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/tell", summary="Tell a measured value; sent again, it counts once")
     async def tell(name: StudyName, body: Tell, who: Author = None) -> Response:
         target = body.id or body.point or {}
-        options = body.model_dump(include={"noise", "cost", "level", "task", "key"})
+        options = body.model_dump(include={"noise", "cost", "level", "task", "key", "who"})
 
         def work(study: Study) -> Any:
             with collect_outliers() as outliers:
                 id_ = study.tell(target, body.y, **options)
             return {**change_summary(study, id_), "warnings": list(outliers.values())}
+
+        return await change_study(sessions, name, who, work)
+
+    @routes.post("/studies/{name:path}/tell-repeats", summary="Tell several values of the same place")
+    async def tell_repeats(name: StudyName, body: TellRepeats, who: Author = None) -> Response:
+        target = body.id or body.point or {}
+
+        def work(study: Study) -> Any:
+            with collect_outliers() as outliers:
+                ids = study.tell_repeats(target, body.values, level=body.level, task=body.task, who=body.who)
+            return {**change_summary(study, ids[0]), "ids": ids, "warnings": list(outliers.values())}
 
         return await change_study(sessions, name, who, work)
 

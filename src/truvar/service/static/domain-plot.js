@@ -54,7 +54,7 @@ function wholeDomainPlot(current, onPick, kind) {
     return {
       columns: view.columns, x: view.coordinates[0], y: view.coordinates[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
       probability: view.probability, classes: view.classes, threshold: view.threshold, levelSet: view.level_set, travels: view.travels,
-      measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), id: row.id, noise: row.noise })),
+      measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), id: row.id, noise: row.noise, who: row.who })),
       pending: view.pending.map((suggestion) => mark(suggestion.point)),
       best: hasBest(view) ? mark(view.result.best.point, view.result.best.mean) : null, background,
     };

@@ -9,6 +9,7 @@ import { distinct, edges, extent, scale } from "./scale.js";
 const MAX_NUMBERED = 30; // measurements up to which each has its id
 const NUMBER_WIDTH = 20; // pixels
 const NUMBER_HEIGHT = 14; // pixels
+const DASHES = ["none", "6 3", "2 3", "6 3 2 3"]; // of the routes of several vehicles
 const MIN_HEIGHT = 250; // pixels
 const MAX_HEIGHT = 460; // pixels
 const ASPECT = 0.52; // height over width
@@ -199,11 +200,18 @@ export function colourRange(data, layer, levelSet) {
   return [0, extent(data[layer])[1]];
 }
 
+// The measurements of each vehicle in the order of their ids; all of them, as told, if there is a single crew.
+function routes(measured) {
+  const names = [...new Set(measured.map((mark) => mark.who).filter(Boolean))];
+  if (!names.length) return measured.length > 1 ? [measured] : [];
+  return names.map((name) => measured.filter((mark) => mark.who === name).sort((a, b) => a.id - b.id)).filter((way) => way.length > 1);
+}
+
 function drawMarks(overlay, data, x, y) {
   const measured = data.measured.map((mark) => ({ ...mark, px: x(mark.x), py: y(mark.y) }));
-  if (data.travels && measured.length > 1) {
-    const path = measured.map(({ px, py }) => `${px.toFixed(1)} ${py.toFixed(1)}`).join("L");
-    overlay.append(svg("path", { class: "route", d: `M${path}` }));
+  for (const [number, way] of data.travels ? routes(measured).entries() : []) {
+    const path = way.map(({ px, py }) => `${px.toFixed(1)} ${py.toFixed(1)}`).join("L");
+    overlay.append(svg("path", { class: "route", d: `M${path}`, "stroke-dasharray": DASHES[number % DASHES.length] }));
   }
   measured.forEach(({ px, py, faint }, k) => overlay.append(
     svg("circle", { class: "measured", cx: px, cy: py, r: 4.2, fill: orderColour(k, measured.length), opacity: faint ? 0.35 : 1 })));

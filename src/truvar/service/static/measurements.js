@@ -30,6 +30,7 @@ function table(rows, view, writable, act) {
   const extra = [];
   if (view.levels) extra.push(["Noise level", "level"]);
   if (view.tasks) extra.push(["Task", "task"]);
+  if (view.vehicle_names.length) extra.push(["Measured by", "who"]);
   const headings = el("tr", {}, heading("#"), view.columns.map((column) => heading(column.label)), heading("Value"),
     writable ? heading(el("span", { class: "visually-hidden" }, "Change")) : null,
     extra.map(([label]) => heading(label)), heading("Noise variance"), heading("Cost"), heading("Spent"));

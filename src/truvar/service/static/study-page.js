@@ -127,6 +127,7 @@ function estimate({ mean, low, high }, format) {
 function summaryLines(view) {
   const { best, best_observed: measured, reason, recommended_value: value, steps } = view.result;
   const lines = view.progress_texts.map((text) => `Progress: ${text}.`);
+  lines.push(...view.vehicle_texts.map((text) => `Vehicle: ${text}.`));
   if (reason) lines.push(`${view.state === "finished" ? "Finished" : "Stopped"}: ${reason}.`);
   if (view.level_set || !steps) return lines;
   if (measured) lines.push(`Best so far: ${number(measured.value)} at ${formatPoint(measured.point, view.columns)} (measurement ${measured.id}).`);

@@ -8,19 +8,20 @@ export function suggestionsPanel(current, writable, act, limits) {
   const alert = el("p", { class: "alert", role: "alert" });
   const message = el("p", { class: "message", role: "status" });
   const batchSize = el("input", { type: "number", class: "narrow", min: 1, max: limits.batch, value: 1, "aria-label": "Number of suggestions" });
+  const vehicle = vehicleChoice(current());
   const button = el("button", { class: "main", type: "submit" }, "Suggest next");
   const askForm = el("form", { class: "row", onsubmit: (event) => {
     event.preventDefault();
     message.textContent = "";
     runWithButton(button, alert, async () => {
-      const { suggestions } = await act("ask", { n: Number(batchSize.value) || 1 });
+      const { suggestions } = await act("ask", { n: Number(batchSize.value) || 1, ...(vehicle ? { who: vehicle.value } : {}) });
       const points = suggestions.map((suggestion) => formatPoint(suggestion.point, current().columns));
       announce(`${countNoun(suggestions.length, "suggestion")}: ${points.join("; ")}`);
       const first = list.querySelector(`[data-id="${suggestions[0].id}"]`);
       if (matchMedia("(pointer: fine)").matches) first?.querySelector("input")?.focus();
       else first?.scrollIntoView({ block: "nearest" });
     }).finally(redraw);
-  } }, button, batchSize);
+  } }, button, batchSize, vehicle);
   const list = el("ol", { class: "suggestions", "aria-label": "Pending suggestions" });
   const hint = el("p", { class: "note" });
   const otherPoint = otherPointForm(current, act, message);
@@ -34,6 +35,13 @@ export function suggestionsPanel(current, writable, act, limits) {
     hint.textContent = hintFor(view);
   }
   return { node, redraw, pick: otherPoint.pick };
+}
+
+// A choice among the vehicles of a study; null if it has none.
+function vehicleChoice(view, none) {
+  if (!view.vehicle_names.length) return null;
+  return el("select", { "aria-label": "Vehicle" }, none ? el("option", { value: "" }, none) : null,
+    view.vehicle_names.map((name) => el("option", { value: name }, name)));
 }
 
 function hintFor(view) {
@@ -51,6 +59,7 @@ function suggestionCard(suggestion, view, writable, act, message) {
   const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
+  if (suggestion.who) facts.push(`for ${suggestion.who}`);
   const item = el("li", { class: "suggestion", "data-id": suggestion.id },
     el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")));
   if (!writable) return item;
@@ -97,8 +106,10 @@ function otherPointForm(current, act, message) {
   const view = current();
   const coordinates = view.columns.map(() => numberInput({ required: true }));
   const value = numberInput({ required: true });
-  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${number(l.variance)}, cost ${number(l.cost)}`)));
+  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${l.variance === null ? "by place" : number(l.variance)}, cost ${number(l.cost)}`)));
   const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
+  const vehicle = vehicleChoice(view, "none of them");
+  const cost = numberInput();
   const save = el("button", { type: "submit" }, "Save");
   const node = el("details", {}, el("summary", {}, "Enter the value of another point"),
     el("form", { onsubmit: (event) => {
@@ -108,6 +119,8 @@ function otherPointForm(current, act, message) {
         const body = { point, y: readNumber(value, "The measured value"), key: idempotencyKey(point, value.value) };
         if (level) body.level = Number(level.value);
         if (task) body.task = task.value;
+        if (vehicle?.value) body.who = vehicle.value;
+        if (cost.value.trim()) body.cost = readNumber(cost, "The cost");
         await act("tell", body);
         message.textContent = `Saved: ${value.value.trim()} at ${formatPoint(point, view.columns)}.`;
         lastSent = null;
@@ -115,7 +128,8 @@ function otherPointForm(current, act, message) {
       });
     } }, el("p", { class: "note" }, "Type the coordinates, or choose a point on the map."),
     el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, coordinates[k])), field("Measured value", value),
-      level ? field("Noise level", level) : null, task ? field("Task", task) : null), alert, save));
+      level ? field("Noise level", level) : null, task ? field("Task", task) : null, vehicle ? field("Measured by", vehicle) : null,
+      field("Actual cost", cost)), alert, save));
 
   // Every attempt to send the same value carries the same key, so that the value counts once.
   let lastSent = null;

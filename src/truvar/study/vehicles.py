@@ -1,0 +1,222 @@
+"""Positions, costs and budgets of the vehicles or crews that work on a study."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truvar._typing import Array
+from truvar.domain.costs import Cost
+from truvar.domain.vehicles import Departure, Vehicle
+from truvar.exceptions import Finished, InvalidArgumentError
+from truvar.messages import for_interface, unknown_name
+
+if TYPE_CHECKING:
+    from truvar.study._events import StudyConfig
+    from truvar.study._state import StudyState
+    from truvar.study.protocol import StudyLike
+    from truvar.study.suggestion import Suggestion
+
+
+@dataclass(frozen=True)
+class VehicleStatus:
+    """Position, costs and budget of a vehicle.
+
+    Attributes:
+        name: Its name; None for the single crew of a study without vehicles.
+        position: Where it is or is heading: coordinates by column, the name of a place, or None before it has any.
+        steps: Number of its measurements.
+        spent: Their total cost.
+        pending: Ids of its pending suggestions.
+        pending_cost: Their expected cost.
+        way_back: Cost of the way from the position to the start; 0 if it need not return.
+        budget: Its own budget; None if it has none.
+        left: What is left of it after measurements, pending suggestions and the way back; None without a budget.
+    """
+
+    name: str | None
+    position: dict[str, float] | str | None
+    steps: int
+    spent: float
+    pending: tuple[int, ...]
+    pending_cost: float
+    way_back: float
+    budget: float | None
+    left: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return {**asdict(self), "pending": list(self.pending)}
+
+
+def resolve_vehicle(config: StudyConfig, who: str | None, author: str, *, required: bool) -> str | None:
+    """Return the vehicle that a caller means.
+
+    Args:
+        config: The settings of the study.
+        who: The name that the caller gives, if any.
+        author: Author of the events, who counts as the vehicle of that name.
+        required: Whether one of several vehicles must be meant.
+
+    Raises:
+        InvalidArgumentError: If there is no such vehicle, or it is not clear which one is meant.
+    """
+    names = list(config.vehicles)
+    if who is not None:
+        if not names:
+            remedy = for_interface("Study(vehicles=[...])", problem="[vehicles] in the problem file")
+            raise InvalidArgumentError(
+                f"this study has no vehicles, got who={who!r}; leave it out, or create a study with {remedy}"
+            )
+        if who not in names:
+            raise InvalidArgumentError(unknown_name("vehicle", who, names))
+        return who
+    if author in names:
+        return author
+    if len(names) == 1:
+        return names[0]
+    if names and required:
+        option = for_interface(f"who={names[0]!r}", cli=f"--who {names[0]}", http=f"who {names[0]}")
+        raise InvalidArgumentError(
+            f"this study has the vehicles {', '.join(names)}, and a suggestion is for one of them; say for which, such "
+            f"as {option}"
+        )
+    return None
+
+
+def start_position(state: StudyState, who: str | None) -> Array | str | None:
+    """Return where a vehicle starts: its own start, or that of the cost."""
+    config = state.config
+    start = config.cost.start if isinstance(config.cost, Cost) else None
+    if who is not None and config.vehicles[who].start is not None:
+        start = config.vehicles[who].start
+    return state.learner.actions.position(start)
+
+
+def last_position(state: StudyState, who: str | None = None) -> Array | str | None:
+    """Return the position that travel of a vehicle starts from.
+
+    That is its latest suggestion or unsuggested measurement, or else its start.
+
+    Args:
+        state: The state of the study.
+        who: The vehicle; None for the single crew of a study without vehicles.
+    """
+    d = len(state.config.domain.columns)
+    for visit in reversed(state.positions):
+        if not state.config.vehicles or (who is not None and visit.who == who):
+            return visit.point[:d]
+    if who is None and state.config.vehicles:
+        return None
+    return start_position(state, who)
+
+
+def departure(state: StudyState, who: str | None, budget: float | None = None) -> Departure:
+    """Return where a vehicle is, how fast it is, and what it may still spend.
+
+    Args:
+        state: The state of the study.
+        who: The vehicle; None for the single crew.
+        budget: Total cost that all measurements, and the ways back if they are compulsory, must stay within; None:
+            the budget among the limits of the study if the way back is compulsory, otherwise only that of the vehicle.
+    """
+    config = state.config
+    actions = state.learner.actions
+    vehicle = config.vehicles.get(who, Vehicle()) if who is not None else Vehicle()
+    home = start_position(state, who) if actions.returns else None
+    position = last_position(state, who)
+    if budget is None and actions.returns:
+        budget = config.limits.get("budget")
+    left = np.inf
+    if budget is not None:
+        left = budget - state.learner.spent - sum(action.cost for action in state.pending.values())
+        others = [name for name in config.vehicles if name != who]
+        left -= sum(_way_back(state, name) for name in others)
+    if vehicle.budget is not None:
+        left = min(left, vehicle.budget - _committed(state, who))
+    return Departure(position, vehicle.speed, home, left)
+
+
+def check_starts(state: StudyState) -> None:
+    """Check the starts of all vehicles, and that the way back has somewhere to lead.
+
+    Raises:
+        InvalidArgumentError: If a start is not a position, a vehicle that must return has none, or a speed has no
+            effect.
+    """
+    config = state.config
+    names: list[str | None] = [*config.vehicles] or [None]
+    for name in names:
+        start = start_position(state, name)
+        if state.learner.actions.returns and start is None:
+            owner = "the cost" if name is None else f"vehicle {name!r}"
+            raise InvalidArgumentError(f"returns needs a start to return to, got none for {owner}; give start={{...}}")
+        if name is not None and config.vehicles[name].speed != 1 and not isinstance(config.cost, Cost):
+            raise InvalidArgumentError(
+                f"the speed of vehicle {name!r} needs a cost of travel to divide, got cost {config.cost!r}; give "
+                "Cost(travel=...)"
+            )
+
+
+def vehicle_statuses(state: StudyState) -> list[VehicleStatus]:
+    """Return the status of every vehicle; of the single crew if there are none."""
+    names: list[str | None] = [*state.config.vehicles] or [None]
+    return [_status(state, name) for name in names]
+
+
+def ask_next(study: StudyLike, budget: float | None = None) -> Suggestion:
+    """Return a suggestion for the vehicle that has spent least, or for the next one if it can do nothing more.
+
+    Args:
+        study: The study, with or without vehicles.
+        budget: Total cost that the study must stay within; it counts if the way back is compulsory.
+
+    Raises:
+        Finished: If there is nothing to suggest for any of them.
+    """
+    budget = budget if study.returns else None
+    if not study.vehicles:
+        return study.ask(budget=budget)
+    order = sorted(study.vehicle_statuses, key=lambda status: status.spent)
+    for status in order[:-1]:
+        with suppress(Finished):
+            return study.ask(who=status.name, budget=budget)
+    return study.ask(who=order[-1].name, budget=budget)
+
+
+def _status(state: StudyState, who: str | None) -> VehicleStatus:
+    position = last_position(state, who)
+    pending = [action for action in state.pending.values() if action.who == who]
+    observed = [action for action, _ in state.learner.observations if action.who == who]
+    budget = None if who is None else state.config.vehicles[who].budget
+    back = _way_back(state, who)
+    left = None if budget is None else budget - _committed(state, who) - back
+    return VehicleStatus(
+        name=who,
+        position=state.config.domain.named(position) if isinstance(position, np.ndarray) else position,
+        steps=len(observed),
+        spent=float(sum(action.cost for action in observed)),
+        pending=tuple(action.id for action in pending),
+        pending_cost=float(sum(action.cost for action in pending)),
+        way_back=back,
+        budget=budget,
+        left=left,
+    )
+
+
+def _way_back(state: StudyState, who: str | None) -> float:
+    """Return the cost of the way back from the position of a vehicle; 0 if it need not return."""
+    actions = state.learner.actions
+    if not actions.returns:
+        return 0.0
+    speed = 1.0 if who is None else state.config.vehicles[who].speed
+    return actions.way_back(Departure(speed=speed, home=start_position(state, who)), last_position(state, who))
+
+
+def _committed(state: StudyState, who: str | None) -> float:
+    """Return the cost of the measurements and pending suggestions of a vehicle."""
+    done = sum(action.cost for action, _ in state.learner.observations if action.who == who)
+    return float(done + sum(action.cost for action in state.pending.values() if action.who == who))
