@@ -28,6 +28,9 @@ def _serve_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--token", help="token that clients need to read and write (default: $TRUVAR_TOKEN)")
     sub.add_argument("--read-token", help="token that clients need to read (default: $TRUVAR_READ_TOKEN)")
     sub.add_argument("--max-points", type=int, metavar="N", help="largest domain to accept, in points (default: 10000)")
+    sub.add_argument(
+        "--root-path", default="", metavar="PATH", help="path below which a reverse proxy serves this server"
+    )
     sub.add_argument("--verbose", action="store_true", help="print every request")
 
 
@@ -47,7 +50,16 @@ def _serve(arguments: argparse.Namespace) -> int:
     def ready() -> None:
         print(f"truvar: {_address(arguments, tokens)} (Ctrl-C to stop)", flush=True)
 
-    serve(selected_store(arguments), arguments.host, arguments.port, tokens, limits, level, ready)
+    serve(
+        selected_store(arguments),
+        arguments.host,
+        arguments.port,
+        tokens,
+        limits,
+        level,
+        ready,
+        arguments.root_path,
+    )
     return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +32,7 @@ HEADERS = {
     b"cache-control": b"no-cache",
 }
 PYTHON_CLIENT = "truvar/"  # beginning of the User-Agent of the client in Python
+BODY_SECONDS = 60.0  # that a body may take
 DRAIN_FACTOR = 4  # oversized bodies are drained up to this multiple of the limit, so that the client can read the 413
 
 
@@ -99,7 +102,7 @@ class SecurityMiddleware:
         access: Access | None = "write"
         name = host_name(headers.get("host", ""))
         if self._tokens:
-            if scope["path"].startswith("/api"):
+            if _path(scope).startswith("/api"):
                 scheme, _, token = headers.get("authorization", "").partition(" ")
                 access = self._tokens.access(token.strip()) if scheme.lower() == "bearer" else None
         elif name not in LOCAL_NAMES or not is_loopback((scope.get("client") or ("",))[0]):
@@ -130,8 +133,12 @@ class SecurityMiddleware:
             return too_large, b""
         body = bytearray()
         size = 0
+        deadline = time.monotonic() + BODY_SECONDS
         while True:
-            part = await receive()
+            try:
+                part = await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
+            except TimeoutError:
+                return Refusal(408, f"the body did not arrive within {BODY_SECONDS:g} s; send it faster"), b""
             if part["type"] == "http.disconnect":
                 return Refusal(400, "the connection was closed before the body was complete"), b""
             content = part.get("body", b"")
@@ -145,12 +152,19 @@ class SecurityMiddleware:
                 return None, bytes(body)
 
 
+def _path(scope: Message) -> str:
+    """Return the path of a request below the root path, which Uvicorn puts in front of it."""
+    path = str(scope["path"])
+    root = str(scope.get("root_path", ""))
+    return path.removeprefix(root) if root and path.startswith(f"{root}/") else path
+
+
 async def _send_refusal(send: Send, refusal: Refusal) -> None:
     body = encode({"error": refusal.message, "exception": refusal.exception.__name__})
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    if refusal.status == 413:
+    if refusal.status in (408, 413):
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
