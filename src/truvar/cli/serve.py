@@ -37,11 +37,9 @@ def _serve_arguments(sub: argparse.ArgumentParser) -> None:
 def _serve(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     from truvar.service import ServiceLimits, Tokens, serve
-    from truvar.service.auth import check_address
 
     write = _tokens(arguments.token, "TRUVAR_TOKEN")
     tokens = Tokens(write=write, read=_tokens(arguments.read_token, "TRUVAR_READ_TOKEN"))
-    check_address(arguments.host, tokens)
     if not 0 < arguments.port < 65536:
         raise InvalidArgumentError(f"--port must be from 1 to 65535, got {arguments.port}; give another")
     limits = ServiceLimits(points=arguments.max_points) if arguments.max_points else ServiceLimits()

@@ -94,7 +94,7 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
 
     app.mount("/page", StaticFiles(directory=STATIC))
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=GZIP_LEVEL)
-    app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), max_body=limits.body)
+    app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), max_body=limits.body, stored=sessions.tokens)
     for exception, status in STATUS_CODES.items():
         app.add_exception_handler(exception, _exception_handler(status))
     app.add_exception_handler(StorageError, _handle_storage_error)

@@ -51,13 +51,13 @@ def serve(
         MissingDependencyError: If FastAPI or Uvicorn is not installed.
     """
     tokens = tokens or Tokens()
-    check_address(host, tokens)
     uvicorn = import_optional("uvicorn", "the server", "service")
     import_optional("fastapi", "the server", "service")
     from truvar.service.app import create_app
 
     limits = limits or ServiceLimits()
     app = create_app(store, tokens, limits)
+    check_address(host, bool(tokens) or bool(app.state.sessions.tokens))
     listener = _bind(host, port)
     ready()
     config = uvicorn.Config(

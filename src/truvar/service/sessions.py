@@ -25,8 +25,10 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from truvar.exceptions import DamagedStudyError, StorageError, StudyExistsError, StudyNotFoundError, TruvarError
+from truvar.service.auth import TokenStore
 from truvar.service.limits import ServiceLimits, is_plain_text
 from truvar.storage.rdb import RDBStorage
+from truvar.storage.tokens import list_tokens
 from truvar.study.study import Study
 
 T = TypeVar("T")
@@ -102,6 +104,11 @@ class StudySessions:
     Args:
         url: URL of the store; it is created if it does not exist.
         limits: Limits of the server.
+
+    Attributes:
+        url: URL of the store.
+        limits: Limits of the server.
+        tokens: Tokens of the store.
     """
 
     def __init__(self, url: str, limits: ServiceLimits) -> None:
@@ -110,6 +117,7 @@ class StudySessions:
         self._storage = RDBStorage(url)
         with self._storage.write_transaction():  # creates the store
             pass
+        self.tokens = TokenStore(lambda: list_tokens(self._storage))
         self._entries: OrderedDict[str, StudyEntry] = OrderedDict()
         # State of a study for the list, with the time of the change that it was read after.
         self._states: dict[str, tuple[str, dict[str, Any]]] = {}
