@@ -18,9 +18,11 @@ from truvar.problem import Problem, problem_from_dict
 from truvar.problem.parameters import axis_length
 from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
 from truvar.service import serializers
-from truvar.service.limits import ServiceLimits, check_at_most, check_upload
+from truvar.service.limits import ServiceLimits, check_at_most
+from truvar.storage.serialization import check_storable
 from truvar.study.study import Study
 
+MAX_DEPTH = 60  # levels of nested lists and objects in an upload
 MAX_TRIED_POINTS = 1_000  # of a domain, for a trial choice with an uploaded study; it takes longer with more
 
 
@@ -79,6 +81,55 @@ def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: Ser
         raise SerializationError(
             f"the study cannot be read ({type(error).__name__}: {error}); export it again"
         ) from None
+
+
+def check_upload(value: Any, limits: ServiceLimits) -> None:
+    """Check the sizes and texts of any JSON value that a client sent, before anything is made of it.
+
+    Lists are limited wherever they are, whatever they are wrapped in, and a domain must be as an export has it.
+
+    Args:
+        value: The JSON value.
+        limits: Limits of the server.
+
+    Raises:
+        LimitExceededError: If a part is too large.
+        SerializationError: If a text has characters that cannot be stored, or a domain has another form.
+    """
+    pending = [(value, 0)]
+    while pending:
+        part, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise SerializationError(f"the study is nested more than {MAX_DEPTH} levels deep; export it again")
+        if isinstance(part, str):
+            check_storable(part)
+        elif isinstance(part, list):
+            check_at_most(len(part), max(limits.points, limits.events), "elements of a list")
+            pending += [(item, depth + 1) for item in part]
+        elif isinstance(part, Mapping):
+            check_at_most(len(part), limits.points, "keys of an object")
+            if part.get("kind") == "Domain":
+                _check_domain(part, limits)
+            pending += [(item, depth + 1) for item in (*part.keys(), *part.values())]
+
+
+def _check_domain(domain: Mapping[str, Any], limits: ServiceLimits) -> None:
+    columns = domain.get("columns")
+    axes = domain.get("axes", [])
+    points = domain.get("points", [])
+    table = domain.get("table", [])
+    plain = all(isinstance(part, list) for part in (columns, axes, points, table))
+    if not plain or not all(isinstance(axis, list) for axis in axes):
+        raise SerializationError("a domain must have lists of columns and of axes, points or a table; export it again")
+    check_at_most(max(len(columns or ()), len(axes)), limits.columns, "columns of the domain")
+    check_at_most(len(table), 4 * limits.columns, "columns of a table")
+    rows = [len(column["values"]) for column in table if isinstance(column, Mapping) and _has_values(column)]
+    check_at_most(max([len(points), *rows]), limits.points, "points")
+    check_at_most(prod(max(1, len(axis)) for axis in axes), limits.points, "points of the grid")
+
+
+def _has_values(column: Mapping[str, Any]) -> bool:
+    return isinstance(column.get("values"), list)
 
 
 def _check_usable(study: Study) -> None:
