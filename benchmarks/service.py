@@ -8,6 +8,7 @@ value that was acknowledged must stand there once, and no other.
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import socket
 import subprocess
@@ -16,13 +17,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Row, at_most
+from benchmarks.measure import Row, at_least, at_most
 
 # All values are next to the threshold, so that nothing is ever settled and the study does not end.
 PROBLEM = """
@@ -57,8 +59,12 @@ class Load:
 
     def p99(self, *kinds: str) -> float:
         """In milliseconds, of these kinds or all."""
+        return self.percentile(99, *kinds)
+
+    def percentile(self, percent: float, *kinds: str) -> float:
+        """In milliseconds, of these kinds or all."""
         chosen = [t for kind, times in self.latencies.items() if not kinds or kind in kinds for t in times]
-        return 1000 * float(np.percentile(chosen, 99))
+        return 1000 * float(np.percentile(chosen, percent))
 
 
 def rows(quick: bool) -> list[Row]:
@@ -71,6 +77,7 @@ def rows(quick: bool) -> list[Row]:
     what = f"{clients} clients for {seconds:g} s on loopback"
     count = sum(map(len, load.acknowledged.values()))
     note = f"{len(load.failures)} failures" if load.failures else f"{load.requests} requests, {count} values told"
+    median = load.percentile(50)
     return [
         Row("service-lost", f"{what}: observations lost", lost, "", at_most(0), note),
         Row("service-doubled", f"{what}: observations doubled", doubled, "", at_most(0)),
@@ -78,7 +85,61 @@ def rows(quick: bool) -> list[Row]:
         Row("service-p99", f"{what}: 99th percentile of all requests", load.p99(), "ms"),
         Row("service-p99-tell", f"{what}: of telling", load.p99("tell"), "ms"),
         Row("service-p99-look", f"{what}: of looking", load.p99("status"), "ms"),
+        Row("service-spread", f"{what}: 99th percentile / median", load.p99() / median, "", at_most(5)),
+        *peer_rows(clients, seconds, load.requests / load.seconds),
     ]
+
+
+def peer_rows(clients: int, seconds: float, rate: float) -> list[Row]:
+    """Optuna's relational storage under the same load, in one process and without HTTP, which truvar's clients use."""
+    what = f"Optuna's RDBStorage (SQLite), {clients} threads for {seconds:g} s without HTTP"
+    if importlib.util.find_spec("optuna") is None:
+        rows = [Row("service-optuna", f"{what}: requests per second", None, "/s", None, "Optuna is not installed")]
+        return [*rows, Row("service-optuna-ratio", "truvar over HTTP / Optuna", None, "", at_least(1), "not measured")]
+    with tempfile.TemporaryDirectory() as folder:
+        load = run_optuna(f"sqlite:///{folder}/optuna.db", clients, seconds)
+    theirs = load.requests / load.seconds
+    note = f"{load.requests} requests, {len(load.failures)} threads failed, p99 {load.p99():.0f} ms"
+    return [
+        Row("service-optuna", f"{what}: requests per second", theirs, "/s", None, note),
+        Row("service-optuna-ratio", "truvar over HTTP / Optuna", rate / theirs, "", at_least(1)),
+    ]
+
+
+def run_optuna(store: str, clients: int, seconds: float, studies: int = 5) -> Load:
+    """Ask, tell and look with Optuna: its default sampler on a grid of 20 by 20, as many studies and clients."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    load = Load(latencies={"ask": [], "tell": [], "status": []})
+    values = [k / 19 for k in range(20)]
+    space = {name: optuna.distributions.CategoricalDistribution(values) for name in ("x", "y")}
+    storage = optuna.storages.RDBStorage(store, engine_kwargs={"connect_args": {"timeout": 60}})
+    opened = [optuna.create_study(storage=storage, study_name=f"load {k}") for k in range(studies)]
+    start = time.perf_counter()
+
+    def work(client: int) -> None:
+        study = opened[client % studies]
+        turn = 0
+        try:
+            while turn == 0 or time.perf_counter() < start + seconds:
+                turn += 1
+                began = time.perf_counter()
+                trial = study.ask(space)
+                asked = time.perf_counter()
+                study.tell(trial, 1e-9 * (client + turn / 1e6))
+                told = time.perf_counter()
+                assert study.best_trial is not None
+                load.latencies["ask"].append(asked - began)
+                load.latencies["tell"].append(told - asked)
+                load.latencies["status"].append(time.perf_counter() - told)
+        except Exception as error:  # the database may be locked by others for too long
+            load.failures.append(repr(error))
+
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(work, range(clients)))
+    load.seconds = time.perf_counter() - start
+    return load
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
     url = f"{request.getfixturevalue('postgres')}/postgres"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS truvar_events, truvar_studies, truvar_schema")
+        connection.execute("DROP TABLE IF EXISTS truvar_events, truvar_studies, truvar_schema, truvar_tokens")
     return url
 
 

@@ -95,3 +95,35 @@ def test_no_process_is_signalled_on_systems_where_that_would_end_it(monkeypatch:
     monkeypatch.setattr(os, "kill", kill)
     monkeypatch.setattr(run_command.os, "name", "nt")
     assert run_command._alive(os.getpid())
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    script = tmp_path / "measure"
+    pids = tmp_path / "pids"
+    script.write_text(f"#!/bin/sh\nsleep 61 & echo $! >> {pids}\nsetsid sleep 62 & echo $! >> {pids}\nsleep 63\n")
+    script.chmod(0o755)
+    with pytest.raises(CommandFailedError, match="did not answer"):
+        MeasurementCommand(str(script), ["x"], timeout=0.5)({"x": 1.0})
+    time.sleep(0.2)
+    for pid in pids.read_text().split():
+        status = Path(f"/proc/{pid}/status")
+        assert not status.exists() or "zombie" in status.read_text()
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_what_a_program_left_in_the_background_is_ended(tmp_path: Path) -> None:
+    script = tmp_path / "measure"
+    pids = tmp_path / "pids"
+    script.write_text(f"#!/bin/sh\nsleep 64 >/dev/null 2>&1 & echo $! > {pids}\necho 1.5\n")
+    script.chmod(0o755)
+    assert MeasurementCommand(str(script), ["x"], timeout=20)({"x": 1.0}) == 1.5
+    time.sleep(0.2)
+    status = Path(f"/proc/{pids.read_text().strip()}/status")
+    assert not status.exists() or "zombie" in status.read_text()
+
+
+@pytest.mark.parametrize("command", ["echo '{task}'", 'echo "a {task}"', "echo `echo {task}`", "echo \\{task}"])
+def test_a_placeholder_within_quotes_of_a_shell_command_is_refused(command: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="without quotes"):
+        MeasurementCommand(command, ["x"], choice="task", shell=True)

@@ -4,12 +4,14 @@ import json
 import sqlite3
 import threading
 import time
+from datetime import datetime
 
 import numpy as np
 import pytest
 from tests.helpers.server import CURVE, GRID, Api, store_url
 
 import truvar as tv
+from truvar.storage.checksums import event_checksum, row_checksum
 
 
 def measure(point):
@@ -143,8 +145,15 @@ def test_a_damaged_study_is_shown_as_broken(served):
         (id_,) = database.execute("SELECT id FROM truvar_studies WHERE name = 'damaged'").fetchone()
         created = json.loads(text)["events"][0]
         created["details"]["goal"]["kind"] = "Sideways"
-        row = (id_, 1, "2026-01-01 00:00:00.000000", "me", "created", json.dumps(created["details"]))
-        database.execute("INSERT INTO truvar_events VALUES (?, ?, ?, ?, ?, ?)", row)
+        event = {"number": 1, "time": datetime(2026, 1, 1), "who": "me", "kind": "created"}
+        event["details"] = json.dumps(created["details"])
+        head = event_checksum("", event)  # what is stored is what was written, by another version of truvar
+        row = (id_, 1, "2026-01-01 00:00:00.000000", "me", "created", event["details"], head)
+        database.execute("INSERT INTO truvar_events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        study = {"goal": "", "steps": 0, "spent": 0.0, "pending": 0, "created": None, "changed": None}
+        checksum = row_checksum({**study, "events": 1, "head": head})
+        columns = "events = 1, head = ?, checksum = ?"
+        database.execute(f"UPDATE truvar_studies SET {columns} WHERE id = ?", (head, checksum, id_))
     view = api.get("/studies/damaged/view")
     assert view["state"] == "broken"
     assert "Sideways" in view["problem"]

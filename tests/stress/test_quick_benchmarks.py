@@ -34,7 +34,8 @@ ROWS = {
     "cluster-busy",
     *("cluster-step-one", "cluster-step-sharded"),
     *("cluster-memory-one", "cluster-memory-client", "cluster-memory-worker"),
-    *(f"service-{row}" for row in ("rate", "p99", "p99-tell", "p99-look", "lost", "doubled")),
+    *(f"service-{row}" for row in ("rate", "p99", "p99-tell", "p99-look", "lost", "doubled", "spread")),
+    *("service-optuna", "service-optuna-ratio"),
 }
 
 

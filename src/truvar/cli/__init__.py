@@ -36,6 +36,7 @@ from truvar.cli.schema import SCHEMA
 from truvar.cli.serve import SERVE
 from truvar.cli.status import REPORT, STATUS
 from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
+from truvar.cli.token import TOKEN
 from truvar.exceptions import TruvarError
 from truvar.messages import interface
 
@@ -58,6 +59,7 @@ COMMANDS: tuple[Command, ...] = (
     REPRODUCE,
     BOUNDS,
     SERVE,
+    TOKEN,
     CHECK,
     BACKUP,
     SCHEMA,

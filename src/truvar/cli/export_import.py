@@ -28,7 +28,9 @@ def _export(arguments: argparse.Namespace) -> int:
         text = study.to_json() + "\n"
         content = f"the study with its {study.version} events"
     else:
-        text = study.measurements.to_csv(index=False)
+        from truvar.study.csv_cells import measurements_csv
+
+        text = measurements_csv(study.measurements)
         content = "1 measurement" if study.steps == 1 else f"{study.steps} measurements"
     if arguments.out is None:
         sys.stdout.write(text)

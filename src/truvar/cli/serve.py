@@ -28,17 +28,18 @@ def _serve_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--token", help="token that clients need to read and write (default: $TRUVAR_TOKEN)")
     sub.add_argument("--read-token", help="token that clients need to read (default: $TRUVAR_READ_TOKEN)")
     sub.add_argument("--max-points", type=int, metavar="N", help="largest domain to accept, in points (default: 10000)")
+    sub.add_argument(
+        "--root-path", default="", metavar="PATH", help="path below which a reverse proxy serves this server"
+    )
     sub.add_argument("--verbose", action="store_true", help="print every request")
 
 
 def _serve(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     from truvar.service import ServiceLimits, Tokens, serve
-    from truvar.service.auth import check_address
 
     write = _tokens(arguments.token, "TRUVAR_TOKEN")
     tokens = Tokens(write=write, read=_tokens(arguments.read_token, "TRUVAR_READ_TOKEN"))
-    check_address(arguments.host, tokens)
     if not 0 < arguments.port < 65536:
         raise InvalidArgumentError(f"--port must be from 1 to 65535, got {arguments.port}; give another")
     limits = ServiceLimits(points=arguments.max_points) if arguments.max_points else ServiceLimits()
@@ -47,7 +48,16 @@ def _serve(arguments: argparse.Namespace) -> int:
     def ready() -> None:
         print(f"truvar: {_address(arguments, tokens)} (Ctrl-C to stop)", flush=True)
 
-    serve(selected_store(arguments), arguments.host, arguments.port, tokens, limits, level, ready)
+    serve(
+        selected_store(arguments),
+        arguments.host,
+        arguments.port,
+        tokens,
+        limits,
+        level,
+        ready,
+        arguments.root_path,
+    )
     return 0
 
 

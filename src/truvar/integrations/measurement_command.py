@@ -11,7 +11,9 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -77,6 +79,8 @@ class MeasurementCommand:
                         "meant literally)"
                     )
                 _check_format(name, form, numeric=name not in self.choices)
+        if shell:
+            _check_unquoted(command)
 
     def __call__(self, point: Mapping[str, float], *choices: Any) -> float:
         """Run the program.
@@ -152,6 +156,31 @@ class MeasurementCommand:
         return self.command if self.shell else self._parts[0]
 
 
+def _check_unquoted(command: str) -> None:
+    """Check that no placeholder of a shell command is within quotes, where a value could break out of them.
+
+    Raises:
+        InvalidArgumentError: If one is.
+    """
+    quote = ""
+    for literal, name, _, _ in Formatter().parse(command):
+        escaped = False
+        for character in literal:
+            if escaped:
+                escaped = False
+            elif character == "\\" and quote != "'":
+                escaped = True
+            elif quote:
+                quote = "" if character == quote else quote
+            elif character in "'\"`":
+                quote = character
+        if name is not None and (quote or escaped):
+            raise InvalidArgumentError(
+                f"{{{name}}} must not be within quotes or behind a backslash in a shell command, as its value is "
+                f"quoted already; write {{{name}}} without quotes"
+            )
+
+
 def _check_format(name: str, form: str, numeric: bool) -> None:
     """Check the format after the colon of a placeholder such as {x:.2f}."""
     try:
@@ -191,16 +220,35 @@ def _end(process: subprocess.Popen[str]) -> None:
 
     Windows has no process groups of this kind; there only the program itself is ended.
     """
-    if process.poll() is not None:
-        return
+    for descendant in _descendants(process.pid):  # also those that left the group
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(descendant, signal.SIGKILL)
     if hasattr(os, "killpg"):
-        try:
+        # The group may outlive the program: what it started in the background is ended too.
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):  # it ended in the meantime, or changed its group
-            process.kill()
-    else:
+    if process.poll() is None:
         process.kill()
     process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _descendants(pid: int) -> list[int]:
+    """Return the processes that a process started, and those that they started; none where /proc is missing."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            children.setdefault(int(fields[1]), []).append(int(path.parent.name))
+    found = []
+    pending = [pid]
+    while pending:
+        for child in children.get(pending.pop(), ()):
+            found.append(child)
+            pending.append(child)
+    return found
 
 
 def _last_line(text: str) -> str:

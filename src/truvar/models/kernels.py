@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # scikit-learn takes longer to import than anything else, and
 
 Covariance = Callable[[Array, Array], Array]
 SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}  # nu of each named kernel
+SMALLEST_VARIANCE = 1e-200  # of a prior: products of smaller ones with noise vanish
+LARGEST_VARIANCE = 1e300  # of a prior: larger ones overflow
 SAFE_DISTANCE = 1e100  # length-scales: the square of such a coordinate is still a finite number
 
 
@@ -181,6 +183,11 @@ def prior_scale(kernel: Kernel | NamedKernel | Coregionalized, points: Array) ->
     variance = float(np.max(kernel.diag(points)))
     if not variance > 0:
         raise InvalidModelError(f"the kernel {kernel} has no variance on the domain; give it a positive variance")
+    if not SMALLEST_VARIANCE <= variance <= LARGEST_VARIANCE:
+        raise InvalidModelError(
+            f"the prior variance must be from {SMALLEST_VARIANCE:g} to {LARGEST_VARIANCE:g}, got {variance:.3g}; use "
+            "other units"
+        )
     return float(np.sqrt(variance))
 
 

@@ -57,6 +57,8 @@ AnyModel = Model | EnsembleModel | NoiseModel | TaskModel
 ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
 SURPRISE = 3.5  # predictive standard deviations: a value further off than this has the model learned again at once
 LARGEST = 1e50  # scores contain fourth powers of the values, which must be finite
+LARGEST_DEVIATION = 1e100  # prior standard deviations of a value; the square of more overflows
+LARGEST_KNOWN = 1e150  # size of a value with a known model, whose square must be finite
 IGNORED = 1e6  # factor on the squared deviation of a gross error, which is the noise variance that it is given
 
 
@@ -579,6 +581,12 @@ class Surrogate:
         if self.model is not None and abs(y) > LARGEST:
             raise InvalidMeasurementError(
                 f"a learned model takes values up to {LARGEST:g} in size, got {y:.10g}; correct it, or use larger units"
+            )
+        largest = min(LARGEST_DEVIATION * self.posterior.scale, LARGEST_KNOWN)
+        if abs(y) > largest:
+            raise InvalidMeasurementError(
+                f"with a prior standard deviation of {self.posterior.scale:.3g} values are at most {largest:g} in "
+                f"size, got {y:.10g}; correct it, or use other units"
             )
         if self.transform.log and y <= 0:
             raise InvalidMeasurementError(

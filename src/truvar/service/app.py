@@ -38,6 +38,7 @@ from truvar.service.schemas import MEASUREMENT_FIELDS
 from truvar.service.sessions import StudySessions
 
 STATIC = Path(__file__).parent / "static"
+MAX_MESSAGE = 2_000  # characters of an error, which may repeat what a client sent
 GZIP_MIN_SIZE = 20_000  # bytes of an answer that is compressed
 GZIP_LEVEL = 4  # of 9: most of the gain for little time
 LOG = logging.getLogger("truvar.service")
@@ -84,6 +85,7 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
     )
+    app.state.sessions = sessions
     app.include_router(api_router(sessions, limits))
 
     @app.get("/", include_in_schema=False)
@@ -92,9 +94,10 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
 
     app.mount("/page", StaticFiles(directory=STATIC))
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=GZIP_LEVEL)
-    app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), max_body=limits.body)
+    app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), max_body=limits.body, stored=sessions.tokens)
     for exception, status in STATUS_CODES.items():
         app.add_exception_handler(exception, _exception_handler(status))
+    app.add_exception_handler(StorageError, _handle_storage_error)
     app.add_exception_handler(RequestValidationError, _handle_invalid_request)
     app.add_exception_handler(StarletteHTTPException, _handle_http_error)
     app.add_exception_handler(Exception, _handle_server_error)
@@ -103,6 +106,8 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
 
 def _error_response(status: int, message: str, exception: type[Exception] | None = None, **more: Any) -> Response:
     """Return an error in JSON; `exception` is the class that the client in Python raises."""
+    if len(message) > MAX_MESSAGE:
+        message = f"{message[:MAX_MESSAGE]}..."
     content: dict[str, Any] = {"error": message, **more}
     if exception is not None:
         content["exception"] = exception.__name__
@@ -128,7 +133,16 @@ async def _handle_invalid_request(_: Request, error: Any) -> Response:
 
 async def _handle_http_error(_: Request, error: Any) -> Response:
     exception = LimitExceededError if error.status_code == 429 else None
-    return _error_response(error.status_code, str(error.detail), exception)
+    response = _error_response(error.status_code, str(error.detail), exception)
+    response.headers.update(error.headers or {})  # such as Allow with 405
+    return response
+
+
+async def _handle_storage_error(request: Request, error: Exception) -> Response:
+    """Log what is wrong, and tell the client no path, host or user."""
+    LOG.error("%s %s: %s", request.method, request.url.path, error)
+    message = "the store of this server is not available; nothing was changed: try again later"
+    return _error_response(503, message, StorageError)
 
 
 async def _handle_server_error(request: Request, error: Exception) -> Response:

@@ -11,16 +11,24 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from truvar.exceptions import InvalidArgumentError
+from truvar.exceptions import InvalidArgumentError, StorageError
+from truvar.storage.base import now
+
+if TYPE_CHECKING:
+    from truvar.storage.tokens import StoredToken
 
 Access = Literal["read", "write"]
 
 MIN_TOKEN_LENGTH = 16  # characters
+TOKEN_SECONDS = 1.0  # between two looks at the tokens of the store: a revoked one is accepted no longer than that
+STUDIES_PATH = "/api/studies/"  # path of a study and what it has
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -58,6 +66,59 @@ class Tokens:
         return "read" if can_read else None
 
 
+@dataclass(frozen=True)
+class Grant:
+    """The rights of a request.
+
+    Attributes:
+        access: Whether it may write or only read.
+        studies: Names of the studies that it may see; None: all.
+        name: Name of the token's holder; None: the token has no name.
+    """
+
+    access: Access
+    studies: tuple[str, ...] | None = None
+    name: str | None = None
+
+    def covers(self, path: str) -> bool:
+        """Return whether a path is within the studies of the grant. The list of studies is; it is shortened."""
+        if self.studies is None or not path.startswith(STUDIES_PATH):
+            return True
+        return path.removeprefix(STUDIES_PATH).rpartition("/")[0] in self.studies
+
+
+class TokenStore:
+    """The tokens that `truvar token` made for a store, read again every second.
+
+    Args:
+        read: Returns the tokens.
+    """
+
+    def __init__(self, read: Callable[[], list[StoredToken]]) -> None:
+        self._read = read
+        self._tokens: list[StoredToken] = []
+        self._read_at = -TOKEN_SECONDS
+
+    def __bool__(self) -> bool:
+        return bool(self._known())
+
+    def grant(self, presented: str) -> Grant | None:
+        """Return what a token allows; None if it is unknown, expired or revoked."""
+        digest = hashlib.sha256(presented.encode("utf-8", "replace")).hexdigest()
+        found = None
+        for token in self._known():
+            if hmac.compare_digest(digest, token.digest) and token.is_valid(now()):
+                found = Grant(token.access, token.studies, token.name)
+        return found
+
+    def _known(self) -> list[StoredToken]:
+        if time.monotonic() >= self._read_at + TOKEN_SECONDS:
+            with suppress(StorageError):  # without its store a server can do nothing anyway
+                self._tokens = self._read()
+            self._read_at = time.monotonic()
+        return self._tokens
+
+
 def _is_among(presented: str, tokens: Sequence[str]) -> bool:
     # Digests have equal lengths, so that the comparison does not reveal the length of a token.
     digest = hashlib.sha256(presented.encode("utf-8", "replace")).digest()
@@ -75,7 +136,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def check_address(host: str, tokens: Tokens) -> None:
+def check_address(host: str, tokens: Tokens | bool) -> None:
     """Check that an address which other machines can reach is protected by a token.
 
     Raises:

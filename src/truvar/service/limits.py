@@ -24,6 +24,7 @@ class ServiceLimits:
         events: Events of an uploaded study.
         studies: Studies kept in memory; others are opened again when they are requested.
         streams: Streams of live changes that are open at once.
+        connections: Connections of one address.
     """
 
     body: int = 8_000_000
@@ -37,6 +38,7 @@ class ServiceLimits:
     events: int = 20_000
     studies: int = 16
     streams: int = 200
+    connections: int = 500
 
 
 def check_at_most(count: int, limit: int, name: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 from truvar.exceptions import AccessDeniedError, LimitExceededError, ServiceError
 from truvar.messages import interface
-from truvar.service.auth import LOCAL_NAMES, Access, Tokens, host_name, is_loopback
+from truvar.service.auth import LOCAL_NAMES, Grant, Tokens, TokenStore, host_name, is_loopback
 from truvar.service.serializers import encode
 
 Message = MutableMapping[str, Any]
@@ -30,6 +32,8 @@ HEADERS = {
     b"cache-control": b"no-cache",
 }
 PYTHON_CLIENT = "truvar/"  # beginning of the User-Agent of the client in Python
+MAX_GIVEN_AUTHOR = 40  # characters of the author that a client gives, beside the holder of its token
+BODY_SECONDS = 60.0  # that a body may take
 DRAIN_FACTOR = 4  # oversized bodies are drained up to this multiple of the limit, so that the client can read the 413
 
 
@@ -55,11 +59,13 @@ class SecurityMiddleware:
         app: The application.
         tokens: Tokens to accept; without any, only requests of this machine are accepted.
         max_body: Largest body, in bytes.
+        stored: Tokens of the store, which may change while the server runs.
     """
 
-    def __init__(self, app: App, tokens: Tokens, max_body: int) -> None:
+    def __init__(self, app: App, tokens: Tokens, max_body: int, stored: TokenStore) -> None:
         self._app = app
         self._tokens = tokens
+        self._stored = stored
         self._max_body = max_body
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -96,27 +102,39 @@ class SecurityMiddleware:
 
     def _check_access(self, scope: Message, headers: dict[str, str]) -> Refusal | None:
         """Return why a request is refused, if it is; otherwise set `scope["access"]` to what it may do."""
-        access: Access | None = "write"
+        grant: Grant | None = Grant("write")
         name = host_name(headers.get("host", ""))
-        if self._tokens:
-            if scope["path"].startswith("/api"):
+        if self._tokens or self._stored:
+            if _path(scope).startswith("/api"):
                 scheme, _, token = headers.get("authorization", "").partition(" ")
-                access = self._tokens.access(token.strip()) if scheme.lower() == "bearer" else None
+                grant = self._grant(token.strip()) if scheme.lower() == "bearer" else None
         elif name not in LOCAL_NAMES or not is_loopback((scope.get("client") or ("",))[0]):
             message = f"without tokens this server answers requests to localhost only, got one to {name!r}"
             return Refusal(403, message, AccessDeniedError)
-        if access is None:
+        if grant is None:
             wrong = "unknown token" if "authorization" in headers else "the token is missing"
             return Refusal(401, f"{wrong}; send the header Authorization: Bearer TOKEN", AccessDeniedError)
-        scope["access"] = access
+        scope["access"] = grant.access
+        scope["studies"] = grant.studies
+        if not grant.covers(_path(scope)):
+            return Refusal(403, "this token is for other studies; ask for one for this study", AccessDeniedError)
+        if grant.name is not None:
+            _sign(scope, headers.get("x-truvar-who"), grant.name)
         if scope["method"] in ("GET", "HEAD"):
             return None
-        if access == "read":
+        if grant.studies is not None and _path(scope) == "/api/studies":
+            return Refusal(403, "this token is for certain studies and cannot create others", AccessDeniedError)
+        if grant.access == "read":
             return Refusal(403, "this token is for reading only; changes need a write token", AccessDeniedError)
         origin = headers.get("origin")
         if origin is not None and origin.rpartition("//")[2].lower() != headers.get("host", "").lower():
             return Refusal(403, f"pages of {origin} may not change studies of this server", AccessDeniedError)
         return None
+
+    def _grant(self, token: str) -> Grant | None:
+        """Return what a token allows: one that the server was started with, or one of the store."""
+        access = self._tokens.access(token)
+        return self._stored.grant(token) if access is None else Grant(access)
 
     async def _read_body(self, headers: dict[str, str], receive: Receive) -> tuple[Refusal | None, bytes]:
         """Read the body of a request, and return why it is refused, if it is."""
@@ -130,8 +148,12 @@ class SecurityMiddleware:
             return too_large, b""
         body = bytearray()
         size = 0
+        deadline = time.monotonic() + BODY_SECONDS
         while True:
-            part = await receive()
+            try:
+                part = await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
+            except TimeoutError:
+                return Refusal(408, f"the body did not arrive within {BODY_SECONDS:g} s; send it faster"), b""
             if part["type"] == "http.disconnect":
                 return Refusal(400, "the connection was closed before the body was complete"), b""
             content = part.get("body", b"")
@@ -145,12 +167,26 @@ class SecurityMiddleware:
                 return None, bytes(body)
 
 
+def _path(scope: Message) -> str:
+    """Return the path of a request below the root path, which Uvicorn puts in front of it."""
+    path = str(scope["path"])
+    root = str(scope.get("root_path", ""))
+    return path.removeprefix(root) if root and path.startswith(f"{root}/") else path
+
+
+def _sign(scope: Message, given: str | None, holder: str) -> None:
+    """Put the holder of the token into the header that names the author of a change, for the event log."""
+    author = holder if not given else f"{given[:MAX_GIVEN_AUTHOR]} (token {holder})"
+    others = [(name, value) for name, value in scope["headers"] if name != b"x-truvar-who"]
+    scope["headers"] = [*others, (b"x-truvar-who", author.encode("latin-1", "replace"))]
+
+
 async def _send_refusal(send: Send, refusal: Refusal) -> None:
     body = encode({"error": refusal.message, "exception": refusal.exception.__name__})
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    if refusal.status == 413:
+    if refusal.status in (408, 413):
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,8 +1,9 @@
 """Open studies of a server.
 
-Every study is open twice, as one object for changes and one for reading, so that readers do not wait for a choice that
-takes long. Each object is used by one thread at a time. Changes made through the store by other programs are noticed
-too: an object reads new events of its event log before it is used.
+Every study is open up to three times: one object makes choices, one other changes, and one is for reading, so that
+neither readers nor those who tell a value wait for a choice that takes long. Each object is used by one thread at a
+time. Changes made through the store by other programs are noticed too: an object reads new events of its event log
+before it is used.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,11 +25,14 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from truvar.exceptions import DamagedStudyError, StorageError, StudyExistsError, StudyNotFoundError, TruvarError
+from truvar.service.auth import TokenStore
 from truvar.service.limits import ServiceLimits, is_plain_text
 from truvar.storage.rdb import RDBStorage
+from truvar.storage.tokens import list_tokens
 from truvar.study.study import Study
 
 T = TypeVar("T")
+CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
 LOG = logging.getLogger("truvar.service")
 
@@ -55,7 +59,8 @@ class StudyEntry:
     """The open objects of one study, and what is known about it.
 
     Attributes:
-        writer: The object that changes are made with.
+        chooser: The object that suggestions are made with.
+        writer: The object that other changes are made with.
         reader: The object that answers are read from.
         damage: Why the study cannot be opened; None: no reason is known.
         version: Number of the last known event.
@@ -64,6 +69,7 @@ class StudyEntry:
         answers: Encoded answers, each with the version it was made from.
     """
 
+    chooser: StudyCopy = field(default_factory=StudyCopy)
     writer: StudyCopy = field(default_factory=StudyCopy)
     reader: StudyCopy = field(default_factory=StudyCopy)
     damage: str | None = None
@@ -75,7 +81,17 @@ class StudyEntry:
     @property
     def is_idle(self) -> bool:
         """Whether no request uses the study."""
-        return not (self.writer.request_lock.locked() or self.reader.request_lock.locked())
+        return not any(copy.request_lock.locked() for copy in self.copies)
+
+    @property
+    def copies(self) -> tuple[StudyCopy, ...]:
+        """The objects, open or not."""
+        return (self.chooser, self.writer, self.reader)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no object is open, no request is under way and nothing is known about the study."""
+        return self.is_idle and self.damage is None and all(copy.study is None for copy in self.copies)
 
     def update_version(self, study: Study) -> None:
         """Take over the version of an object that has read more events."""
@@ -88,6 +104,11 @@ class StudySessions:
     Args:
         url: URL of the store; it is created if it does not exist.
         limits: Limits of the server.
+
+    Attributes:
+        url: URL of the store.
+        limits: Limits of the server.
+        tokens: Tokens of the store.
     """
 
     def __init__(self, url: str, limits: ServiceLimits) -> None:
@@ -96,13 +117,15 @@ class StudySessions:
         self._storage = RDBStorage(url)
         with self._storage.write_transaction():  # creates the store
             pass
+        self.tokens = TokenStore(lambda: list_tokens(self._storage))
         self._entries: OrderedDict[str, StudyEntry] = OrderedDict()
         # State of a study for the list, with the time of the change that it was read after.
         self._states: dict[str, tuple[str, dict[str, Any]]] = {}
         self._state_update: asyncio.Task[None] | None = None
-        # SQLite has one writer at a time: changes of all studies wait here, in order, instead of polling the file.
-        self._sqlite_write_lock = asyncio.Lock()
+        self._working = 0  # threads that are at work
+        self._working_changed = threading.Condition()
         threads = (os.cpu_count() or 1) + 2
+        self._choice_threads = ThreadPoolExecutor(threads, thread_name_prefix="choose")
         self._write_threads = ThreadPoolExecutor(threads, thread_name_prefix="write")
         self._read_threads = ThreadPoolExecutor(threads, thread_name_prefix="read")
 
@@ -131,9 +154,23 @@ class StudySessions:
             DamagedStudyError: If its events cannot be read.
         """
         entry = self._entry(name)
-        write_lock = self._sqlite_write_lock if self._storage.is_sqlite else nullcontext()
-        async with entry.writer.request_lock, write_lock:
+        async with entry.writer.request_lock:
             return await self._run(entry, self._write_threads, lambda: self._use(entry, entry.writer, name, work))
+
+    async def choose(self, name: str, work: Callable[[Study], T]) -> T:
+        """Return the result of `work`, which makes suggestions and may take long.
+
+        Args:
+            name: Name of the study.
+            work: Function of the study.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+            DamagedStudyError: If its events cannot be read.
+        """
+        entry = self._entry(name)
+        async with entry.chooser.request_lock:
+            return await self._run(entry, self._choice_threads, lambda: self._use(entry, entry.chooser, name, work))
 
     async def read_cached(self, name: str, key: str, work: Callable[[Study], bytes]) -> bytes:
         """Return an answer that is made once for each version of a study.
@@ -210,12 +247,22 @@ class StudySessions:
                 row.update(state="broken", problem=entry.damage)
         return rows
 
-    def close(self) -> None:
-        """End the threads after their present work."""
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Let the threads end their present work, for some seconds at most.
+
+        Work that takes longer is given up with the process. It has stored nothing, as changes are stored at their end.
+        """
         if self._state_update is not None:
             self._state_update.cancel()
-        self._write_threads.shutdown(wait=True)
-        self._read_threads.shutdown(wait=True)
+        for threads in (self._choice_threads, self._write_threads, self._read_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
+        with self._working_changed:
+            self._working_changed.wait_for(lambda: self._working == 0, seconds)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a thread is at work."""
+        return self._working > 0
 
     async def _update_states(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Read the state of the studies that changed since it was last read."""
@@ -237,9 +284,15 @@ class StudySessions:
         return {"state": "finished"} if finished else {}
 
     def _entry(self, name: str) -> StudyEntry:
-        """Return the entry of a study, and drop the longest unused ones beyond the limit."""
+        """Return the entry of a study, and drop unknown ones, and the longest unused ones beyond the limit."""
         entry = self._entries.setdefault(name, StudyEntry())
         self._entries.move_to_end(name)
+        # A name that no study has is dropped first, so that requests for such names do not close open studies.
+        unknown = [other for other, found in self._entries.items() if other != name and found.is_unknown]
+        for other in unknown:
+            del self._entries[other]
+        if entry.is_unknown:
+            return entry
         idle = [other for other, found in self._entries.items() if other != name and found.is_idle]
         excess = max(0, len(self._entries) - self.limits.studies)
         for other in idle[:excess]:
@@ -262,7 +315,20 @@ class StudySessions:
 
     async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         """Run blocking work in a thread, in the context of the request."""
-        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, work)
+
+        def counted() -> T:
+            self._count_working(1)
+            try:
+                return work()
+            finally:
+                self._count_working(-1)
+
+        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, counted)
+
+    def _count_working(self, change: int) -> None:
+        with self._working_changed:
+            self._working += change
+            self._working_changed.notify_all()
 
     def _use(self, entry: StudyEntry, copy: StudyCopy, name: str, work: Callable[[Study], T]) -> T:
         """Open a study if need be, and work on it."""
@@ -297,8 +363,8 @@ class StudySessions:
         except StorageError:
             raise
         except Exception as error:
-            entry.reader.study = None  # both are opened again by the next request
-            entry.writer.study = None
+            for copy in entry.copies:  # all are opened again by the next request
+                copy.study = None
             raise _damaged(entry, name, error) from None
 
 

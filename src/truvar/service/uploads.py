@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from math import prod
 from typing import Any
 
 import pandas as pd
 
-from truvar.exceptions import DamagedStudyError, InvalidProblemError, SerializationError, TruvarError
+from truvar.exceptions import DamagedStudyError, Finished, InvalidProblemError, SerializationError, TruvarError
 from truvar.problem import Problem, problem_from_dict
 from truvar.problem.parameters import axis_length
 from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
+from truvar.service import serializers
 from truvar.service.limits import ServiceLimits, check_at_most
+from truvar.storage.serialization import check_storable
 from truvar.study.study import Study
+
+MAX_DEPTH = 60  # levels of nested lists and objects in an upload
+MAX_TRIED_POINTS = 1_000  # of a domain, for a trial choice with an uploaded study; it takes longer with more
 
 
 def uploaded_problem(
@@ -60,9 +67,12 @@ def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: Ser
         SerializationError: If it is not an exported study.
         LimitExceededError: If it is larger than the server allows.
     """
+    check_upload(exported, limits)
     _check_study_size(exported, limits)
     try:
-        return Study.from_json(json.dumps(exported), store=url, name=name)
+        text = json.dumps(exported)
+        _check_usable(Study.from_json(text, name=name))
+        return Study.from_json(text, store=url, name=name)
     except DamagedStudyError as error:  # of the upload, not of a study of this server
         raise SerializationError(str(error)) from None
     except TruvarError:
@@ -71,6 +81,69 @@ def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: Ser
         raise SerializationError(
             f"the study cannot be read ({type(error).__name__}: {error}); export it again"
         ) from None
+
+
+def check_upload(value: Any, limits: ServiceLimits) -> None:
+    """Check the sizes and texts of any JSON value that a client sent, before anything is made of it.
+
+    Lists are limited wherever they are, whatever they are wrapped in, and a domain must be as an export has it.
+
+    Args:
+        value: The JSON value.
+        limits: Limits of the server.
+
+    Raises:
+        LimitExceededError: If a part is too large.
+        SerializationError: If a text has characters that cannot be stored, or a domain has another form.
+    """
+    pending = [(value, 0)]
+    while pending:
+        part, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise SerializationError(f"the study is nested more than {MAX_DEPTH} levels deep; export it again")
+        if isinstance(part, str):
+            check_storable(part)
+        elif isinstance(part, list):
+            check_at_most(len(part), max(limits.points, limits.events), "elements of a list")
+            pending += [(item, depth + 1) for item in part]
+        elif isinstance(part, Mapping):
+            check_at_most(len(part), limits.points, "keys of an object")
+            if part.get("kind") == "Domain":
+                _check_domain(part, limits)
+            pending += [(item, depth + 1) for item in (*part.keys(), *part.values())]
+
+
+def _check_domain(domain: Mapping[str, Any], limits: ServiceLimits) -> None:
+    columns = domain.get("columns")
+    axes = domain.get("axes", [])
+    points = domain.get("points", [])
+    table = domain.get("table", [])
+    plain = all(isinstance(part, list) for part in (columns, axes, points, table))
+    if not plain or not all(isinstance(axis, list) for axis in axes):
+        raise SerializationError("a domain must have lists of columns and of axes, points or a table; export it again")
+    check_at_most(max(len(columns or ()), len(axes)), limits.columns, "columns of the domain")
+    check_at_most(len(table), 4 * limits.columns, "columns of a table")
+    rows = [len(column["values"]) for column in table if isinstance(column, Mapping) and _has_values(column)]
+    check_at_most(max([len(points), *rows]), limits.points, "points")
+    check_at_most(prod(max(1, len(axis)) for axis in axes), limits.points, "points of the grid")
+
+
+def _has_values(column: Mapping[str, Any]) -> bool:
+    return isinstance(column.get("values"), list)
+
+
+def _check_usable(study: Study) -> None:
+    """Do what a server does with a study, so that one which fails at it is not stored. Raises whatever goes wrong."""
+    study.to_json()
+    for answer in (serializers.view, serializers.status, serializers.posterior, serializers.history):
+        serializers.encode(answer(study))
+    serializers.encode(serializers.measurements(study))
+    serializers.encode(serializers.definition(study))
+    serializers.encode(serializers.events(study, len(study.domain)))
+    serializers.encode(study.result().to_dict())
+    if len(study.domain) <= MAX_TRIED_POINTS and len(study.pending) == 0:
+        with suppress(Finished):
+            study.ask()
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
@@ -83,6 +156,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
 
 
 def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
+    _check_table_size(name, text, limits)
     try:
         frame = pd.read_csv(io.StringIO(text))
     except ValueError as error:  # the errors of pandas derive from it
@@ -92,12 +166,23 @@ def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
     return frame
 
 
+def _check_table_size(name: str, text: str, limits: ServiceLimits) -> None:
+    """Count the rows and columns of CSV text before pandas reads it, which takes long for many columns."""
+    check_at_most(text.count("\n"), limits.points + 1, f"lines of table {name!r}")
+    try:
+        for row in csv.reader(io.StringIO(text)):
+            check_at_most(len(row), 4 * limits.columns, f"columns of table {name!r}")
+    except csv.Error as error:
+        raise InvalidProblemError(f"table {name!r} is not readable CSV ({error}); check its contents") from None
+
+
 def _check_problem_size(spec: ProblemSpec, limits: ServiceLimits) -> None:
     """Check the sizes that a problem asks for before anything is built from it."""
     grid = spec.domain.grid or {}
     box = spec.domain.box or {}
     check_at_most(max(len(grid), len(box)), limits.columns, "columns of the domain")
-    check_at_most(prod(axis_length(axis) for axis in grid.values()), limits.points, "points of the grid")
+    sizes = [max(1, abs(axis_length(axis))) for axis in grid.values()]
+    check_at_most(prod(sizes), limits.points, "points of the grid")
     if box:
         check_at_most(spec.domain.representers or REPRESENTERS, limits.points, "representers of the box")
     check_at_most(len(spec.noise.levels or ()), limits.levels, "noise levels")

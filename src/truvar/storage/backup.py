@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import insert, select
 
 from truvar.exceptions import InvalidArgumentError, StorageError
-from truvar.storage.models import EVENTS, STUDIES
+from truvar.storage.models import EVENTS, STUDIES, TOKENS
 from truvar.storage.rdb import RDBStorage
 
 BLOCK = 200  # rows that are copied at once
@@ -69,4 +69,7 @@ def _copy_rows(source: RDBStorage, target: RDBStorage) -> int:
             query = select(EVENTS).where(EVENTS.c.study_id == study["id"]).order_by(EVENTS.c.number)
             for block in reader.execute(query).mappings().partitions(BLOCK):
                 writer.execute(insert(EVENTS), [{**row, "study_id": key[0] if key else 0} for row in block])
+        tokens = reader.execute(select(TOKENS)).mappings().all()
+        if tokens:
+            writer.execute(insert(TOKENS), [dict(token) for token in tokens])
     return len(studies)

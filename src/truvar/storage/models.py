@@ -79,3 +79,17 @@ EVENTS = Table(
     Column("details", Text, nullable=False),
     Column("checksum", String(64), nullable=False, server_default=""),  # of this event and those before it
 )
+
+# One row per token for servers of this store, valid or not. The token itself is not stored.
+TOKENS = Table(
+    "truvar_tokens",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(40), nullable=False, unique=True),
+    Column("digest", String(64), nullable=False),
+    Column("access", String(5), nullable=False),
+    Column("studies", Text),  # names as JSON; NULL: all
+    Column("created", UTCDateTime, nullable=False),
+    Column("expires", UTCDateTime),
+    Column("revoked", UTCDateTime),
+)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
 KERNEL_MODULE = "sklearn.gaussian_process.kernels"
 DEFAULT_BOUNDS = {"kind": "tuple", "values": [1e-05, 100000.0]}  # of a kernel's parameters, as stored
+MAX_WHO_LENGTH = 200  # characters of the author of an event
+MAX_KIND_LENGTH = 20  # characters of the kind of an event
 SHORT_TEXT = 60  # characters of an invalid text that a message repeats
 
 # Classes that can be stored, with their modules. They are imported when they are needed.
@@ -91,7 +93,10 @@ def serialize(value: Any, what: str = "this value") -> Any:
         SerializationError: If the value, or a part of it, is of another type.
     """
     match value:
-        case None | bool() | int() | str():
+        case str():
+            check_storable(value)
+            return value
+        case None | bool() | int():
             return value
         case np.bool_() | np.integer():
             return value.item()
@@ -104,6 +109,8 @@ def serialize(value: Any, what: str = "this value") -> Any:
         case tuple():
             return {"kind": "tuple", "values": [serialize(item, what) for item in value]}
         case Mapping() if "kind" not in value and all(isinstance(key, str) for key in value):
+            for key in value:
+                check_storable(key)
             return {key: serialize(item, f"{what} ({key})") for key, item in value.items()}
         case Mapping():
             items = [[serialize(key, what), serialize(item, what)] for key, item in value.items()]
@@ -124,6 +131,18 @@ def serialize(value: Any, what: str = "this value") -> Any:
         f"{what} cannot be stored, got {value!r}; give numbers, a column of the table, or an object of a class of "
         "truvar or scikit-learn, or leave out store=..."
     )
+
+
+def check_storable(text: str) -> None:
+    """Check that every database can hold a text.
+
+    Raises:
+        SerializationError: If it contains a NUL character or half of a surrogate pair.
+    """
+    if "\0" in text or not (text.isascii() or text.encode("utf-8", "ignore").decode("utf-8") == text):
+        raise SerializationError(
+            f"a text must have no NUL characters and no halves of surrogate pairs, got {_shorten(text)}; leave them out"
+        )
 
 
 def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
@@ -322,12 +341,23 @@ def event_to_dict(event: Event) -> dict[str, Any]:
 
 
 def event_from_dict(serialized: Mapping[str, Any]) -> Event:
-    """Return the event that `event_to_dict` converted."""
+    """Return the event that `event_to_dict` converted.
+
+    Raises:
+        ValueError: If a part has another type or length than events have.
+    """
+    who = serialized["who"]
+    kind = serialized["kind"]
+    if not (
+        isinstance(who, str) and len(who) <= MAX_WHO_LENGTH and isinstance(kind, str) and len(kind) <= MAX_KIND_LENGTH
+    ):
+        raise ValueError(f"expected the author and the kind of an event as text, got {_shorten(repr((who, kind)))}")
+    check_storable(who)
     return Event(
         int(serialized["number"]),
         datetime.fromisoformat(serialized["time"]),
-        serialized["who"],
-        serialized["kind"],
+        who,
+        kind,
         deserialize(serialized["details"], deferred=True),
     )
 

@@ -14,6 +14,7 @@ import numpy as np
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import unknown_name
+from truvar.study.csv_cells import unquote_cell
 from truvar.study.study import Study
 from truvar.validation import check_finite
 
@@ -121,7 +122,7 @@ def parse_csv(text: str, study: Study) -> list[MeasurementInput]:
         raise InvalidMeasurementError(f"line {lines.line_num}: not valid CSV ({error}); fix the line") from None
     if not rows:
         raise InvalidMeasurementError("the file is empty; its first line must name the columns, for example id,value")
-    reader = _LineReader(study, [name.strip() for name in rows[0][1]])
+    reader = _LineReader(study, [unquote_cell(name.strip()) for name in rows[0][1]])
     measurements = []
     for line, row in rows[1:]:
         source = f"line {line}"
@@ -191,7 +192,7 @@ class _LineReader:
             if not cell:
                 continue
             if name == "task" or (name == "who" and self._has_vehicles):
-                options[name] = cell
+                options[name] = unquote_cell(cell)
             elif name == "who":
                 continue  # a file of another study
             elif name == "level":

@@ -76,6 +76,8 @@ if TYPE_CHECKING:
 
     from truvar.theory import TheorySetting
 
+MAX_LEASE = 100 * 366 * 86_400  # seconds: a hundred years
+
 
 @synchronized
 class Study(TransactionalStudy):
@@ -280,8 +282,11 @@ class Study(TransactionalStudy):
             >>> batch = study.ask(4, lease=3600)
         """
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
-        if lease is not None and not check_finite(lease, "lease") > 0:
-            raise InvalidArgumentError(f"lease must be a number of seconds > 0, got {lease!r}; give one such as 3600")
+        if lease is not None and not 0 < check_finite(lease, "lease") <= MAX_LEASE:
+            raise InvalidArgumentError(
+                f"lease must be a number of seconds > 0 and <= {MAX_LEASE:g}, got {lease!r}; give one such as 3600, or "
+                "leave it out for no end"
+            )
         if budget is not None:
             check_nonnegative(budget, "budget")
         vehicle = resolve_vehicle(self._state.config, who, self.who, required=True)

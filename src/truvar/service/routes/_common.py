@@ -58,15 +58,16 @@ def file_response(content: str, media_type: str, name: str) -> Response:
 
 
 async def change_study(
-    sessions: StudySessions, name: str, author: str | None, work: Callable[[Study], Any]
+    sessions: StudySessions, name: str, author: str | None, work: Callable[[Study], Any], *, chooses: bool = False
 ) -> Response:
-    """Change a study and return the answer of `work` in JSON."""
+    """Change a study and return the answer of `work` in JSON; `chooses`: it makes suggestions and may take long."""
 
     def signed(study: Study) -> Any:
         study.who = author_name(author)
         return work(study)
 
-    return json_response(await sessions.write(name, signed))
+    change = sessions.choose if chooses else sessions.write
+    return json_response(await change(name, signed))
 
 
 async def cached_response(sessions: StudySessions, name: str, key: str, work: Callable[[Study], Any]) -> Response:

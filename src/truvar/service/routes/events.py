@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import weakref
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -45,29 +46,31 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
 
     @routes.get("/studies/{name:path}/live", summary="Server-sent events: the version, whenever it changes")
     async def live(name: StudyName) -> Response:
+        version = await sessions.read(name, lambda study: study.version)
         if streams.locked():
             raise HTTPException(
                 429, f"this server has at most {limits.streams} streams, all in use; poll the status instead"
             )
-        version = await sessions.read(name, lambda study: study.version)
-        return StreamingResponse(_changes(sessions, name, version, streams), media_type="text/event-stream")
+        await streams.acquire()  # does not wait
+        response = StreamingResponse(_changes(sessions, name, version), media_type="text/event-stream")
+        weakref.finalize(response, streams.release)  # also when the client leaves before the stream begins
+        return response
 
     return routes
 
 
-async def _changes(sessions: StudySessions, name: str, version: int, streams: asyncio.Semaphore) -> AsyncIterator[str]:
+async def _changes(sessions: StudySessions, name: str, version: int) -> AsyncIterator[str]:
     """Yield the version of a study now and after each change, until the study is gone."""
-    async with streams:
-        while True:
-            yield f"data: {json.dumps({'version': version})}\n\n"
-            sent = version
-            silence = 0.0
-            while version == sent:
-                try:
-                    version = await sessions.wait_for_change(name, sent, POLL_SECONDS)
-                except TruvarError:
-                    return
-                silence += POLL_SECONDS
-                if version == sent and silence >= KEEP_ALIVE_SECONDS:
-                    silence = 0.0
-                    yield ": keep-alive\n\n"
+    while True:
+        yield f"data: {json.dumps({'version': version})}\n\n"
+        sent = version
+        silence = 0.0
+        while version == sent:
+            try:
+                version = await sessions.wait_for_change(name, sent, POLL_SECONDS)
+            except TruvarError:
+                return
+            silence += POLL_SECONDS
+            if version == sent and silence >= KEEP_ALIVE_SECONDS:
+                silence = 0.0
+                yield ": keep-alive\n\n"

@@ -9,6 +9,7 @@ from truvar.service import serializers
 from truvar.service.limits import ServiceLimits
 from truvar.service.routes._common import JSON, StudyName, file_response
 from truvar.service.sessions import StudySessions
+from truvar.study.csv_cells import measurements_csv
 from truvar.study.study import Study
 
 REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
@@ -25,7 +26,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
 
     @routes.get("/studies/{name:path}/export.csv", summary="The measurements as a table")
     async def export_measurements(name: StudyName) -> Response:
-        text = await sessions.read(name, lambda study: study.measurements.to_csv(index=False))
+        text = await sessions.read(name, lambda study: measurements_csv(study.measurements))
         return file_response(text, "text/csv; charset=utf-8", f"{name}.csv")
 
     @routes.get("/studies/{name:path}/report", summary="A report in one HTML file")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from truvar.service import serializers
@@ -20,8 +20,10 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     routes = APIRouter()
 
     @routes.get("/studies", summary="All studies, the last changed first")
-    async def list_studies() -> Response:
-        return json_response({"studies": await sessions.list_studies()})
+    async def list_studies(request: Request) -> Response:
+        allowed = request.scope.get("studies")
+        found = await sessions.list_studies()
+        return json_response({"studies": [row for row in found if allowed is None or row["name"] in allowed]})
 
     @routes.post("/studies", status_code=201, summary="Create a study")
     async def create(body: Create, who: Author = None) -> Response:

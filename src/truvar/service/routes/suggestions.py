@@ -22,6 +22,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     @body_class(ask_body(limits))
     async def ask(name: StudyName, body: Ask, who: Author = None) -> Response:
         def work(study: Study) -> Any:
+            study.refresh()  # other objects tell and withdraw
             pending = len(study.pending)
             if pending + body.n > limits.waiting:
                 raise HTTPException(
@@ -32,7 +33,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
             batch = study.ask(body.n, lease=body.lease, who=body.who, budget=body.budget)
             return {"suggestions": [suggestion.to_dict() for suggestion in batch]}
 
-        return await change_study(sessions, name, who, work)
+        return await change_study(sessions, name, who, work, chooses=True)
 
     @routes.post("/studies/{name:path}/withdraw", summary="Withdraw a suggestion, or remove a measurement")
     async def withdraw(name: StudyName, body: Withdraw, who: Author = None) -> Response:

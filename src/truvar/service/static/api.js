@@ -31,7 +31,7 @@ export class RequestError extends Error {
 async function request(path, options = {}) {
   let response;
   try {
-    response = await fetch(`/api${path}`, { ...options, headers: { ...authorization(), ...options.headers }, cache: "no-cache" });
+    response = await fetch(`api${path}`, { ...options, headers: { ...authorization(), ...options.headers }, cache: "no-cache" });
   } catch {
     throw new RequestError("The server cannot be reached. Your input is kept; try again in a moment.", 0);
   }

@@ -4,7 +4,7 @@
 |---|---|
 | 1 | tables of studies and of events |
 | 2 | goal, counters and times in the row of each study |
-| 3 | checksums of events and studies, and the number of events in the row of each study |
+| 3 | checksums of events and studies, and the number of events in the row of each study; the table of tokens |
 
 Each migration is a module `version_N` with a function `upgrade(connection)`, which turns the tables of version N - 1
 into those of version N. It must give the same result for ever. For that reason it defines the tables that it reads

@@ -1,4 +1,4 @@
-"""Migration from version 2 to version 3: checksums of events and studies, and the number of events of a study."""
+"""Migration from version 2 to version 3: checksums, the number of events of a study, and tokens."""
 
 from __future__ import annotations
 
@@ -36,10 +36,22 @@ EVENTS = Table(
     Column("details", Text, nullable=False),
     Column("checksum", String(64), nullable=False),
 )
+TOKENS = Table(
+    "truvar_tokens",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(40), nullable=False, unique=True),
+    Column("digest", String(64), nullable=False),
+    Column("access", String(5), nullable=False),
+    Column("studies", Text),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("expires", DateTime(timezone=True)),
+    Column("revoked", DateTime(timezone=True)),
+)
 
 
 def upgrade(connection: Connection) -> None:
-    """Add the columns and compute the checksums of what is stored.
+    """Add the columns and the table of tokens, and compute the checksums of what is stored.
 
     A study whose rows cannot be read does not stop the migration. It keeps empty checksums, and opening it raises.
     """
@@ -47,6 +59,7 @@ def upgrade(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE truvar_studies ADD COLUMN head VARCHAR(64) DEFAULT '' NOT NULL"))
     connection.execute(text("ALTER TABLE truvar_studies ADD COLUMN checksum VARCHAR(64) DEFAULT '' NOT NULL"))
     connection.execute(text("ALTER TABLE truvar_events ADD COLUMN checksum VARCHAR(64) DEFAULT '' NOT NULL"))
+    TOKENS.create(connection, checkfirst=True)
     for study_id in connection.scalars(select(STUDIES.c.id)).all():
         try:
             _add_checksums(connection, study_id)

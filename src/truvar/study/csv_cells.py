@@ -1,0 +1,30 @@
+"""Text in CSV files: a spreadsheet must not take it for a formula."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+QUOTE = "'"  # in front of a text that begins like a formula; spreadsheets do not show it
+
+
+def measurements_csv(frame: pd.DataFrame) -> str:
+    """Return a table as CSV text in which no name and no text can be taken for a formula. Numbers stay as they are."""
+    safe = frame.rename(columns=quote_cell)
+    for position, column in enumerate(safe.columns):
+        if safe.dtypes.iloc[position].kind == "O":
+            safe = safe.assign(**{str(column): [quote_cell(cell) for cell in safe.iloc[:, position]]})
+    return str(safe.to_csv(index=False))
+
+
+def quote_cell(cell: Any) -> Any:
+    """Return a cell that a spreadsheet shows and does not compute."""
+    return f"{QUOTE}{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
+
+
+def unquote_cell(cell: str) -> str:
+    """Return the text that `quote_cell` was given."""
+    return cell[1:] if cell.startswith(tuple(f"{QUOTE}{start}" for start in FORMULA_STARTS)) else cell

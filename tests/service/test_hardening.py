@@ -1,0 +1,226 @@
+"""Uploads, texts and connections that are meant to break a server."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import pytest
+from tests.helpers.server import CURVE, GRID
+
+import truvar as tv
+from truvar.study.csv_cells import quote_cell, unquote_cell
+
+HALF = "\ud800"
+
+
+@pytest.fixture
+def client(tmp_path: Any, application: Any) -> Any:
+    return application(f"sqlite:///{tmp_path}/s.db")
+
+
+@pytest.fixture
+def exported(client: Any) -> dict[str, Any]:
+    assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201
+    for k in range(3):
+        assert client.post("/api/studies/s/tell", json={"point": {"x": k / 29}, "y": float(k)}).status_code == 200
+    assert client.post("/api/studies/s/ask", json={}).status_code == 200
+    study: dict[str, Any] = client.get("/api/studies/s/export").json()
+    return study
+
+
+def upload(client: Any, study: Any, name: str = "copy") -> Any:
+    content = json.dumps({"name": name, "study": study})
+    return client.post("/api/studies", content=content, headers={"content-type": "application/json"})
+
+
+def wrapped_details(study: dict[str, Any]) -> None:
+    first = study["events"][0]
+    first["details"]["domain"]["axes"] = [[k / 9e6 for k in range(3000)]] * 2
+    first["details"]["domain"]["columns"] = ["x", "y"]
+    first["details"] = {"kind": "dict", "items": [[key, item] for key, item in first["details"].items()]}
+
+
+def wrapped_axes(study: dict[str, Any]) -> None:
+    domain = study["events"][0]["details"]["domain"]
+    domain["axes"] = [{"kind": "tuple", "values": [k / 9e6 for k in range(3000)]}] * 2
+    domain["columns"] = ["x", "y"]
+
+
+def wrapped_domain(study: dict[str, Any]) -> None:
+    details = study["events"][0]["details"]
+    domain = details["domain"]
+    domain["axes"] = [[k / 9e6 for k in range(3000)]] * 2
+    details["domain"] = {"kind": "tuple", "values": [domain]}
+
+
+@pytest.mark.parametrize("wrap", [wrapped_details, wrapped_axes, wrapped_domain])
+def test_a_large_domain_cannot_be_hidden_in_containers(client: Any, exported: dict[str, Any], wrap: Any) -> None:
+    wrap(exported)
+    began = time.monotonic()
+    answer = upload(client, exported)
+    assert answer.status_code == 422, answer.text
+    assert len(answer.text) < 5_000
+    assert time.monotonic() - began < 10
+    assert [row["name"] for row in client.get("/api/studies").json()["studies"]] == ["s"]
+
+
+@pytest.mark.parametrize("grid", ["{x = [0, 1, 200000000], y = [0, 1, 0]}", "{x = [0, 1, 200000000], y = [0, 1, -1]}"])
+def test_a_grid_whose_product_is_not_positive_is_refused(client: Any, grid: str) -> None:
+    problem = f"[domain]\ngrid = {grid}\n[goal]\nmaximize = true\n"
+    assert client.post("/api/studies", json={"name": "g", "problem": problem}).status_code == 422
+
+
+def test_a_table_with_many_columns_is_refused_before_it_is_read(client: Any) -> None:
+    table = ",".join(f"c{k}" for k in range(200_000)) + "\n" + ",".join("1" for _ in range(200_000)) + "\n"
+    problem = '[domain]\ntable = "t.csv"\ncolumns = ["c0"]\n[goal]\nmaximize = true\n'
+    began = time.monotonic()
+    answer = client.post("/api/studies", json={"name": "t", "problem": problem, "tables": {"t.csv": table}})
+    assert answer.status_code == 422
+    assert "columns" in answer.json()["error"]
+    assert time.monotonic() - began < 5
+
+
+def mutate(value: Any, rng: random.Random) -> Any:
+    """Return a JSON value in which one part is replaced, removed or doubled."""
+    changed = copy.deepcopy(value)
+    part = changed
+    while True:
+        keys = list(part) if isinstance(part, dict) else list(range(len(part)))
+        if not keys:
+            return changed
+        key = rng.choice(keys)
+        inner = part[key]
+        if isinstance(inner, (dict, list)) and inner and rng.random() < 0.8:
+            part = inner
+            continue
+        action = rng.randrange(4)
+        if action == 0:
+            part[key] = rng.choice(
+                [None, -1, 0, 1e308, "x", "", [], {}, True, 10**30, HALF, "a\0b", {"kind": "Domain"}]
+            )
+        elif action == 1 and isinstance(part, dict):
+            del part[key]
+        elif action == 2 and isinstance(part, list):
+            part.insert(rng.randrange(len(part) + 1), copy.deepcopy(rng.choice(part)))
+        else:
+            part[key] = rng.choice([inner, [inner], {"kind": "tuple", "values": [inner]}, {"kind": inner}])
+        return changed
+
+
+def test_mutated_studies_are_refused_or_can_be_used(client: Any, exported: dict[str, Any]) -> None:
+    rng = random.Random(3)
+    accepted = 0
+    for k in range(int(os.environ.get("TRUVAR_UPLOADS", "60"))):
+        name = f"m{k}"
+        answer = upload(client, mutate(exported, rng), name)
+        assert answer.status_code in (201, 409, 422), answer.text
+        if answer.status_code == 201:
+            accepted += 1
+            for what in ("status", "view", "posterior", "history", "measurements", "events", "export", "certificate"):
+                assert client.get(f"/api/studies/{name}/{what}").status_code == 200, (name, what)
+            assert client.post(f"/api/studies/{name}/ask", json={}).status_code in (200, 409, 422)
+    assert accepted
+
+
+@pytest.mark.parametrize("text", ["a\0b", HALF])
+def test_text_that_cannot_be_stored_is_422(client: Any, exported: dict[str, Any], text: str) -> None:
+    for path, body in {
+        "/api/studies/s/note": {"text": text},
+        "/api/studies": {"name": text, "problem": CURVE},
+        "/api/studies/s/tell": {"point": {text: 1.0}, "y": 1.0},
+    }.items():
+        answer = client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
+        assert answer.status_code == 422, (path, answer.text)
+    exported["events"][1]["who"] = text
+    assert upload(client, exported).status_code == 422
+
+
+def test_a_wrong_method_is_answered_with_the_right_ones(client: Any) -> None:
+    answer = client.request("PUT", "/api/studies", json={})
+    assert answer.status_code == 405
+    assert answer.headers["allow"]
+
+
+def test_unknown_names_do_not_close_open_studies(tmp_path: Any, application: Any, monkeypatch: Any) -> None:
+    client = application(f"sqlite:///{tmp_path}/s.db", studies=2)
+    for name in ("a", "b"):
+        assert client.post("/api/studies", json={"name": name, "problem": CURVE}).status_code == 201
+        assert client.get(f"/api/studies/{name}/status").status_code == 200
+    opened = []
+    original = tv.Study.from_event_log.__func__  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        tv.Study, "from_event_log", classmethod(lambda cls, *a, **k: (opened.append(1), original(cls, *a, **k))[1])
+    )
+    for k in range(10):
+        assert client.get(f"/api/studies/unknown{k}/status").status_code == 404
+    for name in ("a", "b"):
+        assert client.get(f"/api/studies/{name}/status").status_code == 200
+    assert opened == []
+
+
+def test_no_cell_of_an_export_is_a_formula(client: Any) -> None:
+    problem = '[domain]\ngrid = {"=1+1" = [0, 1, 5]}\n[goal]\nmaximize = true\n'
+    assert client.post("/api/studies", json={"name": "f", "problem": problem}).status_code == 201
+    assert client.post("/api/studies/f/tell", json={"point": {"=1+1": 0.5}, "y": -1.5}).status_code == 200
+    text = client.get("/api/studies/f/export.csv").text
+    cells = [cell for line in text.splitlines() for cell in line.split(",")]
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+    assert "-1.5" in cells  # a number stays one
+    for cell in ("=1+1", "'=1+1", "plain", "-x"):
+        assert unquote_cell(quote_cell(cell)) in (cell, cell.removeprefix("'"))
+
+
+def test_a_server_ends_within_ten_seconds_and_loses_nothing(tmp_path: Any) -> None:
+    """The choice under way when SIGTERM comes takes longer than a minute."""
+    store = f"sqlite:///{tmp_path}/s.db"
+    script = (
+        "import sys, time, truvar as tv\n"
+        "from truvar.cli import main\n"
+        "choose = tv.Study._choose_action\n"
+        "tv.Study._choose_action = lambda study: (print('choosing', flush=True), time.sleep(90), choose(study))[2]\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-c", script, "serve", "--store", store, "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert "http" in process.stdout.readline()
+        url = f"http://127.0.0.1:{port}/api/studies"
+        httpx.post(url, json={"name": "s", "problem": GRID}, timeout=60).raise_for_status()
+        asking = threading.Thread(target=lambda: _ignore(lambda: httpx.post(f"{url}/s/ask", json={}, timeout=100)))
+        asking.start()
+        assert process.stdout.readline().strip() == "choosing"
+        told = httpx.post(f"{url}/s/tell", json={"point": {"x": 0.0, "y": 0.0}, "y": 0.5}, timeout=20)
+        assert told.status_code == 200  # a slow choice keeps nobody from telling
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+        assert time.monotonic() - began < 10
+        asking.join(30)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    study = tv.load(store, "s")
+    assert study.measurements["value"].tolist() == [0.5]
+    assert study.pending == []
+
+
+def _ignore(work: Any) -> None:
+    with suppress(httpx.HTTPError):
+        work()
