@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 POLICY_MODULES: dict[str, str] = {
     "TruVaR": "truvar.acquisition.truvar",
+    "WeightedTruVaR": "truvar.acquisition.weighted",
     "Plus": "truvar.acquisition.auto",
     "EI": "truvar.acquisition.analytic",
     "PI": "truvar.acquisition.analytic",
