@@ -49,7 +49,7 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
         case "truncated_sums":
             return covariance, excess, variance, rng.uniform(0.1, 1.0, (C, K)), np.zeros((C, K))
         case "contrast_sums":
-            return covariance, variance / variance.sum(), np.zeros(C)
+            return covariance, variance, int(rng.integers(-1, A)), np.zeros(C)
         case "anticipated_level":
             return covariance, scale, variance, mean, 1.5, 0.7, 0.2, 0.3, True, np.zeros(C)
         case "anticipated_bounds":

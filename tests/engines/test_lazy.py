@@ -231,6 +231,19 @@ def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, ba
     assert engine.pruned >= 5
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", [name for name, (_, goal, _) in SETTINGS.items() if goal.level_set])
+def test_no_bound_falls_below_its_weighted_sum_and_no_choice_below_the_best(name: str, batch: int) -> None:
+    domain, goal, settings = SETTINGS[name]
+    policy = tv.WeightedTruVaR(stops=1)
+    study = tv.Study(domain, goal, mean=0.0, engine=CheckedLazy, policy=policy, **settings)
+    run_study(study, 25, batch)
+    assert study.steps >= 10
+    engine = study.policy_context().engine
+    assert isinstance(engine, CheckedLazy)
+    assert engine.pruned >= 5
+
+
 @pytest.mark.parametrize("noise", [1e-6, 1e-10])
 def test_bounds_hold_after_a_thousand_repeats_of_one_point(noise: float) -> None:
     known = {"kernel": RBF(0.3), "mean": 0.0, "noise": noise, "policy": "truvar"}

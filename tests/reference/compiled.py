@@ -55,9 +55,10 @@ def truncated_sums_reference(covariance: Array, excess: Array, weight: Array, pr
         out[:, k] += weight @ np.minimum(covariance**2, np.outer(excess, d))
 
 
-def contrast_sums_reference(covariance: Array, weight: Array, out: Array) -> None:
-    """Set out_x to the sum over rows of w_j C_jx^2 minus the square of the sum of w_j C_jx."""
-    out[:] = weight @ covariance**2 - (weight @ covariance) ** 2
+def contrast_sums_reference(covariance: Array, weight: Array, leader: int, out: Array) -> None:
+    """Set out_x to the sum over rows of w_j (C_jx - C_Lx)^2, without C_Lx where leader < 0."""
+    other = covariance[leader] if leader >= 0 else 0.0
+    out[:] = weight @ (covariance - other) ** 2
 
 
 def anticipated_bounds_reference(
@@ -167,7 +168,7 @@ def exponentials_reference(z: Array, work: Array) -> None:
 def candidate_sums_reference(
     prior: Array, explained: Array, excess: Array, weight: Array, predictive: Array, out: Array
 ) -> None:
-    """Add to out_xk the sum over j of w_j min(C_xj^2, e_j d_xk) with C = prior - explained (c, a), a row a candidate."""
+    """Add to out_xk the sum over j of w_j min(C_xj^2, e_j d_xk) with C = prior - explained (c, a)."""
     squares = (prior - explained) ** 2
     for k, d in enumerate(predictive.T):
         out[:, k] += np.minimum(squares, np.outer(d, excess)) @ weight

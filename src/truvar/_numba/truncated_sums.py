@@ -208,22 +208,19 @@ def candidate_bound_gaps(prior, explained, excess, weight, base, predictive, out
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)
-def contrast_sums(covariance, weight, out):  # type: ignore[no-untyped-def]
-    """Set out_x to the sum over rows of w_j (C_jx - F_x)^2 with F_x = sum_j w_j C_jx: covariance (a, c), out (c,).
+def contrast_sums(covariance, weight, leader, out):  # type: ignore[no-untyped-def]
+    """Set out_x to the sum over rows of w_j (C_jx - C_Lx)^2, L being the row `leader`; without C_Lx if that is < 0.
 
     Args:
         covariance: C_jx. (a, c)
-        weight: w_j, of sum 1. (a,)
+        weight: w_j. (a,)
+        leader: Row of the leader, or -1.
         out: The sums. (c,)
     """
-    mean = np.zeros(len(out))
-    for j in range(len(weight)):
-        row = covariance[j]
-        for x in range(len(out)):
-            mean[x] += weight[j] * row[x]
     out[:] = 0.0
+    other = np.zeros(len(out)) if leader < 0 else covariance[leader]
     for j in range(len(weight)):
         row = covariance[j]
         for x in range(len(out)):
-            gap = row[x] - mean[x]
+            gap = row[x] - other[x]
             out[x] += weight[j] * gap * gap

@@ -43,7 +43,9 @@ DEFAULT_POLICY = "auto"  # of a study that is given none
 
 METHODS = ("check_supported", "candidate_rows", "score")  # what every policy must have
 
-POLICY_NAMES: dict[str, str] = {"auto": "Plus"} | {class_name.lower(): class_name for class_name in POLICY_MODULES}
+POLICY_NAMES: dict[str, str] = {"auto": "WeightedTruVaR"} | {
+    class_name.lower(): class_name for class_name in POLICY_MODULES
+}
 """Name at the command line and in problem files ("ei") -> class name ("EI"); "auto" is the policy we recommend."""
 
 

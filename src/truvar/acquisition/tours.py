@@ -15,6 +15,7 @@ from truvar._typing import Array, Index
 from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import RESOLUTION
 from truvar.acquisition.representers import sample_rows, systematic_sample
+from truvar.acquisition.truncation import contrast_variance
 from truvar.domain.candidates import Candidates
 
 MAX_STOPS_CONSIDERED = 120  # candidate rows that can be stops of a tour
@@ -31,46 +32,41 @@ class TourRows:
         sites: Sites of the rows. Shape (rows,).
         variance: sigma^2 of the rows, given pending points. Shape (rows,).
         curves: The functions, as `_numba.ambiguity.ambiguity_curves` has them. Shape (rows, degree).
-        centre: Weights of sum 1 of the mean that the rows stand for their differences to; None: for themselves.
+        leader: Position in `sites` of the point that the rows stand for their differences to; None: for themselves.
     """
 
     sites: Index
     variance: Array
     curves: Array
-    centre: Array | None = None
+    leader: int | None = None
 
     def covariance(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the covariance of the rows and some candidates. Shape (rows, c)."""
         across = context.posterior.covariance(self.sites, candidates)
-        return across if self.centre is None else np.asarray(across - self.centre @ across)
+        return across if self.leader is None else np.asarray(across - across[self.leader])
 
 
-def tour_rows(context: PolicyContext, sites: Index, weight: Array, contrasts: bool) -> TourRows:
+def tour_rows(context: PolicyContext, sites: Index, weight: Array, leader: int | None) -> TourRows:
     """Return rows whose variance is to be reduced, weighted.
 
     Args:
         context: The context of the choice.
         sites: Sites of the rows; if there are more than `MAX_ROWS`, a weighted sample of them is taken. Shape (a,).
         weight: Weights of the rows. Shape (a,).
-        contrasts: Whether the rows stand for their differences to their weighted mean; the weights then sum to 1.
+        leader: Position of the point that the rows stand for their differences to; None: for themselves.
     """
-    variance = context.posterior.pending_variance[sites]
-    centre = None
-    if contrasts:
-        column = np.ones((len(sites), 1))
-        here = Candidates(context.posterior.sites[sites], 0 * column, column, sites)
-        among = context.posterior.covariance(sites, here)
-        with_mean = among @ weight
-        variance = np.maximum(np.diag(among) - 2 * with_mean + weight @ with_mean, 0.0)
-        centre = weight
+    posterior = context.posterior
+    variance = posterior.pending_variance[sites]
+    if leader is not None:
+        variance = contrast_variance(posterior, sites, leader)
     elif len(sites) > MAX_ROWS:
         kept, multiplicity = sample_rows(weight * variance, MAX_ROWS)
         sites = sites[kept]
         variance = variance[kept]
         weight = weight[kept] * multiplicity
-    known = variance <= RESOLUTION * context.posterior.scale**2
+    known = variance <= RESOLUTION * posterior.scale**2
     total = np.where(known, 0.0, weight * variance)
-    return TourRows(sites, np.where(known, 1.0, variance), ambiguity.linear_curves(total), centre)
+    return TourRows(sites, np.where(known, 1.0, variance), ambiguity.linear_curves(total), leader)
 
 
 def can_tour(context: PolicyContext, candidates: Candidates) -> bool:

@@ -124,16 +124,20 @@ def weighted_reduction(
 
 
 def contrast_reduction(
-    posterior: Posterior, rows: Index, weight: Array, candidates: Candidates, only_best: bool = False
+    posterior: Posterior,
+    rows: Index,
+    weight: Array,
+    leader: int | None,
+    candidates: Candidates,
+    only_best: bool = False,
 ) -> Array:
-    """Return the sum over rows j of w_j C_jx^2 / d_x minus (sum_j w_j C_jx)^2 / d_x, for weights that sum to 1.
-
-    It is the weighted reduction of the variance of the differences f_j - F to the weighted mean F = sum_j w_j f_j.
+    """Return the sum over rows j of w_j (C_jx - C_Lx)^2 / d_x: the weighted reduction of the variance of f_j - f_L.
 
     Args:
         posterior: Gives the covariances. Rows are few, so that keeping them in an engine would not pay.
         rows: Targets to sum over. Shape (a,).
         weight: w of the rows. Shape (a,).
+        leader: Position of L in the rows; None: without C_Lx.
         candidates: Table of candidates.
         only_best: Whether only the best candidate matters: its near-ties are scored again one by one, so that the
             choice does not depend on rounding.
@@ -144,6 +148,7 @@ def contrast_reduction(
     d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
     inverse = _inverse_where_learnable(posterior, d)
     sums = np.empty(len(d))
+    other = -1 if leader is None else leader
     is_whole_grid = candidates.sites is not None and len(sums) == len(posterior.sites)
     if is_whole_grid:
         points = posterior.sites[rows]
@@ -152,21 +157,32 @@ def contrast_reduction(
         def work(tile: slice) -> None:
             covariance = np.ascontiguousarray(posterior.k(points, posterior.sites[tile]))
             covariance -= columns @ posterior.factor.at(tile)
-            truncated_sums.contrast_sums(covariance, weight, sums[tile])
+            truncated_sums.contrast_sums(covariance, weight, other, sums[tile])
 
         tiles = [slice(start, min(start + TILE_SITES, len(sums))) for start in range(0, len(sums), TILE_SITES)]
         run_tiles(work, tiles, len(rows) * len(sums))
     else:
         for start in range(0, len(sums), TILE_SITES):
             part = candidates.take(np.arange(start, min(start + TILE_SITES, len(sums))))
-            truncated_sums.contrast_sums(posterior.covariance(rows, part), weight, sums[start : start + TILE_SITES])
+            across = posterior.covariance(rows, part)
+            truncated_sums.contrast_sums(across, weight, other, sums[start : start + TILE_SITES])
     gains = sums[:, None] * inverse
     if only_best and is_whole_grid:
         for row in near_best((gains / candidates.cost).max(axis=1)):
             alone = posterior.covariance(rows, candidates.take(np.array([row])))
-            truncated_sums.contrast_sums(alone, weight, sums[row : row + 1])
+            truncated_sums.contrast_sums(alone, weight, other, sums[row : row + 1])
             gains[row] = sums[row] * inverse[row]
     return np.asarray(gains)
+
+
+def contrast_variance(posterior: Posterior, rows: Index, leader: int) -> Array:
+    """Return the variance of f_j - f_L over the rows, given pending points; L is the row at position `leader`: (a,)."""
+    column = np.zeros((1, 1))
+    here = Candidates(posterior.sites[rows[leader]][None, :], column, column + 1.0, rows[leader : leader + 1])
+    with_leader = posterior.covariance(rows, here)[:, 0]
+    variance = posterior.pending_variance[rows] - 2 * with_leader + with_leader[leader]
+    variance[leader] = 0.0
+    return np.asarray(np.maximum(variance, 0.0))
 
 
 def _inverse_where_learnable(posterior: Posterior, d: Array) -> Array:

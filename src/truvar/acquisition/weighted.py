@@ -2,18 +2,17 @@
 
 It is TruVaR's sum, eq. (3), with a weight for every row in place of membership of M:
 
-    score(x) = [sum_j w_j min(C_jx^2 / d_x, e_j) - (sum_j v_j C_jx)^2 / d_x] / c(x),    e_j = sigma_j^2.
+    score(x) = sum_j w_j min(C_jx^2 / d_x, e_j) / c(x),    e_j = sigma_j^2,    w_j = (share) p_j (1 - p_j) / sigma_j^2.
 
 | symbol | level set | optimum |
 |---|---|---|
-| rows j | all undecided points | the points that win a draw of f |
-| w_j | p_j (1 - p_j) / sigma_j^2, p_j = P(f_j > h) | P(j is the maximiser), the share of the draws that it wins |
-| v_j | 0 | w_j |
+| rows j | f at all undecided points | f_j - f_L at the points that win a draw of f; L, the leader, wins most of them |
+| p_j | P(f_j > h) | P(f_j > f_L) |
+| share | 1 | P(j is the maximiser), the share of the draws that j wins |
+| C_jx, sigma_j^2 | covariance of the row with f_x, its variance | the same, of the difference |
 
-For a level set w_j C_jx^2 / d_x is p_j (1 - p_j) times the share of sigma_j^2 that the measurement explains. For an
-optimum the weights sum to 1, and the bracket is the expected reduction of half the variance of f_i - f_j, where i and j
-are two independent draws of the maximiser. It equals sum_j w_j (C_jx - C_Fx)^2 / d_x with F = sum_j w_j f_j, which is
-how it is computed: a sum of squares, so that nothing cancels.
+w_j C_jx^2 / d_x is p_j (1 - p_j), which is how undecided the row is, times the share of its variance that the
+measurement explains. All draws are shared by the candidates; where the model is marginalised they are of the mixture.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from truvar.acquisition.confidence import RESOLUTION, Schedule
 from truvar.acquisition.entropy import expected_improvement_table
 from truvar.acquisition.representers import improvement_in_box, leading_point, pivoted_cholesky, representer_sites
 from truvar.acquisition.tours import TourRows, can_tour, prefer_first_stop, tour_rows
-from truvar.acquisition.truncation import contrast_reduction, weighted_reduction
+from truvar.acquisition.truncation import contrast_reduction, contrast_variance, weighted_reduction
 from truvar.acquisition.utils import threshold
 from truvar.domain.candidates import Candidates
 from truvar.validation import check_at_least, check_boolean
 
 __all__ = ["WeightedTruVaR"]
 
-DRAWN_VARIANCE = 1e-8  # share of the largest variance of a representer: what is below it is left out of the draws
+DRAWN_VARIANCE = 1e-9  # share of the largest variance of a representer: what is below it is left out of the draws
 NEGLIGIBLE = 1e-9  # share of all ambiguity: rows that hold no more than this together are left out
 
 
@@ -47,8 +46,9 @@ class WeightedTruVaR(BasePolicy):
     """Variance reduction per unit cost over what is undecided, weighted by how undecided it is.
 
     For a level set every point counts with p (1 - p), p the probability of lying above the threshold, times the share
-    of its variance that a measurement explains. For an optimum it is the variance of the differences between points
-    that can be the maximiser which is reduced. With travel costs the policy chooses the first stop of a short tour.
+    of its variance that a measurement explains. For an optimum it is the differences between points that can be the
+    maximiser and the leader, the likeliest of them, which count in the same way, p being the probability of being
+    better than the leader. With travel costs the policy chooses the first stop of a short tour.
 
     Attributes:
         stops: Stops of a tour, at most; 1 to look one measurement ahead.
@@ -60,7 +60,7 @@ class WeightedTruVaR(BasePolicy):
     """
 
     stops: int = 8
-    representers: int = 200
+    representers: int = 100
     draws: int = 1024
     refine: bool = True
     beta: Schedule | None = None
@@ -93,9 +93,11 @@ class WeightedTruVaR(BasePolicy):
             key = ("possible maximisers", self.representers, self.draws)
             with blas_in_one_thread():
                 rows = context.cached(key, lambda: possible_maximisers(context, self.representers, self.draws))
-                if len(rows.sites) == 1:
+                if not rows.weight.any():
                     return expected_improvement_table(context, candidates)
-                gains = contrast_reduction(context.posterior, rows.sites, rows.weight, candidates, context.only_best)
+                gains = contrast_reduction(
+                    context.posterior, rows.sites, rows.weight, rows.leader, candidates, context.only_best
+                )
         if self.stops > 1 and can_tour(context, candidates):
             prefer_first_stop(context, candidates, rows.for_tour(context), self.stops, gains)
         return gains
@@ -107,17 +109,17 @@ class WeightedRows:
 
     Attributes:
         sites: Sites of the rows. Shape (a,).
-        weight: w_j > 0. Shape (a,).
-        contrasts: Whether the rows stand for their differences to their weighted mean, v = w; otherwise v = 0.
+        weight: w_j. Shape (a,).
+        leader: Position in `sites` of the point that the others are compared with; None: the rows are f itself.
     """
 
     sites: Index
     weight: Array
-    contrasts: bool
+    leader: int | None = None
 
     def for_tour(self, context: PolicyContext) -> TourRows:
         """Return the rows as the planning of a tour needs them."""
-        return tour_rows(context, self.sites, self.weight, self.contrasts)
+        return tour_rows(context, self.sites, self.weight, self.leader)
 
 
 def undecided_rows(context: PolicyContext) -> WeightedRows:
@@ -134,11 +136,11 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
     ambiguity = np.zeros(len(sd))
     ambiguity[uncertain] = scipy.special.ndtr(u[uncertain]) * scipy.special.ndtr(-u[uncertain])
     relevant = np.flatnonzero(ambiguity * len(ambiguity) > NEGLIGIBLE * ambiguity.sum())
-    return WeightedRows(relevant, ambiguity[relevant] / variance[relevant], contrasts=False)
+    return WeightedRows(relevant, ambiguity[relevant] / variance[relevant])
 
 
 def possible_maximisers(context: PolicyContext, representers: int, draws: int) -> WeightedRows:
-    """Return the points that win a draw of f, weighted by the share of the draws that they win.
+    """Return the points that win a draw of f, weighted; all weights are 0 where nothing is left to tell apart.
 
     Args:
         context: The context of the choice.
@@ -148,7 +150,7 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     sites = representer_sites(context, representers)
     root, pivots = pivoted_cholesky(context, sites)
     diagonal = np.diag(root) ** 2
-    rank = max(int(np.count_nonzero(diagonal > DRAWN_VARIANCE * diagonal.max(initial=0.0))), 1)
+    rank = int(np.count_nonzero(diagonal > DRAWN_VARIANCE * diagonal.max(initial=0.0)))
     base = _normal_draws(int(np.ceil(np.log2(draws))), representers)
     # The draws are shared by all choices of a process; the order and the signs of the dimensions differ, so that an
     # accident of one choice is not repeated in the next one.
@@ -161,13 +163,24 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     if scale is not None:
         f *= scale
     f += mean
-    counts = np.bincount(f.argmax(axis=1), minlength=len(sites))
-    winners = np.flatnonzero(counts)
-    return WeightedRows(sites[winners], counts[winners] / len(base), contrasts=True)
+    share = np.bincount(f.argmax(axis=1), minlength=len(sites)) / len(base)
+    winners = np.flatnonzero(share)
+    leader = int(np.argmax(share[winners]))
+    variance = contrast_variance(context.posterior, sites[winners], leader)
+    told_apart = variance > RESOLUTION * context.posterior.scale**2
+    if context.ensemble is None:
+        means = context.goal.sign * context.posterior.mean[sites[winners]]
+        lead = means - means[leader]
+        better = scipy.special.ndtr(np.divide(lead, np.sqrt(variance), out=np.zeros(len(lead)), where=told_apart))
+    else:
+        better = (f[:, winners] > f[:, winners[leader], None]).mean(axis=0)
+    undecided = share[winners] * better * (1 - better)
+    weight = np.divide(undecided, variance, out=np.zeros(len(winners)), where=told_apart)
+    return WeightedRows(sites[winners], weight, leader)
 
 
 def _mixture(context: PolicyContext, sites: Index, draws: int) -> tuple[SingleArray, SingleArray | None]:
-    """Return the mean at some sites for every draw, and the factor of the standard deviation of the posterior there.
+    """Return the mean at some sites for every draw, up to a constant, and the factor of the standard deviation there.
 
     Each member of a mixture gets an equal share of the draws; what is correlated is as in the most probable model.
 
@@ -176,11 +189,13 @@ def _mixture(context: PolicyContext, sites: Index, draws: int) -> tuple[SingleAr
     """
     ensemble = context.ensemble
     if ensemble is None:
-        return (context.goal.sign * context.posterior.mean[None, sites]).astype(np.float32), None
+        mean = context.goal.sign * context.posterior.mean[None, sites]
+        return (mean - mean.max()).astype(np.float32), None  # near 0, where single precision is fine
     member = np.arange(draws) * len(ensemble.means) // draws  # blocks of a Sobol sequence are spread evenly themselves
     own = context.posterior.variance[sites]  # pending measurements leave the same share of each member's variance
     ratio = np.divide(ensemble.variances[:, sites], own, out=np.ones((len(ensemble.means), len(sites))), where=own > 0)
     means = context.goal.sign * ensemble.means[:, sites]
+    means -= means.max()
     return means.astype(np.float32)[member], np.sqrt(ratio).astype(np.float32)[member]
 
 

@@ -213,6 +213,6 @@ def over_targets(posterior: Posterior, rows: Index, values: Array) -> Array:
 def weighted_targets(
     posterior: Posterior, rows: Index, excess: Array, row_weights: Array | None
 ) -> tuple[Array, Array | None]:
-    """Return excess and weight of some rows as those of all targets, zero elsewhere: (n,) each; None without weights."""
+    """Return excess and weight of some rows as those of all targets: (n,) each; None for the weight without weights."""
     e = over_targets(posterior, rows, excess)
     return e, None if row_weights is None else over_targets(posterior, rows, row_weights)

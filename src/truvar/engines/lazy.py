@@ -10,12 +10,13 @@
 | q_x = sum over j of b_j C_jx^2, for some weights b | `ColumnNorms.upper` | (m,) |
 | u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
-There are four bounds, each good where the others are not; the roots keep the least of them.
+There are five bounds, each good where the others are not; the roots keep the least of them.
 
   norm       S_x <= q_x + d_x sum over j of max(w_j - b_j, 0) e_j
   cap        S_x <= d_x (sum of w e)
   locality   S_x <= the norm bound minus its gap on rows near x: truncation is local, so that this comes close
   Lipschitz  a measurement changes S_x^(1/2) by at most |u_x| |w^(1/2) u_A|, so that a bound once found stays useful
+  nodes      weighted sums without truncation and a squared exponential kernel: see `nodes.py`
 
 `search.py` finds the best candidate with them. Every bound includes what rounding can do to it (docs/performance.md,
 "Rounding").
@@ -30,6 +31,7 @@ from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.engines.dense import weighted_targets
 from truvar.engines.matrix import common_prefix_length
+from truvar.engines.nodes import NodeBounds, node_bounds
 from truvar.engines.norms import Cells, ColumnNorms
 from truvar.engines.products import PriorProduct, prior_product
 from truvar.engines.rounding import SUM_ROUNDING, gamma
@@ -43,6 +45,8 @@ EXACT_UP_TO = 131_072  # sites; beyond, TOLERANCE is accepted where exactness wo
 TOLERANCE = 0.02  # share of the chosen score by which the best may exceed it
 DIRECT_SHARE = 1.0  # norms that take more than this share of scoring every candidate in full are not computed
 MAX_RENEWAL_COST = 3e10  # operations that norms with the weights of one choice may take in a search within a tolerance
+MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
+TYPICALLY_LEFT = 32  # how many they leave mostly
 MAX_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
 
 
@@ -93,6 +97,7 @@ class Lazy:
         # Norms over the targets that were active first, and over fewer, where that has paid.
         self._norms: list[ColumnNorms] = []
         self._structure_cache: tuple[PriorProduct, Cells] | None = None
+        self._nodes_cache: tuple[NodeBounds | None] | None = None
 
     # -- protocol of engines -------------------------------------------------------------------------------------------
 
@@ -118,9 +123,10 @@ class Lazy:
         w = np.ones_like(e) if given is None else given
         with blas_in_one_thread():
             self._follow(e, w, predictive)
-            norms = self._norms_for(len(rows), e, w, given is not None)
+            decided = given is not None and self._tighten_by_nodes(rows, e, w, predictive, weight)
+            norms = None if decided else self._norms_for(len(rows), e, w, given is not None)
             self._tighten(norms, e, w, predictive)
-            sums = Search(self, norms, rows, e, w, predictive, weight).run()
+            sums = Search(self, norms, rows, e, w, predictive, weight, decided).run()
             if self.tolerance == 0:  # otherwise the choice depends on the candidates examined before anyhow
                 rescore_near_best(
                     sums, weight, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites], w=w)
@@ -193,11 +199,41 @@ class Lazy:
         norm = float(np.sqrt(w[e > 0] @ u[: len(e)][e > 0] ** 2)) * (1 + SUM_ROUNDING)
         self.roots += (norm * np.abs(u))[:, None]
 
+    def _tighten_by_nodes(self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array) -> bool:
+        """Reduce the roots of a weighted sum to its bound from Chebyshev nodes, where the kernel allows it.
+
+        Returns:
+            Whether few candidates are left, or none that is better than the best by more than the tolerance.
+        """
+        posterior = self.posterior
+        if (e[rows] < posterior.pending_variance[rows]).any():
+            return False  # the sum is truncated
+        if self._nodes_cache is None:
+            self._nodes_cache = (node_bounds(posterior, self.domain),)
+        nodes = self._nodes_cache[0]
+        t = posterior.n_rows
+        if nodes is None or (len(posterior.sites) <= EXACT_UP_TO and self._prefers_norms(nodes, len(rows), t)):
+            return False
+        estimate, error = nodes.bounds(w, posterior.pending_variance)
+        upper = np.maximum(estimate + error, 0.0)
+        np.minimum(self.roots, (np.sqrt(upper) * (1 + gamma(8)))[:, None], out=self.roots)
+        self.last_sums = np.repeat(np.maximum(estimate, 0.0)[:, None], predictive.shape[1], axis=1)
+        best = float(((estimate - error)[:, None] * weight).max())
+        scores = (upper[:, None] * weight).max(axis=1)
+        if not best > 0:
+            return False
+        return int((scores >= best).sum()) <= MAX_LEFT or float(scores.max()) <= (1 + self.tolerance / 2) * best
+
+    def _prefers_norms(self, nodes: NodeBounds, n_active: int, t: int) -> bool:
+        """Return whether norms cost less than a pass over the nodes and scoring the candidates that they leave."""
+        node_cost = READ_COST * nodes.count**2 + TYPICALLY_LEFT * n_active * (2 * t + KERNEL_COST)
+        return (t + 1) * self.product.cost < node_cost
+
     def _norms_for(self, n_active: int, e: Array, w: Array, weighted: bool) -> ColumnNorms | None:
         """Return norms over the active targets and few others, or None where scoring every candidate is cheaper.
 
         Weights differ from choice to choice. Norms with the weights of this one are the sums themselves, as long as
-        nothing is truncated; they are computed anew unless that takes too long for a search within a tolerance.
+        nothing is truncated; they are computed again unless that takes too long for a search within a tolerance.
         """
         t = self.posterior.n_rows
         m = len(self.posterior.sites)

@@ -7,9 +7,9 @@
 | w_j, 1 in eq. (3) | `row_weights` | (a,) |
 | d_x = sigma_x^2 + noise | `predictive` | (m,) |
 
-A measurement changes Cov by -u u^T, one *step*. The update and the sums of w_j min(C_jx^2, e_j d_x) are made in one pass
-over memory, over the active rows alone: rows outside M or below the truncation contribute exactly zero. A row that was
-not updated for some steps is brought up to date by one matrix product when it is needed again.
+A measurement changes Cov by -u u^T, one *step*. The update and the sums of w_j min(C_jx^2, e_j d_x) are made in one
+pass over memory, over the active rows alone: rows outside M or below the truncation contribute exactly zero. A row that
+was not updated for some steps is brought up to date by one matrix product when it is needed again.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@
 | C_jx = k(j, x) - v_j . v_x | never formed | |
 | u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
-A measurement turns C into C - u u^T, and q_x into q_x - 2 u_x p_x + u_x^2 sum_j b_j u_j^2 with p_x = sum_j b_j u_j C_jx =
-(K b u)_x - v_x . (V b u): one product with the prior covariance and two passes over the factor. Bounds on their
-errors are added, so that `upper` never falls below q.
+A measurement turns C into C - u u^T, and q_x into q_x - 2 u_x p_x + u_x^2 sum_j b_j u_j^2 with p_x the sum of b_j u_j
+C_jx, which is (K b u)_x - v_x . (V b u): one product with the prior covariance and two passes over the factor. Bounds
+on their errors are added, so that `upper` never falls below q.
 """
 
 from __future__ import annotations

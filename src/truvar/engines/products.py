@@ -58,7 +58,7 @@ class PriorProduct(Protocol):
         ...
 
     def squared_sums(self, weights: Array, cap: float = inf) -> Array:
-        """Return upper bounds on the sum over targets j of w_j min(k(j, x)^2, cap) at every site x, w >= 0 (n,): (m,)."""
+        """Return upper bounds on the sum over targets j of w_j min(k(j, x)^2, cap) at every site x, w >= 0: (m,)."""
         ...
 
 

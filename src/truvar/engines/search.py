@@ -66,6 +66,7 @@ class Search:
         w: Weight of every target. (n,)
         predictive: d. (m, K)
         weight: Factor that turns a sum into a score. (m, K)
+        decided: Whether the bounds are so close already that the search ends as soon as the tolerance allows.
 
     Attributes:
         sums: Upper bounds, exact where `stage` is SCORED. (m, K)
@@ -75,7 +76,15 @@ class Search:
     """
 
     def __init__(
-        self, engine: Lazy, norms: ColumnNorms | None, rows: Index, e: Array, w: Array, predictive: Array, weight: Array
+        self,
+        engine: Lazy,
+        norms: ColumnNorms | None,
+        rows: Index,
+        e: Array,
+        w: Array,
+        predictive: Array,
+        weight: Array,
+        decided: bool = False,
     ) -> None:
         self.engine = engine
         self.posterior = engine.posterior
@@ -85,6 +94,7 @@ class Search:
         self.total_weight = float(w[rows].sum()) * (1 + SUM_ROUNDING)
         self.predictive = predictive
         self.weight = weight
+        self.decided = decided
         self.norms = norms
         self.neighbours = None if norms is None else _Neighbours(engine.cells, norms, e, w)
         self.sums = engine.roots**2 * (1 + gamma(4))
@@ -110,7 +120,9 @@ class Search:
         first = _highest(guesses, FIRST_BATCH // 2)
         self._score(first[guesses[first] > 0])
         remaining = self._remaining()
-        if engine.optimality_gap > engine.tolerance > 0:  # the bounds are loose: find good candidates by sampling
+        if (
+            engine.optimality_gap > engine.tolerance > 0 and not self.decided
+        ):  # the bounds are loose: find good candidates by sampling
             self._score(self._sample_promising(remaining))
         while True:
             engine.work += SIFT_COST * len(remaining)
@@ -171,7 +183,7 @@ class Search:
         budget = max(engine.budget * len(self.rows) * self.row_cost, MIN_BUDGET * len(self.stage))
         work = engine.work - self.work_at_start
         if gap <= engine.tolerance:
-            return work >= budget
+            return work >= budget or self.decided
         return engine.tolerance > 0 and work >= LAST_RESORT * budget and np.isfinite(gap)
 
     def _remaining(self) -> Index:
@@ -181,7 +193,7 @@ class Search:
 
     def _tighten(self, remaining: Index) -> None:
         """Examine the leading candidates on more of the rows near them or, where that no longer pays, in full."""
-        if self.norms is None and len(remaining) > len(self.stage) // 8:
+        if self.norms is None and not self.decided and len(remaining) > len(self.stage) // 8:
             self._score_all()
             return
         leaders = remaining[_highest(self.scores[remaining], self.batch)]

@@ -302,6 +302,10 @@ class Factor:
             self.n_rows = n_rows
             self._latest = None
 
+    def rows_from(self, start: int) -> list[Row]:
+        """Return what the rows from `start` on were appended with, to append them to another factor."""
+        return self._log[start:]
+
     # -- entries -------------------------------------------------------------------------------------------------------
 
     @property
