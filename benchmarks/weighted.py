@@ -80,7 +80,7 @@ def _million(n: int, goal: str, steps: int) -> list[Row]:
     note = f"{len(taken)} steps, first {taken[0]:.2g} s, slowest {max(taken):.2g} s; {_peak_gb():.2g} GB at most so far"
     share = certified / len(taken)
     return [
-        Row(f"weighted-1M-{label}", f"default policy, a suggestion, N={n}, {goal}", median(taken), "s", at_most(3.0), note),
+        Row(f"weighted-1M-{label}", f"default policy, a step, N={n}, {goal}", median(taken), "s", at_most(3.0), note),
         Row(f"weighted-1M-{label}-certified", "... steps certified to 2 %", share, "", at_least(0.95), ""),
     ]  # fmt: skip
 

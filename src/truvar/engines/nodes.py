@@ -33,9 +33,9 @@ import numpy as np
 from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.engines.matrix import Matrix, common_prefix_length
+from truvar.engines.products import within_task_form
 from truvar.engines.rounding import UNIT, gamma
 from truvar.models.cholesky import local_factor
-from truvar.models.kernels import stationary_form
 from truvar.models.posterior import Posterior
 
 MAX_NODES = 5000  # of all axes together: a matrix of 200 MB
@@ -47,7 +47,7 @@ ROUNDING = 1e-12  # relative error of interpolation weights and their sums: hund
 
 def node_bounds(posterior: Posterior, domain: Domain) -> NodeBounds | None:
     """Return bounds by nodes; None where the kernel is not smooth enough or the domain has too many length-scales."""
-    form = stationary_form(posterior.kernel)
+    form = within_task_form(posterior)
     if form is None or form.smoothness != 0 or len(posterior.sites) != posterior.n_targets:
         return None
     if domain.axes is None and len(domain.columns) > 2:

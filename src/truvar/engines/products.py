@@ -68,7 +68,7 @@ def prior_product(posterior: Posterior, domain: Domain) -> PriorProduct:
     between = np.ones(1)
     if isinstance(kernel, Coregionalized):
         between = np.asarray(kernel.covariance, dtype=float)[:, 0]
-    form = _stationary_form(posterior)
+    form = within_task_form(posterior)
     if form is not None:
         if domain.axes is not None and _evenly_spaced(domain.axes):
             return GridProduct(form, domain.axes, between)
@@ -81,10 +81,10 @@ def prior_product(posterior: Posterior, domain: Domain) -> PriorProduct:
 
 def has_grid_product(posterior: Posterior, domain: Domain) -> bool:
     """Return whether products are convolutions on a regular grid, the fastest kind."""
-    return domain.axes is not None and _evenly_spaced(domain.axes) and _stationary_form(posterior) is not None
+    return domain.axes is not None and _evenly_spaced(domain.axes) and within_task_form(posterior) is not None
 
 
-def _stationary_form(posterior: Posterior) -> Stationary | None:
+def within_task_form(posterior: Posterior) -> Stationary | None:
     """Return the kernel within a task in its compiled form, if it has one that depends on differences alone."""
     kernel = posterior.kernel
     form = stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
