@@ -27,14 +27,15 @@ GOALS = ("level set", "optimum")
 
 def rows(quick: bool) -> list[Row]:
     found = []
+    if quick:
+        for goal in GOALS:
+            found += [_beside_truvar(n, goal, 3) for n in QUICK_SIZES]
+            found += _million(400, goal, 3)
+        return [*found, _long(100, 20), _loading(100, 20)]
     for goal in GOALS:
-        for n in QUICK_SIZES if quick else SIZES:
-            found.append(_beside_truvar(n, goal, 3 if quick else STEPS))
-        found += _million(400 if quick else MILLION, goal, 3 if quick else 40)
-    found.append(_long(100, 20) if quick else _long(2_500, 3_000))
-    found.append(_long(144, 20) if quick else _long(100_000, 1_000))
-    found.append(_loading(100, 20) if quick else _loading(2_500, 1_000))
-    return found
+        found += [_beside_truvar(n, goal, STEPS) for n in SIZES]
+        found += _million(MILLION, goal, 40)
+    return [*found, _long(2_500, 3_000), _long(100_000, 1_000), _loading(2_500, 1_000)]
 
 
 def _study(domain: tv.Domain, goal: str, policy: str, store: str | None = None, kernel: str = "rbf") -> tv.Study:
