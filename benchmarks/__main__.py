@@ -24,6 +24,7 @@ from benchmarks import (
     service,
     startup,
     step,
+    weighted,
 )
 from benchmarks.measure import Row, machine, one_thread
 
@@ -32,6 +33,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "runs": runs.rows,
     "peers": peers.rows,
     "scaling": scaling.rows,
+    "weighted": weighted.rows,
     "accuracy": accuracy.rows,
     "overhead": overhead.rows,
     "baselines": baselines.rows,

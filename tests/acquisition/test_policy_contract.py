@@ -21,6 +21,7 @@ VARIANTS = (
     tv.TruVaR(among="potential"),
     tv.TruVaR(among=tv.TopK(5, by="ei")),
     tv.TruVaR(eta=0.0, anticipate="mean"),
+    tv.WeightedTruVaR(stops=3, representers=8, draws=64),
     tv.Plus(stops=3, rows=5, representers=8, draws=64),
     tv.EI(margin=0.1, per_cost=True),
     tv.UCB(explore=4.0),

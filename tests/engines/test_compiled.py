@@ -42,11 +42,14 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
     scale = rng.uniform(0, 0.5, C)
     match name:
         case "fused_update_sums":
-            return covariance, rows, rng.normal(size=9), rng.normal(size=C), excess[:9], d, 3, 30, np.zeros(C)
+            step = rng.normal(size=9)
+            return covariance, rows, step, rng.normal(size=C), excess[:9], variance[:9], d, 3, 30, np.zeros(C)
         case "column_sums":
-            return covariance, rows, np.array([3, 3, 0, 36]), excess[:9], d[:4], np.zeros(4)
+            return covariance, rows, np.array([3, 3, 0, 36]), excess[:9], variance[:9], d[:4], np.zeros(4)
         case "truncated_sums":
-            return covariance, excess, rng.uniform(0.1, 1.0, (C, K)), np.zeros((C, K))
+            return covariance, excess, variance, rng.uniform(0.1, 1.0, (C, K)), np.zeros((C, K))
+        case "contrast_sums":
+            return covariance, variance, int(rng.integers(-1, A)), np.zeros(C)
         case "anticipated_level":
             return covariance, scale, variance, mean, 1.5, 0.7, 0.2, 0.3, True, np.zeros(C)
         case "anticipated_bounds":
@@ -68,6 +71,7 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
         "fused_update_sums",
         "column_sums",
         "truncated_sums",
+        "contrast_sums",
         "anticipated_level",
         "anticipated_bounds",
         "expected_bounds",
@@ -151,15 +155,15 @@ def test_every_compiled_function_has_a_reference_with_the_same_arguments() -> No
 
 
 def test_the_fused_pass_is_the_sum_of_the_paper_written_as_a_loop() -> None:
-    matrix, rows, step, u, excess, d, start, stop, out = inputs("fused_update_sums", np.random.default_rng(1))
+    matrix, rows, step, u, excess, weight, d, start, stop, out = inputs("fused_update_sums", np.random.default_rng(1))
     before = matrix.copy()
-    truncated_sums.fused_update_sums(matrix, rows, step, u, excess, d, start, stop, out)
+    truncated_sums.fused_update_sums(matrix, rows, step, u, excess, weight, d, start, stop, out)
     for x in range(C):
         total = 0.0
         for j, row in enumerate(rows):
             moved = before[row, x] - step[j] * u[x] * (start <= x < stop)
             assert matrix[row, x] == pytest.approx(moved, abs=1e-15)
-            total += min(moved**2, excess[j] * d[x]) if start <= x < stop else 0.0
+            total += weight[j] * min(moved**2, excess[j] * d[x]) if start <= x < stop else 0.0
         assert out[x] == pytest.approx(total, rel=1e-12, abs=1e-15)
 
 
@@ -172,11 +176,12 @@ def test_the_fused_pass_in_single_precision_equals_that_in_double_up_to_rounding
     rows = rng.permutation(300)[:283]
     step = rng.normal(size=283)
     excess = rng.uniform(0, 0.5, 283)
+    weight = rng.uniform(0.5, 2.0, 283)
     out = np.zeros(C)
     single = matrix.astype(np.float32)
     sums = np.zeros(C)
-    truncated_sums.fused_update_sums(matrix, rows, step, u, excess, d, 3, 30, out)
-    vectors = (vector.astype(np.float32) for vector in (step, u, excess, d))
+    truncated_sums.fused_update_sums(matrix, rows, step, u, excess, weight, d, 3, 30, out)
+    vectors = (vector.astype(np.float32) for vector in (step, u, excess, weight, d))
     truncated_sums.fused_update_sums(single, rows, *vectors, 3, 30, sums)
     np.testing.assert_allclose(single, matrix, atol=1e-5)
     np.testing.assert_allclose(sums, out, rtol=1e-5)
@@ -188,23 +193,29 @@ def test_sums_and_bound_gaps_of_candidates_agree_with_their_references() -> None
     prior = rng.normal(size=(5, 33))
     explained = rng.normal(size=(5, 33))
     excess = rng.random(33)
-    sign = rng.choice([-1.0, 1.0], 33)
+    weight = rng.random(33)
+    base = rng.random(33) * rng.choice([0.0, 1.0, 2.0], 33)
     d = rng.random((5, 3))
     fast_sums = rng.normal(size=(5, 3))
     plain_sums = fast_sums.copy()
-    truncated_sums.candidate_sums(prior, explained, excess, d, fast_sums)
-    references.candidate_sums_reference(prior, explained, excess, d, plain_sums)
+    truncated_sums.candidate_sums(prior, explained, excess, weight, d, fast_sums)
+    references.candidate_sums_reference(prior, explained, excess, weight, d, plain_sums)
     np.testing.assert_allclose(fast_sums, plain_sums, rtol=1e-13, atol=1e-13)
     fast_gaps, plain_gaps = np.empty((2, 5, 3))
     fast_squares, plain_squares = np.empty((2, 5))
-    truncated_sums.candidate_bound_gaps(prior, explained, excess, sign, d, fast_gaps, fast_squares)
-    references.candidate_bound_gaps_reference(prior, explained, excess, sign, d, plain_gaps, plain_squares)
+    truncated_sums.candidate_bound_gaps(prior, explained, excess, weight, base, d, fast_gaps, fast_squares)
+    references.candidate_bound_gaps_reference(prior, explained, excess, weight, base, d, plain_gaps, plain_squares)
     np.testing.assert_allclose(fast_gaps, plain_gaps, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(fast_squares, plain_squares, rtol=1e-13, atol=1e-13)
     for x in range(5):
         for k in range(3):
             c = prior[x] - explained[x]
-            gap = sum(max(sign[j] * (c[j] ** 2 - excess[j] * d[x, k]), 0.0) for j in range(33))
+            gap = 0.0
+            for j in range(33):
+                cap = excess[j] * d[x, k]
+                bound = base[j] * c[j] ** 2 + max(weight[j] - base[j], 0.0) * cap
+                assert bound >= weight[j] * min(c[j] ** 2, cap) * (1 - 1e-15)
+                gap += bound - weight[j] * min(c[j] ** 2, cap)
             assert fast_gaps[x, k] == pytest.approx(gap, rel=1e-12)
 
 

@@ -70,11 +70,12 @@ def test_the_error_of_a_product_with_the_prior_covariance_is_within_its_bound(na
     for weights in (rng.normal(size=len(domain)), np.where(chosen, prior[17].astype(float), 0.0)):
         found, error = product.multiply(weights)
         assert (np.abs(found - prior @ weights) <= error).all()
-    squares = (prior[chosen] ** 2).sum(axis=0)
-    assert (product.squared_sums(chosen) >= squares).all()
-    assert (product.squared_sums(chosen, cap=0.3) >= np.minimum(prior[chosen] ** 2, 0.3).sum(axis=0)).all()
+    weights = np.where(chosen, rng.uniform(0.0, 3.0, len(domain)), 0.0)
+    squares = weights @ prior**2
+    assert (product.squared_sums(weights) >= squares).all()
+    assert (product.squared_sums(weights, cap=0.3) >= weights @ np.minimum(prior**2, 0.3)).all()
     if isinstance(product, GridProduct):
-        np.testing.assert_allclose(product.squared_sums(chosen), squares.astype(float), rtol=1e-9)
+        np.testing.assert_allclose(product.squared_sums(weights), squares.astype(float), rtol=1e-9)
 
 
 def test_the_method_of_a_product_follows_from_the_structure() -> None:
@@ -99,8 +100,8 @@ def test_products_of_several_tasks() -> None:
     weights = np.random.default_rng(1).normal(size=n)
     found, error = product.multiply(weights)
     assert (np.abs(found - prior @ weights) <= error).all()
-    assert (product.squared_sums(np.ones(n, bool)) >= (prior**2).sum(axis=1)).all()
-    assert (product.squared_sums(np.ones(n, bool), cap=0.1) >= np.minimum(prior**2, 0.1).sum(axis=1)).all()
+    assert (product.squared_sums(np.ones(n)) >= (prior**2).sum(axis=1)).all()
+    assert (product.squared_sums(np.ones(n), cap=0.1) >= np.minimum(prior**2, 0.1).sum(axis=1)).all()
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------
@@ -117,8 +118,8 @@ def extended_covariance(posterior: Posterior, rows: Any) -> Any:
 def test_norms_stay_above_and_close_through_pending_and_dropped_steps(domain: tv.Domain, noise: float) -> None:
     rng = np.random.default_rng(7)
     posterior = Posterior(ConstantKernel(1.7) * RBF(0.3), domain.points)
-    chosen = rng.random(len(domain)) < 0.8
-    norms = ColumnNorms(posterior, prior_product(posterior, domain), chosen)
+    base = np.where(rng.random(len(domain)) < 0.8, rng.uniform(0.0, 2.0, len(domain)), 0.0)
+    norms = ColumnNorms(posterior, prior_product(posterior, domain), base)
     for step in range(40):
         if posterior.n_rows > posterior.n_observed and step % 3 == 0:
             posterior.observe(float(rng.normal())) if noise else posterior.drop_pending()
@@ -129,11 +130,11 @@ def test_norms_stay_above_and_close_through_pending_and_dropped_steps(domain: tv
         assert norms.n_missing >= 1
         norms.update()
         assert norms.n_missing == 0
-        exact = (extended_covariance(posterior, np.flatnonzero(chosen)) ** 2).sum(axis=0)
+        exact = base @ extended_covariance(posterior, np.arange(len(domain))) ** 2
         assert (norms.upper >= exact).all()
         if noise >= 1e-2:
             np.testing.assert_allclose(norms.upper, exact.astype(float), rtol=0, atol=1e-4 * len(domain))
-    rebuilt = ColumnNorms(posterior, norms.product, chosen)
+    rebuilt = ColumnNorms(posterior, norms.product, base)
     rebuilt.update()
     assert (rebuilt.upper >= exact).all()
 
@@ -161,14 +162,15 @@ class CheckedLazy(Lazy):
 
     pruned = 0  # choices for which most candidates needed no scoring in full
 
-    def best_sums(self, rows: Any, excess: Any, predictive: Any, worth: Any) -> Any:
-        found = super().best_sums(rows, excess, predictive, worth)
+    def best_sums(self, rows: Any, excess: Any, predictive: Any, worth: Any, row_weights: Any = None) -> Any:
+        found = super().best_sums(rows, excess, predictive, worth, row_weights)
         square = extended_covariance(self.posterior, rows) ** 2
-        exact = np.stack([np.minimum(square, np.outer(excess, d)).sum(axis=0) for d in predictive.T], axis=1)
+        w = np.ones(len(rows)) if row_weights is None else row_weights
+        exact = np.stack([w @ np.minimum(square, np.outer(excess, d)) for d in predictive.T], axis=1)
         assert (self.roots.astype(np.longdouble) ** 2 >= exact).all()
         best = float((exact * worth).max())
         chosen = np.unravel_index(int(np.argmax(found * worth)), found.shape)
-        rounding = 1e-13 * np.sqrt(len(rows)) * self.max_variance * float(worth[chosen])  # of C, at most
+        rounding = 1e-13 * np.sqrt(w.sum()) * self.max_variance * float(worth[chosen])  # of C, at most
         assert (exact * worth)[chosen] * (1 + self.optimality_gap) >= best * (1 - 1e-9) - rounding
         assert self.optimality_gap <= 1e-9 or self.tolerance > 0
         self.pruned += self.rescored < len(self.roots) / 2
@@ -223,6 +225,19 @@ def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, ba
     domain, goal, settings = SETTINGS[name]
     study = tv.Study(domain, goal, engine=CheckedLazy, **{"mean": 0.0, "policy": "truvar", **settings})
     run_study(study, 45, batch)
+    assert study.steps >= 10
+    engine = study.policy_context().engine
+    assert isinstance(engine, CheckedLazy)
+    assert engine.pruned >= 5
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", [name for name, (_, goal, _) in SETTINGS.items() if goal.level_set])
+def test_no_bound_falls_below_its_weighted_sum_and_no_choice_below_the_best(name: str, batch: int) -> None:
+    domain, goal, settings = SETTINGS[name]
+    policy = tv.WeightedTruVaR(stops=1)
+    study = tv.Study(domain, goal, mean=0.0, engine=CheckedLazy, policy=policy, **settings)
+    run_study(study, 25, batch)
     assert study.steps >= 10
     engine = study.policy_context().engine
     assert isinstance(engine, CheckedLazy)

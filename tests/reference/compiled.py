@@ -19,23 +19,24 @@ def fused_update_sums_reference(
     step: Array,
     u: Array,
     excess: Array,
+    weight: Array,
     predictive: Array,
     start: int,
     stop: int,
     out: Array,
 ) -> None:
-    """Update C_jx -= step_j u_x for the rows and columns start..stop; add the sums of min(C_jx^2, e_j d_x) to out_x."""
+    """Update C_jx -= step_j u_x for rows and columns start..stop; add the sums of w_j min(C_jx^2, e_j d_x) to out_x."""
     columns = slice(start, stop)
     matrix[rows, columns] -= np.outer(step, u[columns])
     capped = np.minimum(matrix[rows, columns] ** 2, np.outer(excess, predictive[columns]))
-    out[columns] += capped.sum(axis=0)
+    out[columns] += weight @ capped
 
 
 def column_sums_reference(
-    matrix: Array, rows: Index, columns: Index, excess: Array, predictive: Array, out: Array
+    matrix: Array, rows: Index, columns: Index, excess: Array, weight: Array, predictive: Array, out: Array
 ) -> None:
-    """Set out_i to the sum over rows of min(C_jx^2, e_j d_i), x being the i-th of `columns`."""
-    out[:] = np.minimum(matrix[np.ix_(rows, columns)] ** 2, np.outer(excess, predictive)).sum(axis=0)
+    """Set out_i to the sum over rows of w_j min(C_jx^2, e_j d_i), x being the i-th of `columns`."""
+    out[:] = weight @ np.minimum(matrix[np.ix_(rows, columns)] ** 2, np.outer(excess, predictive))
 
 
 def stationary_reference(
@@ -48,10 +49,16 @@ def stationary_reference(
     out[:] = variance * shape[smoothness]
 
 
-def truncated_sums_reference(covariance: Array, excess: Array, predictive: Array, out: Array) -> None:
-    """Add to out_xk the sum over rows of min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
+def truncated_sums_reference(covariance: Array, excess: Array, weight: Array, predictive: Array, out: Array) -> None:
+    """Add to out_xk the sum over rows of w_j min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
     for k, d in enumerate(predictive.T):
-        out[:, k] += np.minimum(covariance**2, np.outer(excess, d)).sum(axis=0)
+        out[:, k] += weight @ np.minimum(covariance**2, np.outer(excess, d))
+
+
+def contrast_sums_reference(covariance: Array, weight: Array, leader: int, out: Array) -> None:
+    """Set out_x to the sum over rows of w_j (C_jx - C_Lx)^2, without C_Lx where leader < 0."""
+    other = covariance[leader] if leader >= 0 else 0.0
+    out[:] = weight @ (covariance - other) ** 2
 
 
 def anticipated_bounds_reference(
@@ -158,21 +165,32 @@ def exponentials_reference(z: Array, work: Array) -> None:
     np.exp(np.maximum(z, -700.0), out=z)
 
 
-def candidate_sums_reference(prior: Array, explained: Array, excess: Array, predictive: Array, out: Array) -> None:
-    """Add to out_xk the sum over j of min(C_xj^2, e_j d_xk) with C = prior - explained (c, a), a row per candidate."""
+def candidate_sums_reference(
+    prior: Array, explained: Array, excess: Array, weight: Array, predictive: Array, out: Array
+) -> None:
+    """Add to out_xk the sum over j of w_j min(C_xj^2, e_j d_xk) with C = prior - explained (c, a)."""
     squares = (prior - explained) ** 2
     for k, d in enumerate(predictive.T):
-        out[:, k] += np.minimum(squares, np.outer(d, excess)).sum(axis=1)
+        out[:, k] += np.minimum(squares, np.outer(d, excess)) @ weight
 
 
 def candidate_bound_gaps_reference(
-    prior: Array, explained: Array, excess: Array, sign: Array, predictive: Array, out: Array, squares: Array
+    prior: Array,
+    explained: Array,
+    excess: Array,
+    weight: Array,
+    base: Array,
+    predictive: Array,
+    out: Array,
+    squares: Array,
 ) -> None:
-    """Compute by how much a bound exceeds the sums that uses C^2 for the targets with sign 1 and e d for the others."""
+    """Compute by how much the sum of b_j C^2 + max(w_j - b_j, 0) e_j d exceeds that of w_j min(C^2, e_j d)."""
     square = (prior - explained) ** 2
-    squares[:] = square.sum(axis=1)
+    squares[:] = square @ np.maximum(weight, base)
     for k, d in enumerate(predictive.T):
-        out[:, k] = np.maximum(sign * (square - np.outer(d, excess)), 0.0).sum(axis=1)
+        cap = np.outer(d, excess)
+        bound = square @ base + cap @ np.maximum(weight - base, 0.0)
+        out[:, k] = bound - np.minimum(square, cap) @ weight
 
 
 def spread_reference(values: Array, corner: Index, slow: Array, middle: Array, fast: Array, grid: Array) -> None:

@@ -38,6 +38,14 @@ def ambiguity_curves(square: Array, weight: Array) -> Array:
     return np.asarray(_slope(NODES, square) @ FIT * weight[:, None])
 
 
+def linear_curves(total: Array) -> Array:
+    """Return total_j times the share of variance explained, 2 v - v^2, as polynomials in v: (rows, DEGREE)."""
+    curves = np.zeros((len(total), DEGREE))
+    curves[:, 0] = 2 * total
+    curves[:, 1] = -total
+    return curves
+
+
 def _slope(v: Array, square: Array) -> Array:
     """Return dG / dv at the shares 1 - (1 - v)^2, for every row: (rows, len(v))."""
     one_plus_rho = 2.0 - (1.0 - v) ** 2

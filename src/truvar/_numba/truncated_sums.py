@@ -1,10 +1,11 @@
-"""Sums over targets j of min(C_jx^2, e_j d_x), compiled.
+"""Weighted sums over targets j of w_j min(C_jx^2, e_j d_x), compiled.
 
 | symbol | argument | shape |
 |---|---|---|
 | C_jx, posterior covariance of target j and site x | `matrix` (rows by index), `covariance` | (n, m), (a, c) |
 | C_xj = k(x, j) - v_x . v_j, formed on the fly | `prior - explained` | (c, a) |
 | e_j, variance of target j above the truncation | `excess` | (a,) |
+| w_j, weight of target j; 1 in eq. (3) | `weight` | (a,) |
 | d_x or d_xk, predictive variance at noise level k | `predictive` | (c,) or (c, K) |
 | u, the row that a measurement adds to the factor | `u`; `step` holds u_j of the rows | (m,); (a,) |
 
@@ -23,7 +24,7 @@ ROWS = 128  # rows summed in the precision of the matrix before the sum is added
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fused_update_sums(matrix, rows, step, u, excess, predictive, start, stop, out):  # type: ignore[no-untyped-def]
+def fused_update_sums(matrix, rows, step, u, excess, weight, predictive, start, stop, out):  # type: ignore[no-untyped-def]
     """Update columns start..stop by C_jx -= step_j u_x and add the truncated sums of the new C to `out`.
 
     Both use the precision of the matrix; sums over more than `ROWS` rows are completed in double precision.
@@ -34,10 +35,11 @@ def fused_update_sums(matrix, rows, step, u, excess, predictive, start, stop, ou
         step: u_j of those rows; 0 where a row needs no update. (a,)
         u: Row of the factor that belongs to the measurement. (m,)
         excess: e_j of the rows. (a,)
+        weight: w_j of the rows. (a,)
         predictive: d_x. (m,)
         start: First column.
         stop: Column behind the last one.
-        out: out_x += sum over rows of min(C_jx^2, e_j d_x) for the columns. (m,)
+        out: out_x += sum over rows of w_j min(C_jx^2, e_j d_x) for the columns. (m,)
     """
     width = stop - start
     # Slices tell the compiler that all indices are in range.
@@ -73,6 +75,14 @@ def fused_update_sums(matrix, rows, step, u, excess, predictive, start, stop, ou
             e5 = excess[j + 5]
             e6 = excess[j + 6]
             e7 = excess[j + 7]
+            w0 = weight[j]
+            w1 = weight[j + 1]
+            w2 = weight[j + 2]
+            w3 = weight[j + 3]
+            w4 = weight[j + 4]
+            w5 = weight[j + 5]
+            w6 = weight[j + 6]
+            w7 = weight[j + 7]
             for x in range(width):
                 ux = us[x]
                 dx = ds[x]
@@ -92,20 +102,21 @@ def fused_update_sums(matrix, rows, step, u, excess, predictive, start, stop, ou
                 c5[x] = v5
                 c6[x] = v6
                 c7[x] = v7
-                pair01 = min(v0 * v0, e0 * dx) + min(v1 * v1, e1 * dx)
-                pair23 = min(v2 * v2, e2 * dx) + min(v3 * v3, e3 * dx)
-                pair45 = min(v4 * v4, e4 * dx) + min(v5 * v5, e5 * dx)
-                pair67 = min(v6 * v6, e6 * dx) + min(v7 * v7, e7 * dx)
+                pair01 = w0 * min(v0 * v0, e0 * dx) + w1 * min(v1 * v1, e1 * dx)
+                pair23 = w2 * min(v2 * v2, e2 * dx) + w3 * min(v3 * v3, e3 * dx)
+                pair45 = w4 * min(v4 * v4, e4 * dx) + w5 * min(v5 * v5, e5 * dx)
+                pair67 = w6 * min(v6 * v6, e6 * dx) + w7 * min(v7 * v7, e7 * dx)
                 partial[x] += (pair01 + pair23) + (pair45 + pair67)
             j += 8
         while j < last:
             c0 = matrix[rows[j], start:stop]
             u0 = step[j]
             e0 = excess[j]
+            w0 = weight[j]
             for x in range(width):
                 v0 = c0[x] - u0 * us[x]
                 c0[x] = v0
-                partial[x] += min(v0 * v0, e0 * ds[x])
+                partial[x] += w0 * min(v0 * v0, e0 * ds[x])
             j += 1
         for x in range(width):
             sums[x] += partial[x]
@@ -113,37 +124,40 @@ def fused_update_sums(matrix, rows, step, u, excess, predictive, start, stop, ou
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def column_sums(matrix, rows, columns, excess, predictive, out):  # type: ignore[no-untyped-def]
-    """Set out_i to the sum over rows of min(C_jx^2, e_j d_i), x being the i-th of `columns`."""
+def column_sums(matrix, rows, columns, excess, weight, predictive, out):  # type: ignore[no-untyped-def]
+    """Set out_i to the sum over rows of w_j min(C_jx^2, e_j d_i), x being the i-th of `columns`."""
     out[:] = 0.0
     for j in range(len(rows)):
         row = matrix[rows[j]]
         e = excess[j]
+        w = weight[j]
         for i in range(len(columns)):
             value = row[columns[i]]
-            out[i] += min(value * value, e * predictive[i])
+            out[i] += w * min(value * value, e * predictive[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def truncated_sums(covariance, excess, predictive, out):  # type: ignore[no-untyped-def]
-    """Add to out_xk the sum over rows of min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
+def truncated_sums(covariance, excess, weight, predictive, out):  # type: ignore[no-untyped-def]
+    """Add to out_xk the sum over rows of w_j min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
     for j in range(len(excess)):
         row = covariance[j]
         e = excess[j]
+        w = weight[j]
         for x in range(len(row)):
             square = row[x] * row[x]
             for k in range(predictive.shape[1]):
-                out[x, k] += min(square, e * predictive[x, k])
+                out[x, k] += w * min(square, e * predictive[x, k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)
-def candidate_sums(prior, explained, excess, predictive, out):  # type: ignore[no-untyped-def]
-    """Add to out_xk the sum over targets of min(C_xj^2, e_j d_xk) with C = prior - explained, a row per candidate.
+def candidate_sums(prior, explained, excess, weight, predictive, out):  # type: ignore[no-untyped-def]
+    """Add to out_xk the sum over targets of w_j min(C_xj^2, e_j d_xk) with C = prior - explained, a row per candidate.
 
     Args:
         prior: k(x, j). (c, a)
         explained: v_x . v_j. (c, a)
         excess: e_j. (a,)
+        weight: w_j. (a,)
         predictive: d_xk. (c, K)
         out: The sums. (c, K)
     """
@@ -155,24 +169,25 @@ def candidate_sums(prior, explained, excess, predictive, out):  # type: ignore[n
             total = 0.0
             for j in range(len(excess)):
                 value = k_row[j] - v_row[j]
-                total += min(value * value, excess[j] * d)
+                total += weight[j] * min(value * value, excess[j] * d)
             out[x, k] += total
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)
-def candidate_bound_gaps(prior, explained, excess, sign, predictive, out, squares):  # type: ignore[no-untyped-def]
+def candidate_bound_gaps(prior, explained, excess, weight, base, predictive, out, squares):  # type: ignore[no-untyped-def]
     """Compute by how much a simple bound on the truncated sums exceeds them, a row per candidate.
 
-    The bound uses C^2 for the targets with sign 1 and e d for those with sign -1.
+    The bound has b_j C_xj^2 + max(w_j - b_j, 0) e_j d_xk for target j, which is never below w_j min(C_xj^2, e_j d_xk).
 
     Args:
         prior: k(x, j). (c, a)
         explained: v_x . v_j. (c, a)
         excess: e_j. (a,)
-        sign: 1 or -1. (a,)
+        weight: w_j. (a,)
+        base: b_j. (a,)
         predictive: d_xk. (c, K)
-        out: Set to the sum over j of max(sign_j (C_xj^2 - e_j d_xk), 0). (c, K)
-        squares: Set to the sum over j of C_xj^2. (c,)
+        out: Set to the sum over j of what the bound exceeds the summand by. (c, K)
+        squares: Set to the sum over j of max(b_j, w_j) C_xj^2. (c,)
     """
     for x in range(len(prior)):
         k_row = prior[x]
@@ -183,7 +198,29 @@ def candidate_bound_gaps(prior, explained, excess, sign, predictive, out, square
             norm = 0.0
             for j in range(len(excess)):
                 value = k_row[j] - v_row[j]
-                total += max(sign[j] * (value * value - excess[j] * d), 0.0)
-                norm += value * value
+                square = value * value
+                cap = excess[j] * d
+                gap = base[j] * square + max(weight[j] - base[j], 0.0) * cap - weight[j] * min(square, cap)
+                total += max(gap, 0.0)
+                norm += max(weight[j], base[j]) * square
             out[x, k] = total
             squares[x] = norm
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)
+def contrast_sums(covariance, weight, leader, out):  # type: ignore[no-untyped-def]
+    """Set out_x to the sum over rows of w_j (C_jx - C_Lx)^2, L being the row `leader`; without C_Lx if that is < 0.
+
+    Args:
+        covariance: C_jx. (a, c)
+        weight: w_j. (a,)
+        leader: Row of the leader, or -1.
+        out: The sums. (c,)
+    """
+    out[:] = 0.0
+    other = np.zeros(len(out)) if leader < 0 else covariance[leader]
+    for j in range(len(weight)):
+        row = covariance[j]
+        for x in range(len(out)):
+            gap = row[x] - other[x]
+            out[x] += weight[j] * gap * gap

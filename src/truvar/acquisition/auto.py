@@ -25,7 +25,7 @@ from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Schedule
 from truvar.acquisition.entropy import PES, expected_improvement_table, posterior_draws
 from truvar.acquisition.representers import improvement_in_box, leading_point, sample_rows
-from truvar.acquisition.tours import can_tour, prefer_first_stop
+from truvar.acquisition.tours import TourRows, can_tour, prefer_first_stop
 from truvar.acquisition.truncation import covariance_tiles
 from truvar.acquisition.utils import threshold
 from truvar.domain.candidates import Candidates
@@ -100,7 +100,8 @@ class Plus(BasePolicy):
             for row in near_best((gains / candidates.cost).max(axis=1)):
                 gains[row] = undecided.reductions(context, candidates.take(np.array([row])))
         if self.stops > 1 and can_tour(context, candidates):
-            prefer_first_stop(context, candidates, undecided, self.stops, gains)
+            rows = TourRows(undecided.sites, undecided.variance, undecided.curves)
+            prefer_first_stop(context, candidates, rows, self.stops, gains)
         return gains
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 POLICY_MODULES: dict[str, str] = {
     "TruVaR": "truvar.acquisition.truvar",
+    "WeightedTruVaR": "truvar.acquisition.weighted",
     "Plus": "truvar.acquisition.auto",
     "EI": "truvar.acquisition.analytic",
     "PI": "truvar.acquisition.analytic",
@@ -42,7 +43,9 @@ DEFAULT_POLICY = "auto"  # of a study that is given none
 
 METHODS = ("check_supported", "candidate_rows", "score")  # what every policy must have
 
-POLICY_NAMES: dict[str, str] = {"auto": "Plus"} | {class_name.lower(): class_name for class_name in POLICY_MODULES}
+POLICY_NAMES: dict[str, str] = {"auto": "WeightedTruVaR"} | {
+    class_name.lower(): class_name for class_name in POLICY_MODULES
+}
 """Name at the command line and in problem files ("ei") -> class name ("EI"); "auto" is the policy we recommend."""
 
 

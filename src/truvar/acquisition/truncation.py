@@ -16,11 +16,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from truvar._numba import truncated_sums
+from truvar._numba.threads import run_tiles
 from truvar._typing import Array, Index, Mask
+from truvar.acquisition.confidence import RESOLUTION
 from truvar.domain.candidates import Candidates
 from truvar.engines import Engine
+from truvar.engines.ties import near_best
+from truvar.models.posterior import Posterior
 
 TILE_ROWS = 512  # candidate rows looked at at a time, at most
+TILE_SITES = 2048  # candidates at a time where the rows are few
 TILE_ENTRIES = 1 << 25  # entries of a tile of the covariance matrix, at most
 
 
@@ -57,7 +62,7 @@ def truncated_reduction(
     elif candidates.sites is None:
         sums = np.zeros_like(d)
         for tile, covariance in covariance_tiles(engine, active, candidates):
-            truncated_sums.truncated_sums(covariance, e, d[tile], sums[tile])
+            truncated_sums.truncated_sums(covariance, e, np.ones(len(e)), d[tile], sums[tile])
     elif only_best:
         sums = engine.best_sums(active, e, d, _divide(1.0, d) / candidates.cost)
     else:
@@ -78,8 +83,111 @@ def truncated_reduction_at(covariance: Array, variance: Array, tau: float, d: Ar
         The reduction. Shape (c, K).
     """
     sums = np.zeros_like(d)
-    truncated_sums.truncated_sums(covariance, excess(variance, tau), d, sums)
+    truncated_sums.truncated_sums(covariance, excess(variance, tau), np.ones(len(variance)), d, sums)
     return _divide(sums, d)
+
+
+def weighted_reduction(
+    engine: Engine, rows: Index, weight: Array, candidates: Candidates, only_best: bool = False
+) -> Array:
+    """Return the sum over rows j of w_j C_jx^2 / d_x, the weighted reduction of variance by measuring each candidate.
+
+    C_jx^2 <= sigma_j^2 sigma_x^2 <= sigma_j^2 d_x, so that min(C_jx^2 / d_x, sigma_j^2) truncates nothing.
+
+    Args:
+        engine: Computes the sums.
+        rows: Targets to sum over, with sigma^2 > 0. Shape (a,).
+        weight: w of the rows. Shape (a,).
+        candidates: Table of candidates.
+        only_best: As in `truncated_reduction`.
+
+    Returns:
+        The reduction by every row and noise level; 0 where nothing is left to learn. Shape (c, K).
+    """
+    posterior = engine.posterior
+    variance = posterior.pending_variance[rows]
+    d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
+    inverse = _inverse_where_learnable(posterior, d)
+    if len(rows) == 0:
+        return np.zeros_like(d)
+    if candidates.sites is not None and len(d) < len(posterior.sites):
+        sums = engine.sums_at(rows, variance, candidates.sites, d, weight)
+    elif candidates.sites is None:
+        sums = np.zeros_like(d)
+        for tile, covariance in covariance_tiles(engine, rows, candidates):
+            truncated_sums.truncated_sums(covariance, variance, weight, d[tile], sums[tile])
+    elif only_best:
+        sums = engine.best_sums(rows, variance, d, inverse / candidates.cost, weight)
+    else:
+        sums = engine.sums(rows, variance, d, weight)
+    return np.asarray(sums * inverse)
+
+
+def contrast_reduction(
+    posterior: Posterior,
+    rows: Index,
+    weight: Array,
+    leader: int | None,
+    candidates: Candidates,
+    only_best: bool = False,
+) -> Array:
+    """Return the sum over rows j of w_j (C_jx - C_Lx)^2 / d_x: the weighted reduction of the variance of f_j - f_L.
+
+    Args:
+        posterior: Gives the covariances. Rows are few, so that keeping them in an engine would not pay.
+        rows: Targets to sum over. Shape (a,).
+        weight: w of the rows. Shape (a,).
+        leader: Position of L in the rows; None: without C_Lx.
+        candidates: Table of candidates.
+        only_best: Whether only the best candidate matters: its near-ties are scored again one by one, so that the
+            choice does not depend on rounding.
+
+    Returns:
+        The reduction by every row and noise level; 0 where nothing is left to learn. Shape (c, K).
+    """
+    d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
+    inverse = _inverse_where_learnable(posterior, d)
+    sums = np.empty(len(d))
+    other = -1 if leader is None else leader
+    is_whole_grid = candidates.sites is not None and len(sums) == len(posterior.sites)
+    if is_whole_grid:
+        points = posterior.sites[rows]
+        columns = np.ascontiguousarray(posterior.factor.at(rows).T)
+
+        def work(tile: slice) -> None:
+            covariance = np.ascontiguousarray(posterior.k(points, posterior.sites[tile]))
+            covariance -= columns @ posterior.factor.at(tile)
+            truncated_sums.contrast_sums(covariance, weight, other, sums[tile])
+
+        tiles = [slice(start, min(start + TILE_SITES, len(sums))) for start in range(0, len(sums), TILE_SITES)]
+        run_tiles(work, tiles, len(rows) * len(sums))
+    else:
+        for start in range(0, len(sums), TILE_SITES):
+            part = candidates.take(np.arange(start, min(start + TILE_SITES, len(sums))))
+            across = posterior.covariance(rows, part)
+            truncated_sums.contrast_sums(across, weight, other, sums[start : start + TILE_SITES])
+    gains = sums[:, None] * inverse
+    if only_best and is_whole_grid:
+        for row in near_best((gains / candidates.cost).max(axis=1)):
+            alone = posterior.covariance(rows, candidates.take(np.array([row])))
+            truncated_sums.contrast_sums(alone, weight, other, sums[row : row + 1])
+            gains[row] = sums[row] * inverse[row]
+    return np.asarray(gains)
+
+
+def contrast_variance(posterior: Posterior, rows: Index, leader: int) -> Array:
+    """Return the variance of f_j - f_L over the rows, given pending points; L is the row at position `leader`: (a,)."""
+    column = np.zeros((1, 1))
+    here = Candidates(posterior.sites[rows[leader]][None, :], column, column + 1.0, rows[leader : leader + 1])
+    with_leader = posterior.covariance(rows, here)[:, 0]
+    variance = posterior.pending_variance[rows] - 2 * with_leader + with_leader[leader]
+    variance[leader] = 0.0
+    return np.asarray(np.maximum(variance, 0.0))
+
+
+def _inverse_where_learnable(posterior: Posterior, d: Array) -> Array:
+    """Return 1 / d, and 0 where a measurement is certain up to the noise of the arithmetic."""
+    return np.divide(1.0, d, out=np.zeros_like(d), where=d > RESOLUTION * posterior.scale**2)
 
 
 def _divide(value: Array | float, d: Array) -> Array:

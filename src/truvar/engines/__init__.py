@@ -19,9 +19,10 @@ GRID_BYTES = 1 << 29  # the same on a regular grid, where products with the prio
 
 
 class Engine(Protocol):
-    """Sums over targets j of min(C_jx^2, e_j d_x), given the observations and the pending actions.
+    """Sums over targets j of w_j min(C_jx^2, e_j d_x), given the observations and the pending actions.
 
-    `rows` are the targets with a positive excess (a,), `excess` their e (a,), and `predictive` holds d.
+    `rows` are the targets with a positive excess (a,), `excess` their e (a,), and `predictive` holds d. `row_weights`
+    are their w (a,), at least 0; None: 1, as in eq. (3).
 
     Attributes:
         name: Name of the engine.
@@ -31,15 +32,19 @@ class Engine(Protocol):
     name: str
     posterior: Posterior
 
-    def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
+    def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
         """Return the sums of every site x and noise level k, with d (m, K): (m, K)."""
         ...
 
-    def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
+    def sums_at(
+        self, rows: Index, excess: Array, sites: Index, predictive: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return the sums of some sites (c,), with d (c, K): (c, K)."""
         ...
 
-    def best_sums(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array:
+    def best_sums(
+        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return sums of which only the highest, times its weight, is wanted: (m, K).
 
         They are exact wherever they could be that one, and then a function of the observations and the pending actions

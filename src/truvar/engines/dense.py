@@ -4,7 +4,8 @@
 |---|---|---|
 | C_jx, posterior covariance of target j and site x | `Matrix` | (n, m) |
 | e_j, d_xk | `excess` or `e`, `predictive` | (a,) or (n,), (m, K) |
-| S_xk = sum over j of min(C_jx^2, e_j d_xk) | `sums` | (m, K) |
+| w_j, 1 in eq. (3) | `row_weights` or `w` | (a,) or (n,) |
+| S_xk = sum over j of w_j min(C_jx^2, e_j d_xk) | `sums` | (m, K) |
 
 For a choice the matrix is kept in single precision, which takes half the memory and half the time of a pass. Candidates
 that could be best within its rounding are scored again in double precision, from the factor. Where there are many, as
@@ -61,38 +62,46 @@ class Dense:
     def _matrix(self) -> Matrix:
         return Matrix(self.posterior, single=False)
 
-    def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
+    def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
         """Return the sums of every site and noise level, see `Engine.sums`."""
-        return np.stack([self._matrix.sums(rows, excess, d) for d in np.ascontiguousarray(predictive.T)], axis=1)
+        levels = np.ascontiguousarray(predictive.T)
+        return np.stack([self._matrix.sums(rows, excess, d, row_weights) for d in levels], axis=1)
 
-    def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
+    def sums_at(
+        self, rows: Index, excess: Array, sites: Index, predictive: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return the sums of some sites, see `Engine.sums_at`."""
-        return self._exact_sums(over_targets(self.posterior, rows, excess), sites, predictive)
+        return self._exact_sums(weighted_targets(self.posterior, rows, excess, row_weights), sites, predictive)
 
-    def best_sums(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array:
+    def best_sums(
+        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return sums of which only the best is wanted, see `Engine.best_sums`."""
         if self._single and len(rows) > FEW_ROWS:
-            sums = self._best_in_single(rows, excess, predictive, weight)
+            sums = self._best_in_single(rows, excess, predictive, weight, row_weights)
             if sums is not None:
                 return sums
             self._single = False
             del self._single_matrix
-        return self._best_in_double(rows, excess, predictive, weight)
+        return self._best_in_double(rows, excess, predictive, weight, row_weights)
 
     def covariance(self, rows: Index, sites: slice) -> Array:
         """Return Cov(rows, sites), see `Engine.covariance`."""
         return self._matrix.block(rows, sites)
 
-    def _exact_sums(self, e: Array, sites: Index, predictive: Array) -> Array:
-        """Return the sums of some sites from the factor, with e of all targets (n,)."""
+    def _exact_sums(self, targets: tuple[Array, Array | None], sites: Index, predictive: Array) -> Array:
+        """Return the sums of some sites from the factor, with e and w of all targets, (n,) each."""
+        e, w = targets
         with blas_in_one_thread() if len(sites) > 1 else nullcontext():
-            return self.posterior.factor.sums(e, sites, predictive)
+            return self.posterior.factor.sums(e, sites, predictive, w=w)
 
-    def _best_in_double(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array:
+    def _best_in_double(
+        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None
+    ) -> Array:
         """Score one noise level in full, and the others only where they could win."""
         matrix = self._matrix
         level = self._level
-        own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]))
+        own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]), row_weights)
         sums = _bounds_of_levels(own * (1 + SUM_ERROR), predictive, level)
         sums[:, level] = own
         bounds = sums * weight
@@ -100,14 +109,16 @@ class Dense:
         bounds[:, level] = SCORED
 
         def score(x: Index, k: Index) -> Array:
-            return matrix.column_sums(rows, x, excess, predictive[x, k])
+            return matrix.column_sums(rows, x, excess, predictive[x, k], row_weights)
 
         self._score_best(sums, weight, bounds, best, score)
-        e = over_targets(self.posterior, rows, excess)
-        rescore_near_best(sums, weight, lambda sites: self._exact_sums(e, sites, predictive[sites]))
+        targets = weighted_targets(self.posterior, rows, excess, row_weights)
+        rescore_near_best(sums, weight, lambda sites: self._exact_sums(targets, sites, predictive[sites]))
         return sums
 
-    def _best_in_single(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array | None:
+    def _best_in_single(
+        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None
+    ) -> Array | None:
         """Score from bounds in single precision, and exactly where a candidate could win.
 
         Returns:
@@ -115,21 +126,22 @@ class Dense:
         """
         matrix = self._single_matrix
         level = self._level
-        own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]))
-        sums = _bounds_of_levels(matrix.upper_bounds(own, len(rows)), predictive, level)
+        own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]), row_weights)
+        total_weight = float(len(rows)) if row_weights is None else float(row_weights.sum())
+        sums = _bounds_of_levels(matrix.upper_bounds(own, total_weight), predictive, level)
         self._loss -= SAVING * len(rows) * len(own)
         limit = (MAX_LOSS * self.posterior.n_targets * len(own) - self._loss) / len(rows)
-        e = over_targets(self.posterior, rows, excess)
+        targets = weighted_targets(self.posterior, rows, excess, row_weights)
 
         def score(x: Index, k: Index) -> Array:
-            return self._exact_sums(e, x, predictive[x, k][:, None])[:, 0]
+            return self._exact_sums(targets, x, predictive[x, k][:, None])[:, 0]
 
         count = self._score_best(sums, weight, sums * weight, 0.0, score, np.inf if self._forced else limit)
         self._loss += count * len(rows)
         if not self._forced and count > limit:
             return None
         if count > 1:  # a single candidate was scored by itself already
-            rescore_near_best(sums, weight, lambda sites: self._exact_sums(e, sites, predictive[sites]))
+            rescore_near_best(sums, weight, lambda sites: self._exact_sums(targets, sites, predictive[sites]))
         return sums
 
     def _score_best(
@@ -191,8 +203,16 @@ def _highest_bounds(bounds: Array, best: float, count: int) -> Index:
     return reaching if len(reaching) <= count else reaching[np.argpartition(-flat[reaching], count)[:count]]
 
 
-def over_targets(posterior: Posterior, rows: Index, excess: Array) -> Array:
-    """Return the excess of some rows as that of all targets, zero elsewhere: (n,)."""
-    e = np.zeros(posterior.n_targets)
-    e[rows] = excess
-    return e
+def over_targets(posterior: Posterior, rows: Index, values: Array) -> Array:
+    """Return values of some rows as those of all targets, zero elsewhere: (n,)."""
+    everywhere = np.zeros(posterior.n_targets)
+    everywhere[rows] = values
+    return everywhere
+
+
+def weighted_targets(
+    posterior: Posterior, rows: Index, excess: Array, row_weights: Array | None
+) -> tuple[Array, Array | None]:
+    """Return excess and weight of some rows as those of all targets: (n,) each; None for the weight without weights."""
+    e = over_targets(posterior, rows, excess)
+    return e, None if row_weights is None else over_targets(posterior, rows, row_weights)

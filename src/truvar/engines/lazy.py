@@ -3,18 +3,20 @@
 | symbol | here | shape |
 |---|---|---|
 | C_jx = k(j, x) - v_j . v_x | formed for a few candidates at a time | (c, a) |
-| S_x = sum over A of min(C_jx^2, e_j d_x) | wanted where S_x weight_x is highest | (m, K) |
+| S_x = sum over A of w_j min(C_jx^2, e_j d_x) | wanted where S_x weight_x is highest | (m, K) |
 | A, the active targets; e | `rows`; `excess`, or `e`, which is zero outside A | (a,); (a,), (n,) |
+| w, 1 in eq. (3) | `row_weights`, or `w` | (a,), (n,) |
 | square root of an upper bound on S_x | `Lazy.roots` | (m, K) |
-| q_x = sum over B of C_jx^2, for some B | `ColumnNorms.upper` | (m,) |
+| q_x = sum over j of b_j C_jx^2, for some weights b | `ColumnNorms.upper` | (m,) |
 | u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
-There are four bounds, each good where the others are not; the roots keep the least of them.
+There are five bounds, each good where the others are not; the roots keep the least of them.
 
-  norm       S_x <= q_x + d_x (sum of e over A outside B)
-  cap        S_x <= d_x (sum of e)
+  norm       S_x <= q_x + d_x sum over j of max(w_j - b_j, 0) e_j
+  cap        S_x <= d_x (sum of w e)
   locality   S_x <= the norm bound minus its gap on rows near x: truncation is local, so that this comes close
-  Lipschitz  a measurement changes S_x^(1/2) by at most |u_x| |u_A|, so that a bound once found stays useful
+  Lipschitz  a measurement changes S_x^(1/2) by at most |u_x| |w^(1/2) u_A|, so that a bound once found stays useful
+  nodes      weighted sums without truncation and a squared exponential kernel: see `nodes.py`
 
 `search.py` finds the best candidate with them. Every bound includes what rounding can do to it (docs/performance.md,
 "Rounding").
@@ -27,8 +29,9 @@ import numpy as np
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
-from truvar.engines.dense import over_targets
+from truvar.engines.dense import weighted_targets
 from truvar.engines.matrix import common_prefix_length
+from truvar.engines.nodes import NodeBounds, node_bounds
 from truvar.engines.norms import Cells, ColumnNorms
 from truvar.engines.products import PriorProduct, prior_product
 from truvar.engines.rounding import SUM_ROUNDING, gamma
@@ -41,6 +44,9 @@ from truvar.models.posterior import Posterior
 EXACT_UP_TO = 131_072  # sites; beyond, TOLERANCE is accepted where exactness would take more than the budget
 TOLERANCE = 0.02  # share of the chosen score by which the best may exceed it
 DIRECT_SHARE = 1.0  # norms that take more than this share of scoring every candidate in full are not computed
+MAX_RENEWAL_COST = 3e10  # operations that norms with the weights of one choice may take in a search within a tolerance
+MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
+TYPICALLY_LEFT = 32  # how many they leave mostly
 MAX_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
 
 
@@ -85,35 +91,46 @@ class Lazy:
         self.roots = np.empty((0, 0))
         self.last_sums = np.empty((0, 0))
         self.work = 0.0
-        self._valid_for: tuple[Array, Array] | None = None  # e and d for which the roots are bounds
+        self._valid_for: tuple[Array, Array, Array] | None = None  # e, w and d for which the roots are bounds
         self._row_ids: list[int] = []  # of the steps that the roots include
         self._pending: dict[int, Array] = {}  # u of those that were pending
         # Norms over the targets that were active first, and over fewer, where that has paid.
         self._norms: list[ColumnNorms] = []
         self._structure_cache: tuple[PriorProduct, Cells] | None = None
+        self._nodes_cache: tuple[NodeBounds | None] | None = None
 
     # -- protocol of engines -------------------------------------------------------------------------------------------
 
-    def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
+    def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
         """Return the sums of every site, see `Engine.sums`. For inspection, as scoring all of them takes long."""
+        e, w = weighted_targets(self.posterior, rows, excess, row_weights)
         with blas_in_one_thread():
-            return self.posterior.factor.sums_everywhere(over_targets(self.posterior, rows, excess), predictive)
+            return self.posterior.factor.sums_everywhere(e, predictive, w)
 
-    def sums_at(self, rows: Index, excess: Array, sites: Index, predictive: Array) -> Array:
+    def sums_at(
+        self, rows: Index, excess: Array, sites: Index, predictive: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return the sums of some sites, see `Engine.sums_at`."""
+        e, w = weighted_targets(self.posterior, rows, excess, row_weights)
         with blas_in_one_thread():
-            return self.posterior.factor.sums(over_targets(self.posterior, rows, excess), sites, predictive)
+            return self.posterior.factor.sums(e, sites, predictive, w=w)
 
-    def best_sums(self, rows: Index, excess: Array, predictive: Array, weight: Array) -> Array:
+    def best_sums(
+        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return sums of which only the best is wanted, see `Engine.best_sums`."""
-        e = over_targets(self.posterior, rows, excess)
+        e, given = weighted_targets(self.posterior, rows, excess, row_weights)
+        w = np.ones_like(e) if given is None else given
         with blas_in_one_thread():
-            self._follow(e, predictive)
-            norms = self._norms_for(len(rows), e)
-            self._tighten(norms, e, predictive)
-            sums = Search(self, norms, rows, e, predictive, weight).run()
+            self._follow(e, w, predictive)
+            decided = given is not None and self._tighten_by_nodes(rows, e, w, predictive, weight)
+            norms = None if decided else self._norms_for(len(rows), e, w, given is not None)
+            self._tighten(norms, e, w, predictive)
+            sums = Search(self, norms, rows, e, w, predictive, weight, decided).run()
             if self.tolerance == 0:  # otherwise the choice depends on the candidates examined before anyhow
-                rescore_near_best(sums, weight, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites]))
+                rescore_near_best(
+                    sums, weight, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites], w=w)
+                )
             return sums
 
     def covariance(self, rows: Index, sites: slice) -> Array:
@@ -144,32 +161,32 @@ class Lazy:
             self._structure_cache = prior_product(self.posterior, self.domain), Cells(self.domain.points / scales)
         return self._structure_cache
 
-    def _follow(self, e: Array, predictive: Array) -> None:
-        """Carry the roots over to the present steps, e and d (the Lipschitz bound).
+    def _follow(self, e: Array, w: Array, predictive: Array) -> None:
+        """Carry the roots over to the present steps, e, w and d (the Lipschitz bound).
 
-        With min(|C|, (e d)^(1/2)) for every row as a vector f of norm S^(1/2): a step changes each |C_jx| by at most
-        |u_j u_x|, hence |f| by |u_A| |u_x|; S grows by at most d (e' - e) per row where e has grown, and at most in
-        proportion to d where d has.
+        With w^(1/2) min(|C|, (e d)^(1/2)) for every row as a vector f of norm S^(1/2): a step changes each |C_jx| by at
+        most |u_j u_x|, hence |f| by |w^(1/2) u_A| |u_x|; S grows by at most d (w' - w) e' per row where w has grown and
+        d w (e' - e) where e has, and at most in proportion to d where d has.
         """
         posterior = self.posterior
         now = posterior.row_ids
         kept = common_prefix_length(self._row_ids, now)
-        if self._valid_for is None or self._valid_for[1].shape != predictive.shape:
+        if self._valid_for is None or self._valid_for[2].shape != predictive.shape:
             self.roots = np.full(predictive.shape, np.inf)
             self.last_sums = np.zeros(predictive.shape)
         else:
-            old_e, old_d = self._valid_for
+            old_e, old_w, old_d = self._valid_for
             for i in range(kept, len(self._row_ids)):
-                self._add_step(self._pending[self._row_ids[i]], old_e)
+                self._add_step(self._pending[self._row_ids[i]], old_e, old_w)
             for i in range(kept, posterior.n_rows):
-                self._add_step(posterior.factor.row(i), old_e)
-            growth = float(np.maximum(e - old_e, 0.0).sum()) * (1 + SUM_ROUNDING)
+                self._add_step(posterior.factor.row(i), old_e, old_w)
+            growth = float(np.maximum(w - old_w, 0.0) @ e + old_w @ np.maximum(e - old_e, 0.0)) * (1 + SUM_ROUNDING)
             if growth > 0 or (predictive > old_d).any():
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.where(predictive > old_d, predictive / old_d, 1.0)
                     squares = np.where(np.isfinite(ratio), self.roots**2 * ratio, np.inf)
                 self.roots = np.sqrt(squares + np.maximum(predictive, old_d) * growth) * (1 + gamma(8))
-        self._valid_for = e, predictive
+        self._valid_for = e, w, predictive
         self._row_ids = list(now)
         self._pending = {
             row_id: self._pending[row_id] if row_id in self._pending else posterior.factor.row(i).copy()
@@ -177,46 +194,82 @@ class Lazy:
             if i >= posterior.n_observed
         }
 
-    def _add_step(self, u: Array, e: Array) -> None:
+    def _add_step(self, u: Array, e: Array, w: Array) -> None:
         """Increase the roots by what one step, made or undone, can change."""
-        norm = float(np.linalg.norm(np.where(e > 0, u[: len(e)], 0.0))) * (1 + SUM_ROUNDING)
+        norm = float(np.sqrt(w[e > 0] @ u[: len(e)][e > 0] ** 2)) * (1 + SUM_ROUNDING)
         self.roots += (norm * np.abs(u))[:, None]
 
-    def _norms_for(self, n_active: int, e: Array) -> ColumnNorms | None:
-        """Return norms over the active targets and few others, or None where scoring every candidate is cheaper."""
+    def _tighten_by_nodes(self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array) -> bool:
+        """Reduce the roots of a weighted sum to its bound from Chebyshev nodes, where the kernel allows it.
+
+        Returns:
+            Whether few candidates are left, or none that is better than the best by more than the tolerance.
+        """
+        posterior = self.posterior
+        if (e[rows] < posterior.pending_variance[rows]).any():
+            return False  # the sum is truncated
+        if self._nodes_cache is None:
+            self._nodes_cache = (node_bounds(posterior, self.domain),)
+        nodes = self._nodes_cache[0]
+        t = posterior.n_rows
+        if nodes is None or (len(posterior.sites) <= EXACT_UP_TO and self._prefers_norms(nodes, len(rows), t)):
+            return False
+        estimate, error = nodes.bounds(w, posterior.pending_variance)
+        upper = np.maximum(estimate + error, 0.0)
+        np.minimum(self.roots, (np.sqrt(upper) * (1 + gamma(8)))[:, None], out=self.roots)
+        self.last_sums = np.repeat(np.maximum(estimate, 0.0)[:, None], predictive.shape[1], axis=1)
+        best = float(((estimate - error)[:, None] * weight).max())
+        scores = (upper[:, None] * weight).max(axis=1)
+        if not best > 0:
+            return False
+        return int((scores >= best).sum()) <= MAX_LEFT or float(scores.max()) <= (1 + self.tolerance / 2) * best
+
+    def _prefers_norms(self, nodes: NodeBounds, n_active: int, t: int) -> bool:
+        """Return whether norms cost less than a pass over the nodes and scoring the candidates that they leave."""
+        node_cost = READ_COST * nodes.count**2 + TYPICALLY_LEFT * n_active * (2 * t + KERNEL_COST)
+        return (t + 1) * self.product.cost < node_cost
+
+    def _norms_for(self, n_active: int, e: Array, w: Array, weighted: bool) -> ColumnNorms | None:
+        """Return norms over the active targets and few others, or None where scoring every candidate is cheaper.
+
+        Weights differ from choice to choice. Norms with the weights of this one are the sums themselves, as long as
+        nothing is truncated; they are computed again unless that takes too long for a search within a tolerance.
+        """
         t = self.posterior.n_rows
         m = len(self.posterior.sites)
         pass_cost = 2 * t * m * READ_COST
         scoring_cost = n_active * m * (2 * t + KERNEL_COST)
-        total = e.sum()
-        for norms in reversed(self._norms):
-            if e[~norms.chosen].sum() <= MAX_OUTSIDE * total:
+        total = float(w @ e)
+        new_cost = (t + 1) * self.product.cost
+        renew = weighted and (self.tolerance == 0 or new_cost <= MAX_RENEWAL_COST)
+        for norms in reversed(self._norms) if not renew else ():
+            if float(np.maximum(w - norms.base, 0.0) @ e) <= MAX_OUTSIDE * total:
                 if norms.n_missing * (self.product.cost + pass_cost) > DIRECT_SHARE * scoring_cost:
                     return None
                 norms.update()
                 return norms
             if norms is not self._norms[0]:
                 self._norms.remove(norms)  # a new epoch has made more targets active
-        if (t + 1) * self.product.cost > DIRECT_SHARE * scoring_cost:
+        if new_cost > DIRECT_SHARE * scoring_cost:
             return None
-        return self.new_norms(e)
+        return self.new_norms(e, w)
 
-    def new_norms(self, e: Array) -> ColumnNorms:
+    def new_norms(self, e: Array, w: Array) -> ColumnNorms:
         """Compute norms over the active targets; those computed first are kept if they cover these and more."""
-        new = ColumnNorms(self.posterior, self.product, e > 0)
+        new = ColumnNorms(self.posterior, self.product, np.where(e > 0, w, 0.0))
         new.update()
-        first = [norms for norms in self._norms[:1] if not (new.chosen & ~norms.chosen).any()]
+        first = [norms for norms in self._norms[:1] if not (new.base > norms.base).any()]
         self._norms = [*first, new]
         self.work = 0.0
         return new
 
-    def _tighten(self, norms: ColumnNorms | None, e: Array, predictive: Array) -> None:
+    def _tighten(self, norms: ColumnNorms | None, e: Array, w: Array, predictive: Array) -> None:
         """Reduce the roots to the norm bound and the cap."""
-        upper = predictive * (float(e.sum()) * (1 + SUM_ROUNDING))
+        upper = predictive * (float(w @ e) * (1 + SUM_ROUNDING))
         if norms is not None:
-            np.minimum(upper, norm_bound(norms, excess_outside(norms, e), predictive), out=upper)
+            np.minimum(upper, norm_bound(norms, excess_outside(norms, e, w), predictive), out=upper)
             if self.posterior.n_rows == 0:  # C is K itself, and min(k^2, e d) can be summed like k^2
                 for k in range(predictive.shape[1]):
                     cap = float(e.max() * predictive[:, k].max())
-                    np.minimum(upper[:, k], self.product.squared_sums(e > 0, cap), out=upper[:, k])
+                    np.minimum(upper[:, k], self.product.squared_sums(np.where(e > 0, w, 0.0), cap), out=upper[:, k])
         np.minimum(self.roots, np.sqrt(upper) * (1 + gamma(8)), out=self.roots)

@@ -4,11 +4,12 @@
 |---|---|---|
 | Cov_{t-1}(M, x) | `_entries`, the rows of the targets in use | (n, m) |
 | e_j = sigma_j^2 - eta^2 / beta | `excess` | (a,) |
+| w_j, 1 in eq. (3) | `row_weights` | (a,) |
 | d_x = sigma_x^2 + noise | `predictive` | (m,) |
 
-A measurement changes Cov by -u u^T, one *step*. The update and the sums of min(C_jx^2, e_j d_x) are made in one pass
-over memory, over the active rows alone: rows outside M or below the truncation contribute exactly zero. A row that was
-not updated for some steps is brought up to date by one matrix product when it is needed again.
+A measurement changes Cov by -u u^T, one *step*. The update and the sums of w_j min(C_jx^2, e_j d_x) are made in one
+pass over memory, over the active rows alone: rows outside M or below the truncation contribute exactly zero. A row that
+was not updated for some steps is brought up to date by one matrix product when it is needed again.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Matrix:
         self._pending: dict[int, Array] = {}  # u of those that were pending, to undo them
         self._roundings = 0  # how often an entry may have been rounded to the precision of the matrix
 
-    def sums(self, rows: Index, excess: Array, predictive: Array) -> Array:
-        """Return the sum over the rows of min(C_jx^2, e_j d_x) of every site, with d (m,), in one pass: (m,)."""
+    def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
+        """Return the sum over the rows of w_j min(C_jx^2, e_j d_x) of every site, with d (m,), in one pass: (m,)."""
         self._follow()
         steps = len(self._row_ids)
         self._bring_up_to_date(rows, max(steps - 1, 0))
@@ -62,9 +63,10 @@ class Matrix:
         with np.errstate(over="ignore", under="ignore"):  # d may become infinite, and then e must not be zero
             e = np.maximum(excess, TINY).astype(self._type, copy=False)
             d = predictive.astype(self._type, copy=False)
+            w = self._typed_weights(len(rows), row_weights)
 
         def work(tile: slice) -> None:
-            truncated_sums.fused_update_sums(self._entries, lines, step, u, e, d, tile.start, tile.stop, out)
+            truncated_sums.fused_update_sums(self._entries, lines, step, u, e, w, d, tile.start, tile.stop, out)
 
         tiles = (slice(start, min(start + TILE, len(u))) for start in range(0, len(u), TILE))
         run_tiles(work, tiles, len(rows) * len(u))
@@ -72,21 +74,30 @@ class Matrix:
         self._roundings += 1
         return out
 
-    def upper_bounds(self, sums: Array, n_rows: int) -> Array:
-        """Return upper bounds on the exact sums, given sums over so many rows computed in single precision.
+    def _typed_weights(self, n_rows: int, row_weights: Array | None) -> Array:
+        """Return the weights of the rows in the precision of the matrix."""
+        if row_weights is None:
+            return np.ones(n_rows, self._type)
+        return row_weights.astype(self._type, copy=False)
+
+    def upper_bounds(self, sums: Array, total_weight: float) -> Array:
+        """Return upper bounds on the exact sums, given sums over rows of that total weight in single precision.
 
         Each time an entry is stored, it is rounded by half an ulp of the largest. The steps use a rounded u, and
         |u_j u_x| adds up to at most the largest entry over all of them: three times as much. One more covers what is
-        too small for single precision. The root of a sum is the norm of the vector min(|C|, (e d)^1/2), which changes
-        by no more than C does.
+        too small for single precision. The root of a sum is the norm of the vector w^1/2 min(|C|, (e d)^1/2), which
+        changes by no more than w^1/2 C does.
         """
         entry_error = (self._roundings + 5) * HALF_ULP * (1 + 1e-6) * self._max_variance
-        return np.asarray((np.sqrt(sums * (1 + SINGLE_SUM)) + np.sqrt(n_rows) * entry_error) ** 2)
+        return np.asarray((np.sqrt(sums * (1 + SINGLE_SUM)) + np.sqrt(total_weight) * entry_error) ** 2)
 
-    def column_sums(self, rows: Index, columns: Index, excess: Array, predictive: Array) -> Array:
+    def column_sums(
+        self, rows: Index, columns: Index, excess: Array, predictive: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return the sums of a few sites, with d per column; the rows must be up to date."""
         out = np.zeros(len(columns))
-        truncated_sums.column_sums(self._entries, self._line[rows], columns, excess, predictive, out)
+        weight = np.ones(len(rows)) if row_weights is None else row_weights
+        truncated_sums.column_sums(self._entries, self._line[rows], columns, excess, weight, predictive, out)
         return out
 
     def block(self, rows: Index, sites: slice) -> Array:
@@ -126,7 +137,7 @@ class Matrix:
         for start in range(0, len(u), TILE):
             stop = min(start + TILE, len(u))
             truncated_sums.fused_update_sums(
-                self._entries, lines, u[rows], u, no_excess, no_variance, start, stop, no_sums
+                self._entries, lines, u[rows], u, no_excess, no_excess, no_variance, start, stop, no_sums
             )
         self._applied[rows] = step + 1
 

@@ -2,14 +2,14 @@
 
 | symbol | here | shape |
 |---|---|---|
-| B, a set of targets | `ColumnNorms.chosen` | (n,) |
-| q_x = sum over B of C_jx^2 | `ColumnNorms.upper`, an upper bound | (m,) |
+| b_j, weight of target j; 1 on a set of targets and 0 elsewhere where targets count alike | `ColumnNorms.base` | (n,) |
+| q_x = sum over j of b_j C_jx^2 | `ColumnNorms.upper`, an upper bound | (m,) |
 | C_jx = k(j, x) - v_j . v_x | never formed | |
 | u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
-A measurement turns C into C - u u^T, and q_x into q_x - 2 u_x p_x + u_x^2 |u_B|^2 with p_x = sum over B of C_jx u_j =
-(K u_B)_x - v_x . (V_B u_B): one product with the prior covariance and two passes over the factor. Bounds on their
-errors are added, so that `upper` never falls below q.
+A measurement turns C into C - u u^T, and q_x into q_x - 2 u_x p_x + u_x^2 sum_j b_j u_j^2 with p_x the sum of b_j u_j
+C_jx, which is (K b u)_x - v_x . (V b u): one product with the prior covariance and two passes over the factor. Bounds
+on their errors are added, so that `upper` never falls below q.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.engines.matrix import common_prefix_length
 from truvar.engines.products import PriorProduct
-from truvar.engines.rounding import block_error, gamma
+from truvar.engines.rounding import SUM_ROUNDING, block_error, gamma
 from truvar.models.posterior import Posterior
 
 CELL = 128  # targets per cell
@@ -29,23 +29,24 @@ LENGTH_ERROR = 1e-6  # relative: by how much rounding may make |v_x|^2 exceed k(
 
 
 class ColumnNorms:
-    """q over the chosen targets, given the observations and the pending actions; follows a posterior.
+    """q over weighted targets, given the observations and the pending actions; follows a posterior.
 
     Args:
         posterior: Posterior to follow.
         product: Products with its prior covariance.
-        chosen: B, as a mask over the targets. (n,)
+        base: b, at least 0; a mask counts as 1 and 0. (n,)
 
     Attributes:
-        count: Number of chosen targets.
+        count: Number of targets with b > 0.
         upper: Upper bound on q at every site. (m,)
     """
 
-    def __init__(self, posterior: Posterior, product: PriorProduct, chosen: Mask) -> None:
+    def __init__(self, posterior: Posterior, product: PriorProduct, base: Array | Mask) -> None:
         self.posterior = posterior
         self.product = product
-        self.chosen = chosen
-        self.count = int(chosen.sum())
+        self.base = np.asarray(base, dtype=float)
+        self.count = int(np.count_nonzero(self.base))
+        self._total = float(self.base.sum()) * (1 + SUM_ROUNDING)
         self._row_ids = posterior.row_ids[: posterior.n_observed]  # of the steps that are included
         self._before: dict[int, Array] = {}  # `upper` before each step that was pending, to undo it
         self._max_variance = (1 + LENGTH_ERROR) * float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
@@ -80,44 +81,44 @@ class ColumnNorms:
     def _after_step(self, i: int) -> Array:
         """Return `upper` after step i."""
         factor = self.posterior.factor
-        n = len(self.chosen)
+        n = len(self.base)
         u = factor.row(i)
-        weights = np.where(self.chosen, u[:n], 0.0)
-        norm = float(np.linalg.norm(weights))
-        if norm == 0:
+        weights = self.base * u[:n]
+        weighted_square = float(weights @ u[:n])  # sum of b u^2
+        if weighted_square == 0:
             return self.upper
         p, error = self.product.multiply(weights)
-        inner = factor.inner(i, self.chosen)
+        inner = factor.inner(i, self.base)
         p -= factor.combine(inner)
-        # |v_x| <= k(x, x)^(1/2), so that the norms of V_B and v_x need not be computed.
+        # |v_x| <= k(x, x)^(1/2), so that the norms of V and v_x need not be computed.
         rounding = gamma(i + 2) * float(np.linalg.norm(inner))
-        rounding += block_error(n) * norm * sqrt(self._max_variance * self.count)
+        rounding += block_error(n) * float(np.abs(weights).sum()) * (1 + SUM_ROUNDING) * sqrt(self._max_variance)
         error = error + sqrt(self._max_variance) * rounding
         cross = 2 * u * p
-        square = u * u * (norm * norm)
-        slack = 2 * np.abs(u) * error + gamma(12) * (self.upper + np.abs(cross) + square) + gamma(n) * square
+        square = u * u * weighted_square
+        slack = 2 * np.abs(u) * error + gamma(12) * (self.upper + np.abs(cross) + square) + gamma(n + 2) * square
         return np.asarray(np.maximum(self.upper - cross + square + slack, 0.0))
 
     def _build(self) -> Array:
-        """Return sum of k^2 - 2 v_x . (V_B K_Bx) + v_x^T (V_B V_B^T) v_x over the observations: (m,)."""
+        """Return sum of b_j k_jx^2 - 2 v_x . (V b K_x) + v_x^T (V b V^T) v_x over the observations: (m,)."""
         factor = self.posterior.factor
         t = self.posterior.n_observed
-        n = len(self.chosen)
-        q = self.product.squared_sums(self.chosen)
+        n = len(self.base)
+        q = self.product.squared_sums(self.base)
         if t == 0:
             return q
         magnitude = q.copy()
         slack = np.zeros_like(q)
         for i in range(t):
             row = factor.row(i)
-            across, error = self.product.multiply(np.where(self.chosen, row[:n], 0.0))
+            across, error = self.product.multiply(self.base * row[:n])
             across *= 2 * row
             q -= across
             magnitude += np.abs(across, out=across)
             slack += np.abs(row) * (2 * error)
-        square = factor.quadratic_forms(factor.gram(t, self.chosen))
-        slack += gamma(3 * t + 8) * (magnitude + np.abs(square))
-        slack += (block_error(self.count) + gamma(2 * t)) * self.count * self._max_variance**2
+        square = factor.quadratic_forms(factor.gram(t, self.base))
+        slack += gamma(3 * t + 10) * (magnitude + np.abs(square))
+        slack += (block_error(self.count) + gamma(2 * t + 2)) * self._total * self._max_variance**2
         return np.maximum(q + square + slack, 0.0)
 
     @property

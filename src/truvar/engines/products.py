@@ -3,7 +3,7 @@
 | symbol | here | shape |
 |---|---|---|
 | K(sites, targets) w | `PriorProduct.multiply`, with a bound on its error | (m,) |
-| sum over chosen targets j of k(j, x)^2 | `PriorProduct.squared_sums`, an upper bound | (m,) |
+| sum over targets j of w_j k(j, x)^2, w >= 0 | `PriorProduct.squared_sums`, an upper bound | (m,) |
 | covariance of each task with the target task | `between` | (n_tasks,) |
 
 There are three methods, from the most special to the most general: `GridProduct`, by FFT on a regular grid;
@@ -24,9 +24,9 @@ import scipy  # scipy.fft is imported on first use, as it imports slowly
 from scipy.linalg import cholesky, solve_triangular
 
 from truvar._numba import interpolation
-from truvar._typing import Array, Index, Mask
+from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
-from truvar.engines.rounding import KERNEL_ROUNDING, UNIT, block_error, gamma
+from truvar.engines.rounding import KERNEL_ROUNDING, SUM_ROUNDING, UNIT, block_error, gamma
 from truvar.models.cholesky import BLOCK, blocked_product, quadratic_forms
 from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior
@@ -57,8 +57,8 @@ class PriorProduct(Protocol):
         """Return K(sites, targets) w for w (n,), and a bound on its error: (m,) and (m,) or a number."""
         ...
 
-    def squared_sums(self, chosen: Mask, cap: float = inf) -> Array:
-        """Return upper bounds on the sum over the chosen targets j of min(k(j, x)^2, cap) at every site x: (m,)."""
+    def squared_sums(self, weights: Array, cap: float = inf) -> Array:
+        """Return upper bounds on the sum over targets j of w_j min(k(j, x)^2, cap) at every site x, w >= 0: (m,)."""
         ...
 
 
@@ -68,7 +68,7 @@ def prior_product(posterior: Posterior, domain: Domain) -> PriorProduct:
     between = np.ones(1)
     if isinstance(kernel, Coregionalized):
         between = np.asarray(kernel.covariance, dtype=float)[:, 0]
-    form = _stationary_form(posterior)
+    form = within_task_form(posterior)
     if form is not None:
         if domain.axes is not None and _evenly_spaced(domain.axes):
             return GridProduct(form, domain.axes, between)
@@ -81,10 +81,10 @@ def prior_product(posterior: Posterior, domain: Domain) -> PriorProduct:
 
 def has_grid_product(posterior: Posterior, domain: Domain) -> bool:
     """Return whether products are convolutions on a regular grid, the fastest kind."""
-    return domain.axes is not None and _evenly_spaced(domain.axes) and _stationary_form(posterior) is not None
+    return domain.axes is not None and _evenly_spaced(domain.axes) and within_task_form(posterior) is not None
 
 
-def _stationary_form(posterior: Posterior) -> Stationary | None:
+def within_task_form(posterior: Posterior) -> Stationary | None:
     """Return the kernel within a task in its compiled form, if it has one that depends on differences alone."""
     kernel = posterior.kernel
     form = stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
@@ -166,13 +166,14 @@ class GridProduct:
         error += self._kernel_error * float(np.abs(weights).sum())
         return _for_tasks(self._between, value), error * float(np.abs(self._between).max())
 
-    def squared_sums(self, chosen: Mask, cap: float = inf) -> Array:
+    def squared_sums(self, weights: Array, cap: float = inf) -> Array:
         """Return upper bounds on sums of squares, see `PriorProduct.squared_sums`."""
         least = float((self._between**2).min())
         convolution = Convolution(np.minimum(self._table**2, cap / least if least > 0 else inf))
-        value = convolution(chosen.reshape(self._table.shape).astype(float)).ravel()
+        value = convolution(weights.reshape(self._table.shape)).ravel()
         variance = float(self._table.flat[0])
-        value += convolution.rounding * sqrt(chosen.sum()) + 2 * variance * self._kernel_error * float(chosen.sum())
+        total = float(weights.sum()) * (1 + SUM_ROUNDING)
+        value += convolution.rounding * float(np.linalg.norm(weights)) + 2 * variance * self._kernel_error * total
         return _for_tasks(self._between**2, value)
 
 
@@ -241,16 +242,16 @@ class InterpolatedProduct:
         error += self._variance * relative * float(np.abs(weights).sum())
         return _for_tasks(self._between, value), error * float(np.abs(self._between).max())
 
-    def squared_sums(self, chosen: Mask, cap: float = inf) -> Array:
+    def squared_sums(self, weights: Array, cap: float = inf) -> Array:
         """Return upper bounds on sums of squares, see `PriorProduct.squared_sums`.
 
         The square of a kernel has the sum of two frequencies drawn from its density, and |a + b|^6 <= 2^5 (a^6 + b^6).
         """
         convolution = Convolution(self._table**2)
-        value, norm = self._product(convolution, chosen.astype(float))
+        value, norm = self._product(convolution, weights)
         relative = 2 * interpolation_error(self._smoothness, self._spacing, self._dims, 32.0) + 2 * self._kernel_error
         value += convolution.rounding * norm * LEBESGUE**self._dims
-        value += self._variance**2 * relative * float(chosen.sum())
+        value += self._variance**2 * relative * float(weights.sum()) * (1 + SUM_ROUNDING)
         return _for_tasks(self._between**2, value)
 
     def _product(self, convolution: Convolution, weights: Array) -> tuple[Array, float]:
@@ -353,17 +354,19 @@ class LowRankProduct:
         error = self._rest * float(self._rest[: self._n_targets] @ np.abs(weights)) + self._root * rounding
         return inner @ self._factor, error
 
-    def squared_sums(self, chosen: Mask, cap: float = inf) -> Array:
+    def squared_sums(self, weights: Array, cap: float = inf) -> Array:
         """Return upper bounds on sums of squares, see `PriorProduct.squared_sums`."""
-        rows = np.flatnonzero(chosen)
+        rows = np.flatnonzero(weights)
+        total = float(weights.sum()) * (1 + SUM_ROUNDING)
         gram = np.zeros((len(self._factor),) * 2)
         for start in range(0, len(rows), BLOCK):
-            part = self._factor[:, rows[start : start + BLOCK]]
-            gram += part @ part.T
+            these = rows[start : start + BLOCK]
+            part = self._factor[:, these]
+            gram += (part * weights[these]) @ part.T
         value = quadratic_forms(self._factor, gram)
-        value += block_error(len(rows)) * self._max_variance * len(rows) * self._root**2
-        rest = self._rest * float(np.linalg.norm(self._rest[: self._n_targets][chosen]))
-        return np.asarray((np.sqrt(np.maximum(value, 0.0)) + rest) ** 2 * (1 + gamma(8)))
+        value += (block_error(len(rows)) + gamma(2)) * self._max_variance * total * self._root**2
+        rest = self._rest * sqrt(float(weights @ self._rest[: self._n_targets] ** 2))
+        return np.asarray((np.sqrt(np.maximum(value, 0.0)) + rest) ** 2 * (1 + SUM_ROUNDING))
 
 
 def _pivoted_factor(posterior: Posterior, diagonal: Array, max_rank: int) -> tuple[Array, Index, Array]:

@@ -45,13 +45,13 @@ MAX_EXAMINE_SHARE = 0.3  # examining pays if it costs no more than this share of
 ROUND_COST = 2e9  # operations after which the best is compared again
 
 
-def excess_outside(norms: ColumnNorms, e: Array) -> float:
-    """Return the sum of e outside the targets of the norms."""
-    return float(e[~norms.chosen].sum()) * (1 + SUM_ROUNDING)
+def excess_outside(norms: ColumnNorms, e: Array, w: Array) -> float:
+    """Return the sum of max(w_j - b_j, 0) e_j: what the norms with weights b do not cover."""
+    return float(np.maximum(w - norms.base, 0.0) @ e) * (1 + SUM_ROUNDING)
 
 
 def norm_bound(norms: ColumnNorms, outside: float, predictive: Array, sites: Index | slice = slice(None)) -> Array:
-    """Return q_x + d_x (sum of e outside B) at some sites, with d (c, K): (c, K)."""
+    """Return q_x + d_x (what the norms do not cover) at some sites, with d (c, K): (c, K)."""
     return np.asarray((norms.upper[sites][:, None] + outside * predictive) * (1 + gamma(4)))
 
 
@@ -63,8 +63,10 @@ class Search:
         norms: Column norms; None: candidates are scored in full without them.
         rows: Active targets. (a,)
         e: Excess of every target. (n,)
+        w: Weight of every target. (n,)
         predictive: d. (m, K)
         weight: Factor that turns a sum into a score. (m, K)
+        decided: Whether the bounds are so close already that the search ends as soon as the tolerance allows.
 
     Attributes:
         sums: Upper bounds, exact where `stage` is SCORED. (m, K)
@@ -74,16 +76,27 @@ class Search:
     """
 
     def __init__(
-        self, engine: Lazy, norms: ColumnNorms | None, rows: Index, e: Array, predictive: Array, weight: Array
+        self,
+        engine: Lazy,
+        norms: ColumnNorms | None,
+        rows: Index,
+        e: Array,
+        w: Array,
+        predictive: Array,
+        weight: Array,
+        decided: bool = False,
     ) -> None:
         self.engine = engine
         self.posterior = engine.posterior
         self.rows = rows
         self.e = e
+        self.w = w
+        self.total_weight = float(w[rows].sum()) * (1 + SUM_ROUNDING)
         self.predictive = predictive
         self.weight = weight
+        self.decided = decided
         self.norms = norms
-        self.neighbours = None if norms is None else _Neighbours(engine.cells, norms, e)
+        self.neighbours = None if norms is None else _Neighbours(engine.cells, norms, e, w)
         self.sums = engine.roots**2 * (1 + gamma(4))
         self.scores = (self.sums * weight).max(axis=1)
         self.stage = np.zeros(len(weight), np.int8)
@@ -107,7 +120,9 @@ class Search:
         first = _highest(guesses, FIRST_BATCH // 2)
         self._score(first[guesses[first] > 0])
         remaining = self._remaining()
-        if engine.optimality_gap > engine.tolerance > 0:  # the bounds are loose: find good candidates by sampling
+        if (
+            engine.optimality_gap > engine.tolerance > 0 and not self.decided
+        ):  # the bounds are loose: find good candidates by sampling
             self._score(self._sample_promising(remaining))
         while True:
             engine.work += SIFT_COST * len(remaining)
@@ -152,7 +167,7 @@ class Search:
         rows = _evenly_spread(cells.order[self.e[cells.order] > 0], SAMPLE)
 
         def best_of(sites: Index) -> Index:
-            sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites], rows)
+            sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites], rows, self.w)
             self.engine.work += len(rows) * len(sites) * self.row_cost
             return sites[_highest((sums * self.weight[sites]).max(axis=1), FIRST_BATCH)]
 
@@ -168,7 +183,7 @@ class Search:
         budget = max(engine.budget * len(self.rows) * self.row_cost, MIN_BUDGET * len(self.stage))
         work = engine.work - self.work_at_start
         if gap <= engine.tolerance:
-            return work >= budget
+            return work >= budget or self.decided
         return engine.tolerance > 0 and work >= LAST_RESORT * budget and np.isfinite(gap)
 
     def _remaining(self) -> Index:
@@ -178,7 +193,7 @@ class Search:
 
     def _tighten(self, remaining: Index) -> None:
         """Examine the leading candidates on more of the rows near them or, where that no longer pays, in full."""
-        if self.norms is None and len(remaining) > len(self.stage) // 8:
+        if self.norms is None and not self.decided and len(remaining) > len(self.stage) // 8:
             self._score_all()
             return
         leaders = remaining[_highest(self.scores[remaining], self.batch)]
@@ -243,19 +258,19 @@ class Search:
 
         run_tiles(find, [slice(i, i + 4) for i in range(0, len(groups), 4)], len(groups) * len(neighbours.sizes))
         neighbourhoods = [(rows, sites, self.predictive[sites]) for rows, sites in zip(near, groups, strict=True)]
-        found = self.posterior.factor.bound_gaps(neighbourhoods, self.e, neighbours.sign)
+        found = self.posterior.factor.bound_gaps(neighbourhoods, self.e, neighbours.norms.base, self.w)
         entry = entry_error(self.posterior, self.engine.max_variance)
         for (rows, sites, d), (gaps, squares) in zip(neighbourhoods, found, strict=True):
-            off = sqrt(len(rows)) * entry
+            off = sqrt(float(np.maximum(self.w[rows], neighbours.norms.base[rows]).sum())) * (1 + SUM_ROUNDING) * entry
             slack = (2 * np.sqrt(squares) * off + off * off)[:, None]
-            slack = slack + gamma(len(rows) + 8) * (squares[:, None] + neighbours.outside * d)
+            slack = slack + gamma(2 * len(rows) + 16) * (squares[:, None] + neighbours.outside * d)
             bound = norm_bound(neighbours.norms, neighbours.outside, d, sites) - gaps + slack
             self._apply_bound(sites, np.maximum(bound, 0.0))
 
     def _score(self, sites: Index) -> int:
         """Score some candidates in full and return how many."""
         if len(sites):
-            sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites])
+            sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites], w=self.w)
             self._set_scored(sites, sums, SUM_ROUNDING)
             self.engine.work += len(self.rows) * (self.posterior.n_rows * READ_COST + len(sites) * self.row_cost)
             self.work_at_scoring = self.engine.work
@@ -263,7 +278,7 @@ class Search:
 
     def _score_all(self) -> None:
         """Score every candidate in full."""
-        sums = self.posterior.factor.sums_everywhere(self.e, self.predictive)
+        sums = self.posterior.factor.sums_everywhere(self.e, self.predictive, self.w)
         self._set_scored(np.arange(len(sums)), sums, gamma(len(self.rows) + 8))
 
     def _set_scored(self, sites: Index, sums: Array, rounding: float) -> None:
@@ -275,7 +290,7 @@ class Search:
         self.scores[sites] = (sums * self.weight[sites]).max(axis=1)
         self.best = max(self.best, float(self.scores[sites].max()))
         self.rescored += len(sites)
-        off = sqrt(len(self.rows)) * entry_error(self.posterior, engine.max_variance)
+        off = sqrt(self.total_weight) * entry_error(self.posterior, engine.max_variance)
         engine.roots[sites] = np.sqrt(sums) * (1 + rounding) + off
 
     def _apply_bound(self, sites: Index, bound: Array) -> None:
@@ -298,8 +313,8 @@ class Search:
         engine = self.engine
         if self.norms is None or len(self.rows) > fewer * self.norms.count:
             return False
-        self.norms = engine.new_norms(self.e)
-        self.neighbours = _Neighbours(engine.cells, self.norms, self.e)
+        self.norms = engine.new_norms(self.e, self.w)
+        self.neighbours = _Neighbours(engine.cells, self.norms, self.e, self.w)
         self.work_at_start = engine.work
         self.work_at_scoring = engine.work
         rest = np.flatnonzero(self.stage < SCORED)
@@ -312,17 +327,15 @@ class _Neighbours:
     """The rows on which a candidate can be examined: those that the norm bound has terms for.
 
     Attributes:
-        outside: Sum of e outside the targets of the norms.
-        sign: 1 where the norm bound has the term C^2 for a row, -1 where it has e d. (n,)
+        outside: What the norms do not cover.
         sizes: How many of these rows each cell has.
     """
 
-    def __init__(self, cells: Cells, norms: ColumnNorms, e: Array) -> None:
+    def __init__(self, cells: Cells, norms: ColumnNorms, e: Array, w: Array) -> None:
         self.cells = cells
         self.norms = norms
-        self.outside = excess_outside(norms, e)
-        self.sign = np.where(norms.chosen, 1.0, -1.0)
-        self._wanted = norms.chosen | (e > 0)
+        self.outside = excess_outside(norms, e, w)
+        self._wanted = (norms.base > 0) | (w * e > 0)
         self.sizes = cells.sizes(self._wanted)
 
     def near(self, cell: int, count: int) -> Index:

@@ -5,7 +5,7 @@
 | v_x, the column of site x | `Factor.at` | (t, c) |
 | u, the row that a measurement adds | `Factor.append`, `Factor.row` | (m,) |
 | C_jx = k(j, x) - v_j . v_x | formed where the column of target j is, a tile at a time | (c, a) |
-| sum over targets j of min(C_jx^2, e_j d_x) | `Factor.sums`, `Factor.sums_everywhere` | (c, K), (m, K) |
+| sum over targets j of w_j min(C_jx^2, e_j d_x) | `Factor.sums`, `Factor.sums_everywhere` | (c, K), (m, K) |
 
 `Columns` holds the columns of some sites and never needs those of others: each of its methods returns a sum over its
 own targets, or a number for each of its own sites, given a few points with their columns. `Factor` adds or concatenates
@@ -21,7 +21,7 @@ import numpy as np
 
 from truvar._numba import truncated_sums
 from truvar._numba.threads import run_tiles
-from truvar._typing import Array, Index, Mask
+from truvar._typing import Array, Index
 from truvar.models.kernels import covariance_function
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ class Columns:
         return self._v[: self.n_rows, sites]
 
     def inner(self, i: int) -> Array:
-        """Return V_B u_B with u the row i, over the rows before it and the chosen targets B: (i,)."""
-        weights = np.where(self._vectors["chosen"], self._v[i, : self.n_targets], 0.0)
+        """Return the sum over targets j of b_j u_j v_j with u the row i, over the rows before it: (i,)."""
+        weights = self._vectors["base"] * self._v[i, : self.n_targets]
         return blocked_product(self._v[:i, : self.n_targets], weights)
 
     def combine(self, weights: Array) -> Array:
@@ -129,12 +129,14 @@ class Columns:
         return np.asarray(weights @ self._v[: weights.shape[-1]])
 
     def gram(self, n_rows: int) -> Array:
-        """Return V_B V_B^T over the first rows and the chosen targets B: (n_rows, n_rows)."""
+        """Return the sum over targets j of b_j v_j v_j^T over the first rows: (n_rows, n_rows)."""
         total = np.zeros((n_rows, n_rows))
-        chosen = np.flatnonzero(self._vectors["chosen"])
+        base = self._vectors["base"]
+        chosen = np.flatnonzero(base)
         for start in range(0, len(chosen), BLOCK):
-            part = self._v[:n_rows, chosen[start : start + BLOCK]]
-            total += part @ part.T
+            these = chosen[start : start + BLOCK]
+            part = self._v[:n_rows, these]
+            total += (part * base[these]) @ part.T
         return total
 
     def quadratic_forms(self, middle: Array) -> Array:
@@ -158,7 +160,8 @@ class Columns:
             out = np.zeros(predictive.shape)
             active = self._active
             covariance = self._covariance(points[0], columns[0])[active, None]
-            truncated_sums.truncated_sums(covariance, self._vectors["excess"][active], predictive, out)
+            excess = self._vectors["excess"][active]
+            truncated_sums.truncated_sums(covariance, excess, self._vectors["weight"][active], predictive, out)
             return out
         all_targets = False
         if rows is None:
@@ -166,7 +169,9 @@ class Columns:
             # Terms with e = 0 are zero, and if they are few it is quicker to add them than to pick the others.
             all_targets = 2 * len(rows) > self.n_targets
         count = self.n_targets if all_targets else len(rows)
-        excess = self._vectors["excess"] if all_targets else self._vectors["excess"][rows]
+        picked: slice | Index = slice(None) if all_targets else rows
+        excess = self._vectors["excess"][picked]
+        weight = self._vectors["weight"][picked]
         tiles = [slice(start, min(start + TILE, count)) for start in range(0, count, TILE)]
         sums = np.zeros((len(tiles), *predictive.shape))
 
@@ -174,18 +179,20 @@ class Columns:
             these: slice | Index = tile if all_targets else rows[tile]
             prior = np.ascontiguousarray(self.k(points, self.sites[these]))
             out = sums[tile.start // TILE]
-            truncated_sums.candidate_sums(prior, columns @ v[:, these], excess[tile], predictive, out)
+            explained = columns @ v[:, these]
+            truncated_sums.candidate_sums(prior, explained, excess[tile], weight[tile], predictive, out)
 
         run_tiles(work, tiles, count * len(points) * (1 + self.n_rows // 8))
         return np.asarray(sums.sum(axis=0))
 
-    def sums_here(self, points: Array, columns: Array, excess: Array) -> Array:
+    def sums_here(self, points: Array, columns: Array, excess: Array, weight: Array) -> Array:
         """Return the truncated sums at every site here, over targets anywhere.
 
         Args:
             points: Coordinates of the targets. (a, d')
             columns: Their columns of V. (a, t)
             excess: Their e. (a,)
+            weight: Their w. (a,)
 
         Returns:
             The sums. (m, K)
@@ -197,7 +204,7 @@ class Columns:
         def work(tile: slice) -> None:
             covariance = np.ascontiguousarray(self.k(points, self.sites[tile]))
             covariance -= columns @ v[:, tile]
-            truncated_sums.truncated_sums(covariance, excess, predictive[tile], out[tile])
+            truncated_sums.truncated_sums(covariance, excess, weight, predictive[tile], out[tile])
 
         tiles = [slice(begin, min(begin + SITES, len(out))) for begin in range(0, len(out), SITES)]
         run_tiles(work, tiles, len(points) * len(out) * (1 + self.n_rows // 8))
@@ -214,14 +221,17 @@ class Columns:
         """
         v = self._v[: self.n_rows]
         excess = self._vectors["excess"]
-        sign = self._vectors["sign"]
+        weight = self._vectors["weight"]
+        base = self._vectors["base"]
         found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in neighbourhoods]
 
         def work(part: slice) -> None:
             for (near, points, columns, d), (gaps, squares) in zip(neighbourhoods[part], found[part], strict=True):
                 prior = np.ascontiguousarray(self.k(points, self.sites[near]))
                 explained = columns @ v[:, near]
-                truncated_sums.candidate_bound_gaps(prior, explained, excess[near], sign[near], d, gaps, squares)
+                truncated_sums.candidate_bound_gaps(
+                    prior, explained, excess[near], weight[near], base[near], d, gaps, squares
+                )
 
         entries = sum(len(near) * len(points) for near, points, *_ in neighbourhoods) * (1 + self.n_rows // 8)
         run_tiles(work, [slice(i, i + 4) for i in range(0, len(neighbourhoods), 4)], entries)
@@ -271,6 +281,7 @@ class Factor:
         self._starts = np.array([part.start for part in shards.slices])
         self._log: list[Row] = []
         self._vectors: dict[str, Array] = {}
+        self._equal_weights: Array = np.empty(0)
         self._latest: tuple[int, Array] | None = None  # index and values of the row that was read last
 
     # -- changes -------------------------------------------------------------------------------------------------------
@@ -290,6 +301,10 @@ class Factor:
             del self._log[n_rows:]
             self.n_rows = n_rows
             self._latest = None
+
+    def rows_from(self, start: int) -> list[Row]:
+        """Return what the rows from `start` on were appended with, to append them to another factor."""
+        return self._log[start:]
 
     # -- entries -------------------------------------------------------------------------------------------------------
 
@@ -320,18 +335,18 @@ class Factor:
 
     # -- products ------------------------------------------------------------------------------------------------------
 
-    def inner(self, i: int, chosen: Mask) -> Array:
-        """Return V_B u_B with u the row i, over the rows before it, for a set B of targets: (i,)."""
-        self._set_vector("chosen", chosen)
+    def inner(self, i: int, base: Array) -> Array:
+        """Return the sum over targets j of b_j u_j v_j with u the row i, over the rows before it, with b (n,): (i,)."""
+        self._set_vector("base", base)
         return self._added("inner", i)
 
     def combine(self, weights: Array) -> Array:
         """Return the combination of the first rows with weights (t,) or (c, t): (m,) or (c, m)."""
         return self._concatenated("combine", weights)
 
-    def gram(self, n_rows: int, chosen: Mask) -> Array:
-        """Return V_B V_B^T over the first rows, for a set B of targets: (n_rows, n_rows)."""
-        self._set_vector("chosen", chosen)
+    def gram(self, n_rows: int, base: Array) -> Array:
+        """Return the sum over targets j of b_j v_j v_j^T over the first rows, with b (n,): (n_rows, n_rows)."""
+        self._set_vector("base", base)
         return self._added("gram", n_rows)
 
     def quadratic_forms(self, middle: Array) -> Array:
@@ -340,7 +355,9 @@ class Factor:
 
     # -- sums over the targets -----------------------------------------------------------------------------------------
 
-    def sums(self, e: Array, sites: Index, predictive: Array, rows: Index | None = None) -> Array:
+    def sums(
+        self, e: Array, sites: Index, predictive: Array, rows: Index | None = None, w: Array | None = None
+    ) -> Array:
         """Return the truncated sums of candidates at some sites.
 
         Args:
@@ -348,6 +365,7 @@ class Factor:
             sites: Sites of the candidates. (c,)
             predictive: Their d. (c, K)
             rows: Targets to sum over, among those with e > 0; None: all.
+            w: Weight of every target; None: 1. (n,)
 
         Returns:
             The sums. (c, K)
@@ -355,8 +373,9 @@ class Factor:
         most = ENTRIES // TILE
         if len(sites) > most:
             parts = [slice(start, start + most) for start in range(0, len(sites), most)]
-            return np.concatenate([self.sums(e, sites[part], predictive[part], rows) for part in parts])
+            return np.concatenate([self.sums(e, sites[part], predictive[part], rows, w) for part in parts])
         self._set_vector("excess", e)
+        self._set_weights(len(e), w)
         arguments = self.sites[sites], np.ascontiguousarray(self.at(sites).T), predictive
         jobs: list[Job] = []
         for number, part in enumerate(self._shards.slices):
@@ -367,30 +386,35 @@ class Factor:
                 jobs.append((number, (*arguments, here)))
         return np.asarray(sum(self._call("sums", jobs), np.zeros_like(predictive)))
 
-    def sums_everywhere(self, e: Array, predictive: Array) -> Array:
-        """Return the truncated sums at every site, with e (n,) and d (m, K): (m, K)."""
+    def sums_everywhere(self, e: Array, predictive: Array, w: Array | None = None) -> Array:
+        """Return the truncated sums at every site, with e (n,), d (m, K) and w (n,), by default 1: (m, K)."""
         self._set_vector("predictive", predictive)
         rows = np.flatnonzero(e > 0)
         out = np.zeros_like(predictive)
         for start in range(0, len(rows), TILE):
             these = rows[start : start + TILE]
             columns = np.ascontiguousarray(self.at(these).T)
-            out += self._concatenated("sums_here", self.sites[these], columns, e[these], axis=0)
+            weight = np.ones(len(these)) if w is None else w[these]
+            out += self._concatenated("sums_here", self.sites[these], columns, e[these], weight, axis=0)
         return out
 
-    def bound_gaps(self, neighbourhoods: Sequence[Neighbourhood], e: Array, sign: Array) -> list[tuple[Array, Array]]:
+    def bound_gaps(
+        self, neighbourhoods: Sequence[Neighbourhood], e: Array, base: Array, w: Array | None = None
+    ) -> list[tuple[Array, Array]]:
         """Compute by how much a bound exceeds the truncated sums on rows near some sites.
 
         Args:
             neighbourhoods: For each: rows, sites (c,) and their d (c, K).
             e: Excess of every target. (n,)
-            sign: Which of its two parts the bound uses for each target, see `truncated_sums.candidate_bound_gaps`. (n,)
+            base: b of every target, which the bound is made of, see `truncated_sums.candidate_bound_gaps`. (n,)
+            w: Weight of every target; None: 1. (n,)
 
         Returns:
             For each neighbourhood: the gaps (c, K) and the sums of squares (c,).
         """
         self._set_vector("excess", e)
-        self._set_vector("sign", sign)
+        self._set_vector("base", base)
+        self._set_weights(len(e), w)
         ends = np.cumsum([len(sites) for _, sites, _ in neighbourhoods])
         columns = np.ascontiguousarray(self.at(np.concatenate([sites for _, sites, _ in neighbourhoods])).T)
         parts = np.split(columns, ends[:-1])
@@ -437,6 +461,14 @@ class Factor:
         if self._vectors.get(role) is not values:
             self._vectors[role] = values
             self._call("set_vector", [(i, (role, values[part])) for i, part in enumerate(self._shards.slices)])
+
+    def _set_weights(self, n_targets: int, w: Array | None) -> None:
+        """Send the weights of the targets to the shards."""
+        if w is None:
+            if len(self._equal_weights) != n_targets:
+                self._equal_weights = np.ones(n_targets)
+            w = self._equal_weights
+        self._set_vector("weight", w)
 
     def _history(self, number: int) -> list[tuple[str, tuple[Any, ...]]]:
         """Return the calls that bring a new copy of a shard up to date."""
