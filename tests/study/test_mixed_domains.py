@@ -77,9 +77,9 @@ def _next(study):
         return str(end)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_mixed_domains_get_valid_suggestions_and_resume_exactly(seed):
-    assert run_random(seed, 12, replay=True) > 0
+    assert run_random(seed, 9, replay=True) > 0
 
 
 @pytest.mark.slow
@@ -93,15 +93,15 @@ def test_ten_thousand_suggestions_are_valid():
 
 
 def test_a_mixed_optimum_is_found():
-    study = tv.Study(mixed_box(), tv.Maximize(), noise=1e-6)
+    study = tv.Study(mixed_box(60), tv.Maximize(), noise=1e-6)
     best = -np.inf
-    for _ in range(45):
+    for _ in range(30):
         suggestion = study.ask()
         check_valid(study.domain, suggestion.point)
         value = response(suggestion.point)
         best = max(best, value)
         study.tell(suggestion, value)
-    assert best > -0.1
+    assert best > -0.2
 
 
 def test_a_learning_rate_is_answered_on_its_scale():
@@ -110,7 +110,7 @@ def test_a_learning_rate_is_answered_on_its_scale():
 
     def ratio(domain):
         study = tv.Study(domain, tv.Minimize(), noise=1e-6)
-        study.run(loss, steps=15)
+        study.run(loss, steps=12)
         return abs(np.log10(study.result().best.point["lr"]) + 4.2)
 
     assert ratio(tv.Domain.box(lr=tv.Log(1e-6, 1e-1))) < np.log10(1.3)
