@@ -305,3 +305,44 @@ def test_a_vehicle_is_chosen_and_its_route_is_drawn(page_on, served):
     assert "for boat-2" in card.inner_text()
     assert api.get("/studies/boats/status")["pending"][0]["who"] == "boat-2"
     assert page.locator("table th", has_text="Measured by").count() == 1
+
+
+MIXED = """
+[domain]
+box.lr = {log = [1e-6, 1e-1]}
+box.depth = {integer = [1, 12]}
+box.solver = ["lbfgs", "saga"]
+box.day = {date = ["2026-05-01", "2026-05-09"]}
+representers = 60
+[goal]
+maximize = true
+"""
+
+
+def test_values_of_every_type_are_shown_and_entered(page_on, served):
+    api, _ = served
+    api.create("mixed", MIXED)
+    point = {"lr": 0.001, "depth": 3, "solver": "saga", "day": "2026-05-03"}
+    api.post("/studies/mixed/tell", {"point": point, "y": 0.5})
+    asked = api.post("/studies/mixed/ask", {"n": 1})["suggestions"][0]["point"]
+    view = api.get("/studies/mixed/view")
+    assert [column["choices"] for column in view["columns"]] == [None, None, ["lbfgs", "saga"], None]
+    assert view["columns"][0]["log"]
+    assert (view["columns"][0]["low"], view["columns"][0]["high"]) == (1e-6, 0.1)
+    page = page_on(DESKTOP, "#/study/mixed")
+    assert "saga" in page.locator(".measurements tr[data-id='1']").inner_text()
+    assert asked["solver"] in page.locator(".suggestion .coordinates").inner_text()
+    page.get_by_text("Enter the value of another point").click()
+    form = page.locator("details form")
+    form.get_by_label(re.compile("^lr")).fill("0.01")
+    form.get_by_label(re.compile("^depth")).fill("4")
+    form.get_by_label(re.compile("^solver")).select_option(label="lbfgs")
+    form.get_by_label(re.compile("^day")).fill("2026-05-04")
+    form.get_by_label(re.compile("^Measured value")).fill("0.25")
+    form.get_by_role("button", name="Save").click()
+    page.locator(".measurements tr[data-id='3']").wait_for()
+    told = api.get("/studies/mixed/view")["measurements"][-1]["point"]
+    assert told == {"lr": 0.01, "depth": 4, "solver": "lbfgs", "day": "2026-05-04"}
+    plane = api.get("/studies/mixed/slice?x=lr&y=solver&at=0.001&at=3&at=1&at=20576")
+    assert plane["y"] == [0.0, 1.0]
+    assert len(plane["mean"]) == 2 * len(plane["x"])

@@ -265,6 +265,13 @@ class Domain:
         """Lengths of the axes of a grid; None for other domains."""
         return None if self.axes is None else tuple(len(axis) for axis in self.axes)
 
+    @property
+    def axis_values(self) -> tuple[Any, ...] | None:
+        """The user's values of each axis of a grid; None for other domains."""
+        if self.axes is None or not self.parameters:
+            return self.axes
+        return tuple(each.decode_column(axis) for each, axis in zip(self.parameters, self.axes, strict=True))
+
     @cached_property
     def extent(self) -> Array:
         """Width of the domain along each column, shape (d,); 1 where all points have the same coordinate."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truvar._typing import Array, Index
+from truvar.domain.parameters import Boolean, Categorical, Date, Integer, Log, Ordinal, Parameter
 from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 MAX_DRAWN_POINTS = 20_000  # of a domain that are sent to a page
 DRAWING_DIGITS = 6  # significant digits, relative to the largest value
+MANY_DECADES = 1e3  # quotient of the ends of a column from which its values are rounded one by one
 STATEMENT_ARRAYS = ("probability", "decided_confidence", "lower", "upper")  # of `JointStatements`
 SLICE_SIDE = 48  # points along each axis of a slice
 
@@ -176,7 +178,7 @@ def view(study: Study) -> dict[str, Any]:
         "shown": len(shown),
         "indices": shown.tolist() if len(shown) < len(domain) else None,
         "kind": _domain_kind(domain),
-        "coordinates": [_rounded(domain.points[shown, k]) for k in range(len(domain.columns))],
+        "coordinates": [_drawn_column(column) for column in axis_positions(domain, domain.points[shown]).T],
         "mean": _rounded(result.mean[shown]),
         "sd": _rounded(result.sd[shown]),
         **{name: _rounded(getattr(statements, name)[shown]) for name in ("lower", "upper", "probability")},
@@ -200,20 +202,22 @@ def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[st
         across: Indices of the two columns.
         at: A point of the plane, (d,).
     """
-    axes = []
-    for k in across:
-        low, high = study.domain.bounds[k]
-        spaced = np.geomspace if style.use_log_axis(study.domain.points[:, k]) else np.linspace
-        axes.append(spaced(low, high, SLICE_SIDE))
-    points = np.repeat(at[None, :], SLICE_SIDE**2, axis=0)
+    domain = study.domain
+    if domain.parameters:
+        at = domain.snap(from_axis_positions(domain, at)[None, :])[0]
+    axes = [_slice_axis(domain, k) for k in across]
+    points = np.repeat(at[None, :], len(axes[0]) * len(axes[1]), axis=0)
     for k, values in zip(across, np.meshgrid(*axes, indexing="ij"), strict=True):
         points[:, k] = values.ravel()
-    if study.domain.parameters:
-        points = study.domain.values(study.domain.snap(points))
-    mean, sd = study.predict(points)
+    mean, sd = study.predict(domain.values(points))
+    positions = []
+    for k, axis in zip(across, axes, strict=True):
+        along = np.repeat(at[None, :], len(axis), axis=0)
+        along[:, k] = axis
+        positions.append(_drawn_column(axis_positions(domain, along)[:, k]))
     return {
-        "x": _rounded(axes[0]),
-        "y": _rounded(axes[1]),
+        "x": positions[0],
+        "y": positions[1],
         "across": [study.domain.columns[k] for k in across],
         "at": study.domain.named(at),
         "mean": _rounded(mean),
@@ -235,15 +239,70 @@ def _domain_kind(domain: Domain) -> Literal["box", "grid", "table"]:
 
 def _column(domain: Domain, k: int) -> dict[str, Any]:
     """Return the description of a column for an axis and an input field."""
-    values = np.unique(domain.points[:, k])
+    values = np.unique(axis_positions(domain, domain.points)[:, k])
+    low, high = axis_positions(domain, domain.bounds.T)[:, k]
+    parameter = domain.parameters[k] if domain.parameters else None
+    choices: list[Any] | None = None
+    if isinstance(parameter, Boolean):
+        choices = [False, True]
+    elif isinstance(parameter, (Categorical, Ordinal)):
+        choices = list(parameter.choices)
+    date = None
+    if isinstance(parameter, Date):
+        date = "day" if parameter.by_day else "time"
+    is_number = choices is None and date is None
     return {
         "name": domain.columns[k],
         "label": column_label(domain.columns[k]),
-        "low": float(domain.bounds[k, 0]),
-        "high": float(domain.bounds[k, 1]),
-        "log": style.use_log_axis(values),
+        "low": float(low),
+        "high": float(high),
+        "log": is_number and (_is_log(parameter) or style.use_log_axis(values)),
+        "choices": choices,
+        "date": date,
         "step": None if domain.axes is None or len(values) < 2 else float(np.diff(values).min()),
     }
+
+
+def _is_log(parameter: Parameter | None) -> bool:
+    return isinstance(parameter, Log) or (isinstance(parameter, Integer) and parameter.log)
+
+
+def axis_positions(domain: Domain, points: Array) -> Array:
+    """Return points (q, d) as the page draws them: numbers as the user has them, choices by position, dates in days."""
+    if not domain.parameters:
+        return points
+    positions = np.array(points, dtype=float)
+    for k, parameter in enumerate(domain.parameters):
+        if not isinstance(parameter, (Boolean, Categorical, Ordinal, Date)):
+            positions[:, k] = parameter.decode_column(points[:, k])
+    return positions
+
+
+def from_axis_positions(domain: Domain, positions: Array) -> Array:
+    """Return the coordinates (d,) of a point that the page gives as `axis_positions` has them."""
+    coordinates = np.array(positions, dtype=float)
+    for k, parameter in enumerate(domain.parameters):
+        if _is_log(parameter):
+            coordinates[k] = parameter.encode(parameter.decode(np.log10(max(positions[k], 1e-300))), domain.columns[k])
+    return coordinates
+
+
+def _slice_axis(domain: Domain, k: int) -> Array:
+    """Return the coordinates of a column along which a plane is drawn."""
+    low, high = domain.bounds[k]
+    spaced = np.geomspace if not domain.parameters and style.use_log_axis(domain.points[:, k]) else np.linspace
+    axis = spaced(low, high, SLICE_SIDE)
+    if domain.parameters and domain.parameters[k].n_levels is not None:
+        axis = np.unique(domain.parameters[k].snap(axis))
+    return np.asarray(axis)
+
+
+def _drawn_column(values: Array) -> list[float | None]:
+    """Return a column rounded for drawing; values over many decades keep the digits of the smallest."""
+    positive = values[values > 0]
+    if len(positive) == len(values) and len(values) and positive.max() > MANY_DECADES * positive.min():
+        return [float(f"{value:.{DRAWING_DIGITS}g}") for value in values.tolist()]
+    return _rounded(values)
 
 
 def _class_letters(classes: Classification | Result) -> str:

@@ -322,7 +322,7 @@ class Result:
             "steps": self.steps,
             "certificate": str(self.certificate),
         }
-        dataset = to_xarray(frame, self.domain.columns, self.domain.axes, attrs)
+        dataset = to_xarray(frame, self.domain.columns, self.domain.axis_values, attrs)
         flags = {"flag_values": np.array([-1, 0, 1], dtype="int8"), "flag_meanings": " ".join(CLASSES)}
         dataset[name].attrs.update(flags)
         return dataset

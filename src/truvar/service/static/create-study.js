@@ -39,6 +39,13 @@ maximize = true
 [noise]
 variance = 0.01
 `],
+  mixed: ["Settings of several types", `# Which configuration is best? Log scales, whole numbers and names.
+[domain]
+box = {lr = {log = [1e-6, 1e-1]}, depth = {integer = [1, 12]}, solver = ["lbfgs", "saga"], shrinking = {boolean = true}}
+
+[goal]
+maximize = true
+`],
   box: ["A continuous range", `# Which setting is best? Any value between the two ends can be chosen.
 [domain]
 box = {x = [0, 1], y = [0, 1]}

@@ -2,6 +2,7 @@
 
 import { classColours, orderColour } from "./colour.js";
 import { svg } from "./dom.js";
+import { tickText } from "./format.js";
 import { axes, plotArea, star } from "./plot-area.js";
 import { edges, extent, scale } from "./scale.js";
 
@@ -58,6 +59,7 @@ function draw({ context, overlay, width, height }, data) {
   const [column] = data.columns;
   const order = data.x.map((_, k) => k).sort((a, b) => data.x[a] - data.x[b]);
   const x = scale(column.low, column.high, box.left, box.right, column.log);
+  x.label = (tick) => tickText(column, tick);
   const [low, high] = extent([...data.lower, ...data.upper, ...data.measured.map((mark) => mark.y), data.threshold ?? data.mean[0]]);
   const margin = 0.08 * (high - low || 1);
   const y = scale(low - 1.6 * margin, high + margin, box.bottom, box.top);

@@ -5,7 +5,7 @@ import { get, studyPath } from "./api.js";
 import { COLOUR_MAPS, colourMapName } from "./colour.js";
 import { curve } from "./curve.js";
 import { el, field, radioButtons, replace, svg } from "./dom.js";
-import { count, countNoun, formatPoint, number } from "./format.js";
+import { count, countNoun, formatPoint, formatValue, number, position, valueAt } from "./format.js";
 import { colourRange, map } from "./map.js";
 import { parallelCoordinates } from "./parallel-coordinates.js";
 import { diamond, star } from "./plot-area.js";
@@ -35,7 +35,7 @@ function className(view, k) {
 
 const probabilityName = (view) => (view.level_set ? "probability of being above" : `probability of being the ${optimumName(view)}`);
 
-const pointAt = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, view.coordinates[d][k]]));
+const pointAt = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, valueAt(column, view.coordinates[d][k])]));
 const hasBest = (view) => !view.level_set && view.result.steps > 0;
 
 // -- one or two columns: the whole domain ------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ function wholeDomainPlot(current, onPick, kind) {
   const getData = () => {
     const view = current();
     const [x, y] = view.columns;
-    const mark = (point, value) => ({ x: point[x.name], y: y ? point[y.name] : value });
+    const mark = (point, value) => ({ x: position(x, point[x.name]), y: y ? position(y, point[y.name]) : value });
     const isLeftOut = (row) => view.result.outliers.includes(row.id);
     const onTarget = (row) => isMap || (!isLeftOut(row) && (!view.tasks || row.task === view.tasks[0]));
     return {
@@ -114,16 +114,18 @@ function slicePlot(current, onPick) {
   const classKey = el("ul", { class: "key" });
   const words = el("div", {});
 
-  const cellPoint = (k) => ({
-    ...slice.at, [slice.across[0]]: slice.x[Math.floor(k / slice.y.length)], [slice.across[1]]: slice.y[k % slice.y.length],
-  });
+  const cellPoint = (k) => {
+    const [x, y] = slice.across.map((name) => columns.find((column) => column.name === name));
+    const at = [slice.x[Math.floor(k / slice.y.length)], slice.y[k % slice.y.length]];
+    return { ...slice.at, [x.name]: valueAt(x, at[0]), [y.name]: valueAt(y, at[1]) };
+  };
   const isNear = (point) => columns.every((column, k) =>
-    across.includes(k) || Math.abs(point[column.name] - slice.at[column.name]) <= NEAR_SLICE * (column.high - column.low));
+    across.includes(k) || Math.abs(position(column, point[column.name]) - position(column, slice.at[column.name])) <= NEAR_SLICE * (column.high - column.low));
   const getData = () => {
     if (!slice) return null;
     const view = current();
     const [x, y] = across.map((k) => columns[k]);
-    const mark = (point) => ({ x: point[x.name], y: point[y.name] });
+    const mark = (point) => ({ x: position(x, point[x.name]), y: position(y, point[y.name]) });
     return {
       columns: [x, y], x: slice.x.flatMap((value) => slice.y.map(() => value)), y: slice.x.flatMap(() => slice.y),
       mean: slice.mean, sd: slice.sd, classes: null, threshold: view.threshold, levelSet: view.level_set, travels: false,
@@ -157,14 +159,14 @@ function slicePlot(current, onPick) {
     const inverse = column.log ? Math.exp : (value) => value;
     const low = transform(column.low);
     const range = transform(column.high) - low;
-    const value = el("span", {}, number(held[column.name]));
-    const percent = Math.round((100 * (transform(held[column.name]) - low)) / (range || 1));
+    const value = el("span", {}, formatValue(held[column.name], 4));
+    const percent = Math.round((100 * (transform(position(column, held[column.name])) - low)) / (range || 1));
     const input = el("input", { type: "range", min: 0, max: 100, value: percent });
     input.addEventListener("input", () => {
       moved = true;
-      held[column.name] = inverse(low + (input.value / 100) * range);
-      value.textContent = number(held[column.name]);
-      input.setAttribute("aria-valuetext", `${column.label} ${number(held[column.name])}`);
+      held[column.name] = valueAt(column, inverse(low + (input.value / 100) * range));
+      value.textContent = formatValue(held[column.name], 4);
+      input.setAttribute("aria-valuetext", `${column.label} ${formatValue(held[column.name], 4)}`);
       loadSoon();
     });
     const row = field(column.label, input, "held at ");
@@ -180,7 +182,7 @@ function slicePlot(current, onPick) {
 
   async function load() {
     const query = new URLSearchParams({ x: columns[across[0]].name, y: columns[across[1]].name });
-    for (const column of columns) query.append("at", String(held[column.name]));
+    for (const column of columns) query.append("at", String(position(column, held[column.name])));
     try {
       slice = await get(`${studyPath(current().name)}/slice?${query}`);
     } catch (error) {
@@ -224,7 +226,7 @@ function nearestPoint(view, point) {
   let best = Infinity;
   let nearest = 0;
   for (let k = 0; k < view.shown; k += 1) {
-    const distance = view.columns.reduce((sum, column, d) => sum + ((view.coordinates[d][k] - point[column.name]) / (column.high - column.low || 1)) ** 2, 0);
+    const distance = view.columns.reduce((sum, column, d) => sum + ((view.coordinates[d][k] - position(column, point[column.name])) / (column.high - column.low || 1)) ** 2, 0);
     if (distance < best) {
       best = distance;
       nearest = k;
@@ -334,6 +336,7 @@ function classRanges(view, letter) {
   if (!inside.length) return null;
   return view.columns.map((column, d) => {
     const [low, high] = extent(inside.map((k) => view.coordinates[d][k]));
-    return low === high ? `${column.label} ${number(low)}` : `${column.label} ${number(low)} to ${number(high)}`;
+    const [first, last] = [low, high].map((at) => formatValue(valueAt(column, at), 4));
+    return low === high ? `${column.label} ${first}` : `${column.label} ${first} to ${last}`;
   }).join(" and ");
 }

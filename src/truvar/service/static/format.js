@@ -28,7 +28,29 @@ export function parseNumber(text) {
 }
 
 export function formatPoint(point, columns) {
-  return columns.map((column) => `${columnName(column)} ${number(point[column.name], 5)}${unit(column)}`).join(", ");
+  return columns.map((column) => `${columnName(column)} ${formatValue(point[column.name])}${unit(column)}`).join(", ");
+}
+
+// A value of a column: a number, or the text of a category, a Boolean or a date.
+export const formatValue = (value, digits = 5) => (typeof value === "number" ? number(value, digits) : String(value));
+
+const DAY = 86400000; // milliseconds
+
+// The position of a value on the axis of its column, and the value at a position.
+export function position(column, value) {
+  if (column.choices) return column.choices.indexOf(value);
+  return column.date ? Date.parse(value.includes("T") ? `${value}Z` : value) / DAY : value;
+}
+
+export function valueAt(column, at) {
+  if (column.choices) return column.choices[Math.max(0, Math.min(Math.round(at), column.choices.length - 1))];
+  return column.date ? new Date(Math.round(at * 86400) * 1000).toISOString().slice(0, column.date === "day" ? 10 : 19) : at;
+}
+
+// The text of a tick mark; a tick between two categories has none.
+export function tickText(column, tick) {
+  if (column.choices && !Number.isInteger(tick)) return "";
+  return formatValue(valueAt(column, tick), 4);
 }
 
 // A label such as "depth (m)" has a name and a unit.

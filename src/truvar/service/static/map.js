@@ -3,6 +3,7 @@
 import { classColours, colourMapName, orderColour, valueColour } from "./colour.js";
 import { contour } from "./contour.js";
 import { svg } from "./dom.js";
+import { tickText } from "./format.js";
 import { axes, diamond, plotArea, star } from "./plot-area.js";
 import { distinct, edges, extent, scale } from "./scale.js";
 
@@ -105,6 +106,8 @@ function draw(area, data, layer) {
   const yEdges = isGrid ? edges(ys, yColumn.log) : withMargin(yColumn);
   const x = scale(xEdges[0], xEdges.at(-1), box.left, box.right, xColumn.log);
   const y = scale(yEdges[0], yEdges.at(-1), box.bottom, box.top, yColumn.log);
+  x.label = (tick) => tickText(xColumn, tick);
+  y.label = (tick) => tickText(yColumn, tick);
   const colour = pointColour(data, layer);
   if (isGrid) drawGrid(context, overlay, data, { xs, ys, xEdges, yEdges, x, y }, colour);
   else drawDots(context, overlay, data, layer, { box, x, y }, colour);

@@ -1,7 +1,7 @@
 // The table of measurements, newest first, with a dialog to correct or withdraw one.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { formatPoint, number } from "./format.js";
+import { formatPoint, formatValue, number } from "./format.js";
 import { readNumber } from "./suggestions.js";
 
 const FIRST_ROWS = 200; // shown until all are requested
@@ -37,7 +37,7 @@ function table(rows, view, writable, act) {
   const change = (row) => el("td", {}, el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`,
     onclick: () => openCorrection(row, view, act) }, "Correct"));
   const body = rows.map((row) => el("tr", { "data-id": row.id },
-    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, number(row.point[column.name], 5))),
+    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatValue(row.point[column.name]))),
     el("td", {}, el("b", {}, number(row.value, 5)), view.result.outliers.includes(row.id) ? el("small", {}, " left out") : null),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),

@@ -2,7 +2,7 @@
 
 import { classColours, inkColour } from "./colour.js";
 import { svg } from "./dom.js";
-import { number } from "./format.js";
+import { number, position, tickText } from "./format.js";
 import { plotArea } from "./plot-area.js";
 import { extent, scale } from "./scale.js";
 
@@ -34,14 +34,14 @@ function draw({ context, overlay, width, height }, view) {
     overlay.append(svg("line", { class: "axis", x1: axisX(d), x2: axisX(d), y1: top, y2: bottom }));
     overlay.append(svg("text", { class: "title", x: axisX(d), y: top - 10, "text-anchor": anchor(d, last) }, name));
     for (const tick of scales[d].ticks(4)) {
-      overlay.append(svg("text", { class: "halo", x: axisX(d) + 4, y: scales[d](tick) + 4 }, number(tick)));
+      overlay.append(svg("text", { class: "halo", x: axisX(d) + 4, y: scales[d](tick) + 4 }, d < last ? tickText(view.columns[d], tick) : number(tick)));
     }
   });
 
-  const path = (point) => view.columns.map((column, d) => `${axisX(d)} ${scales[d](point[column.name])}`);
+  const path = (point) => view.columns.map((column, d) => `${axisX(d)} ${scales[d](position(column, point[column.name]))}`);
   for (const row of view.measurements) {
     view.columns.forEach((column, d) => overlay.append(
-      svg("circle", { class: "measured plain", cx: axisX(d), cy: scales[d](row.point[column.name]), r: 2.6, fill: inkColour() })));
+      svg("circle", { class: "measured plain", cx: axisX(d), cy: scales[d](position(column, row.point[column.name])), r: 2.6, fill: inkColour() })));
   }
   for (const suggestion of view.pending) overlay.append(svg("path", { class: "pendingline", d: `M${path(suggestion.point).join("L")}` }));
   if (!view.level_set && view.result.steps) {

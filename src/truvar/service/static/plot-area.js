@@ -38,12 +38,13 @@ export function axes(overlay, box, x, y, labels, grid = false) {
   for (const tick of x.ticks(Math.max(2, Math.floor((right - left) / 80)))) {
     if (grid) overlay.append(svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: top, y2: bottom }));
     overlay.append(svg("line", { class: "axis", x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 4 }));
-    overlay.append(svg("text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, number(tick)));
+    overlay.append(svg("text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, x.label ? x.label(tick) : number(tick)));
   }
+  const yLabel = y.label ?? number;
   for (const tick of y.ticks(Math.max(2, Math.floor((bottom - top) / 45)))) {
     if (grid) overlay.append(svg("line", { class: "grid", x1: left, x2: right, y1: y(tick), y2: y(tick) }));
     overlay.append(svg("line", { class: "axis", x1: left - 4, x2: left, y1: y(tick), y2: y(tick) }));
-    overlay.append(svg("text", { x: left - 7, y: y(tick) + 4, "text-anchor": "end" }, labels.percent ? `${tick} %` : number(tick)));
+    overlay.append(svg("text", { x: left - 7, y: y(tick) + 4, "text-anchor": "end" }, labels.percent ? `${tick} %` : yLabel(tick)));
   }
   overlay.append(svg("rect", { class: "axis", x: left, y: top, width: right - left, height: bottom - top }));
   if (labels.x) overlay.append(svg("text", { class: "title", x: (left + right) / 2, y: bottom + 33, "text-anchor": "middle" }, labels.x));

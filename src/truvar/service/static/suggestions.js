@@ -1,7 +1,7 @@
 // The panel "Next measurement": request suggestions, enter their values, or enter the value of another point.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { columnName, countNoun, formatPoint, number, parseNumber, unit } from "./format.js";
+import { columnName, countNoun, formatPoint, formatValue, number, parseNumber, unit } from "./format.js";
 
 // `pick(point)` of the result puts a point, such as one chosen on the map, into the form for another point.
 export function suggestionsPanel(current, writable, act, limits) {
@@ -55,7 +55,7 @@ function hintFor(view) {
 function suggestionCard(suggestion, view, writable, act, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
-    el("span", {}, el("b", {}, `${columnName(column)} `), `${number(suggestion.point[column.name], 5)}${unit(column)}`));
+    el("span", {}, el("b", {}, `${columnName(column)} `), `${formatValue(suggestion.point[column.name])}${unit(column)}`));
   const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
@@ -100,11 +100,28 @@ export function readNumber(input, label) {
   throw new Error(`${label} must be a number, got “${input.value}”.`);
 }
 
+// The input of a coordinate: a list of choices, a date, or a number.
+function coordinateInput(column) {
+  if (column.choices) return el("select", {}, column.choices.map((choice, k) => el("option", { value: k }, String(choice))));
+  if (column.date) return el("input", { type: column.date === "day" ? "date" : "datetime-local", required: true });
+  return numberInput({ required: true });
+}
+
+function readValue(input, column) {
+  if (column.choices) return column.choices[Number(input.value)];
+  return column.date ? input.value : readNumber(input, column.label);
+}
+
+function inputText(column, value) {
+  if (column.choices) return String(column.choices.indexOf(value));
+  return column.date ? value : String(Number(value.toPrecision(10)));
+}
+
 // The form for the value of a point that was not suggested.
 function otherPointForm(current, act, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const view = current();
-  const coordinates = view.columns.map(() => numberInput({ required: true }));
+  const coordinates = view.columns.map(coordinateInput);
   const value = numberInput({ required: true });
   const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${l.variance === null ? "by place" : number(l.variance)}, cost ${number(l.cost)}`)));
   const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
@@ -115,7 +132,7 @@ function otherPointForm(current, act, message) {
     el("form", { onsubmit: (event) => {
       event.preventDefault();
       runWithButton(save, alert, async () => {
-        const point = Object.fromEntries(view.columns.map((column, k) => [column.name, readNumber(coordinates[k], column.label)]));
+        const point = Object.fromEntries(view.columns.map((column, k) => [column.name, readValue(coordinates[k], column)]));
         const body = { point, y: readNumber(value, "The measured value"), key: idempotencyKey(point, value.value) };
         if (level) body.level = Number(level.value);
         if (task) body.task = task.value;
@@ -144,7 +161,7 @@ function otherPointForm(current, act, message) {
 
   function pick(point) {
     node.open = true;
-    view.columns.forEach((column, k) => { coordinates[k].value = String(Number(point[column.name].toPrecision(10))); });
+    view.columns.forEach((column, k) => { coordinates[k].value = inputText(column, point[column.name]); });
     value.focus({ preventScroll: !matchMedia("(pointer: fine)").matches });
     announce(`Chosen: ${formatPoint(point, view.columns)}`);
   }
