@@ -15,6 +15,7 @@ from benchmarks import (
     baselines,
     box,
     cluster,
+    failures,
     learning,
     overhead,
     peers,
@@ -43,6 +44,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "startup": startup.rows,
     "cluster": cluster.rows,
     "service": service.rows,
+    "failures": failures.rows,
 }
 
 

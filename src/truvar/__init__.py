@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *
     from truvar.backtest import backtest as backtest
+    from truvar.domain.constraints import LinearConstraint as LinearConstraint
+    from truvar.domain.constraints import PolygonConstraint as PolygonConstraint
     from truvar.domain.costs import Cost as Cost
     from truvar.domain.costs import NoiseLevels as NoiseLevels
     from truvar.domain.costs import Tasks as Tasks
@@ -70,6 +72,8 @@ _MODULES = {
     "RKHSBeta": "truvar.acquisition.confidence",
     "TheoremBeta": "truvar.acquisition.confidence",
     "backtest": "truvar.backtest",
+    "LinearConstraint": "truvar.domain.constraints",
+    "PolygonConstraint": "truvar.domain.constraints",
     "Cost": "truvar.domain.costs",
     "NoiseLevels": "truvar.domain.costs",
     "Tasks": "truvar.domain.costs",

@@ -25,7 +25,7 @@
 | `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
 | `MissingDependencyError` | an optional library is not installed |
 
-`OutlierWarning` is issued when a measured value is taken for a gross error.
+`OutlierWarning` is issued when a measured value may be a typing error, or is taken for a gross error.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class MissingDependencyError(TruvarError, ImportError):
 
 
 class OutlierWarning(UserWarning):
-    """A measured value is taken for a gross error and left out of the model."""
+    """A measured value may be a gross error: it is far from what was expected, or the model leaves it out."""
 
 
 class Finished(Exception):

@@ -556,7 +556,7 @@ def test_pending_points_told_out_of_order_or_withdrawn(travel: bool) -> None:
             continue
         suggestion, action = open_.pop(int(rng.integers(len(open_))))
         if step % 9 == 8:
-            study.withdraw(suggestion)
+            study.withdraw(suggestion, again=True)
             naive.withdraw(action)
         else:
             y = measure(action)

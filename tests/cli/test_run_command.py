@@ -82,7 +82,7 @@ def test_one_that_keeps_failing_ends_the_run_with_its_own_words_and_leaves_nothi
     assert main(["run", "sine.toml", "--command", "./measure {x}", "--retries", "1", "--quiet"]) == 1
     captured = capsys.readouterr()
     last = captured.err.splitlines()[-1]
-    assert last.startswith("truvar: 3 measurements in a row failed")
+    assert last.startswith("truvar: 5 measurements in a row failed")
     assert "./measure ended with exit code 4: the winch is stuck" in last
     study = load("sqlite:///sine.db", "sine")
     assert (study.steps, study.pending) == (0, [])

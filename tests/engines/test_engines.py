@@ -124,7 +124,7 @@ def test_the_gain_of_a_choice_does_not_depend_on_withdrawn_suggestions(engine: s
     detour = tv.Study(domain, tv.LevelSet(0.3), **known)
     for _ in range(40):
         for withdrawn in [detour.ask() for _ in range(3)]:
-            detour.withdraw(withdrawn)
+            detour.withdraw(withdrawn, again=True)
         chosen = direct.ask()
         again = detour.ask()
         assert (again.index, again.gain) == (chosen.index, chosen.gain)

@@ -29,7 +29,7 @@ def test_a_study_from_creation_to_export(served):
     answer = api.post("/studies/life/tell", {"id": first["id"], "y": measure(first["point"])})
     assert (answer["id"], answer["steps"], answer["spent"]) == (first["id"], 1, 1.0)
     api.post("/studies/life/tell", {"id": second["id"], "y": 5.0, "cost": 2.5, "noise": 0.01})
-    api.post("/studies/life/withdraw", {"id": third["id"]})
+    api.post("/studies/life/withdraw", {"id": third["id"], "again": True})
     unasked = api.post("/studies/life/tell", {"point": {"x": 0.5, "y": 0.5}, "y": 0.4})["id"]
     api.post("/studies/life/correct", {"id": second["id"], "y": measure(second["point"])})
     api.post("/studies/life/withdraw", {"id": unasked})
@@ -231,3 +231,67 @@ def test_measurements_are_kept_when_the_server_is_killed(tmp_path):
             api.post("/studies/kept/tell", {"point": {"x": 0.2 * k, "y": 0.5}, "y": float(k)})
     again = tv.load(store, "kept")
     assert again.measurements["value"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_places_are_excluded_failed_and_allowed(served):
+    api, _ = served
+    api.create("places")
+    path = "/studies/places"
+    first, second = api.post(f"{path}/ask", {"n": 2})["suggestions"]
+    answer = api.post(f"{path}/exclude", {"id": first["id"], "reason": "jetty"})
+    assert (answer["excluded"], answer["infeasible_share"]) == (1, pytest.approx(1 / 120))
+    failed = api.post(f"{path}/fail", {"id": second["id"], "reason": "no signal", "cost": 0.5})
+    assert (failed["id"], failed["spent"], failed["steps"]) == (second["id"], 0.5, 0)
+    places = [
+        {"point": {"x": 0.0, "y": 0.0}},
+        {"region": {"x": [0.0, 0.2]}},
+        {"condition": "x + y > 1.8"},
+        {"polygon": {"rings": [[[0.9, -1], [2, -1], [2, 2], [0.9, 2]]]}},
+        {"rows": [3, 4]},
+    ]
+    counts = [api.post(f"{path}/exclude", place)["excluded"] for place in places]
+    assert counts == sorted(counts)
+    view = api.get(f"{path}/view")
+    assert len(view["exclusions"]) == 7
+    assert len(view["excluded"]) == counts[-1]
+    for shown in view["exclusions"]:  # each can be sent back as it is
+        api.post(f"{path}/allow", shown["place"])
+    assert api.get(f"{path}/status")["result"]["excluded"] == 0
+    assert api.get(f"{path}/failures")["failures"][0]["reason"] == "no signal"
+    api.post(f"{path}/exclude", {"condition": "x >= 0"})
+    assert api.post(f"{path}/allow", {})["excluded"] == 0
+    kinds = [event["kind"] for event in api.get(f"{path}/events")["events"]]
+    assert {"excluded", "failed", "allowed", "withdrawn"} <= set(kinds)
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "words"),
+    [
+        ("exclude", {}, "a place is needed"),
+        ("exclude", {"id": 1, "condition": "x > 1"}, "one place is expected"),
+        ("exclude", {"condition": "__import__('os')"}, "a constraint must compare two sides"),
+        ("exclude", {"rows": [100000]}, "rows must be those of a finite domain"),
+        ("exclude", {"id": 77}, "there is no suggestion or measurement 77"),
+        ("allow", {"condition": "z > 1"}, "unknown column 'z'"),
+        ("fail", {}, "needs either an id or a point"),
+        ("fail", {"id": 77}, "suggestion 77 is not pending"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_refused(served, verb, body, words):
+    api, _ = served
+    if "refused places" not in [row["name"] for row in api.get("/studies")["studies"]]:
+        api.create("refused places")
+    answer = api.post(f"/studies/refused places/{verb}", body, 422)
+    assert words in answer["error"]
+
+
+def test_a_value_is_checked_before_it_is_told_and_named_when_it_is(served):
+    api, _ = served
+    api.create("checked")
+    body = {"point": {"x": 0.5, "y": 0.5}, "y": 150.0}
+    assert api.post("/studies/checked/check", {**body, "y": 0.3})["warnings"] == []
+    (finding,) = api.post("/studies/checked/check", body)["warnings"]
+    assert "standard deviations" in finding
+    assert api.get("/studies/checked/status")["result"]["steps"] == 0
+    (warning,) = api.post("/studies/checked/tell", body)["warnings"]
+    assert warning.endswith("if it is a typing mistake, correct or withdraw measurement 1")

@@ -346,3 +346,65 @@ def test_values_of_every_type_are_shown_and_entered(page_on, served):
     plane = api.get("/studies/mixed/slice?x=lr&y=solver&at=0.001&at=3&at=1&at=20576")
     assert plane["y"] == [0.0, 1.0]
     assert len(plane["mean"]) == 2 * len(plane["x"])
+
+
+def test_a_place_is_excluded_or_failed_with_a_reason_and_allowed_again(page_on, served):
+    api, _ = served
+    api.create("places")
+    page = page_on(DESKTOP, "#/study/places")
+    for number, (button, verb) in enumerate(
+        (("Cannot be measured here", "Excluded: "), ("The measurement failed", "Recorded: the measurement at ")),
+        start=1,
+    ):
+        page.get_by_role("button", name="Suggest next").click()
+        card = page.locator(f'.suggestion[data-id="{number}"]')
+        card.locator("summary").click()
+        card.get_by_label("Reason").fill("under a <b>jetty</b>")
+        card.get_by_role("button", name=button).click()
+        page.locator(".message", has_text=verb).wait_for()
+        assert page.locator(".suggestion").count() == 0
+    status = api.get("/studies/places/status")
+    assert status["result"]["failed"] == 1
+    assert status["result"]["excluded"] == 2
+    assert status["result"]["spent"] == 1.0
+    (failure,) = api.get("/studies/places/failures")["failures"]
+    assert failure["reason"] == "under a <b>jetty</b>"
+    assert "CANNOT BE MEASURED" in page.locator(".key-numbers").inner_text().upper()
+
+    listed = page.locator(".exclusions")
+    page.get_by_text("Not suggested: 2 places").click()
+    assert "under a <b>jetty</b>" in listed.inner_text()
+    listed.get_by_role("button").first.click()
+    page.locator(".message", has_text="Allowed again: ").wait_for()
+    page.get_by_text("Not suggested: 1 place").wait_for()
+    assert api.get("/studies/places/status")["result"]["excluded"] == 1
+
+
+@pytest.mark.parametrize("by", ["suggestion", "point"])
+def test_the_page_asks_again_before_it_saves_a_value_that_may_be_a_typing_mistake(page_on, served, by):
+    api, _ = served
+    name = f"typing {by}"
+    api.create(name)
+    page = page_on(DESKTOP, f"#/study/typing%20{by}")
+    if by == "suggestion":
+        page.get_by_role("button", name="Suggest next").click()
+        form = page.locator('.suggestion[data-id="1"]')
+    else:
+        page.get_by_text("Enter the value of another point").click()
+        form = page.locator(".next > div > details").first
+        form.get_by_label("x").fill("0.5")
+        form.get_by_label("y", exact=True).fill("0.5")
+    form.get_by_label("Measured value").fill("150")
+    form.get_by_role("button", name="Save").click()
+    question = form.locator(".warning")
+    question.wait_for()
+    assert "standard deviations from the expected" in question.inner_text()
+    assert api.get(f"/studies/{name}/measurements")["measurements"] == []
+    form.get_by_label("Measured value").fill("1.5")
+    question.wait_for(state="hidden")
+    form.get_by_label("Measured value").fill("151")
+    form.get_by_role("button", name="Save").click()
+    question.wait_for()
+    form.get_by_role("button", name="Save").click()  # again: it is right
+    page.locator('tr[data-id="1"]').wait_for()
+    assert api.get(f"/studies/{name}/measurements")["measurements"][0]["value"] == 151

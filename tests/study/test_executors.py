@@ -104,7 +104,7 @@ def test_a_measurement_that_kills_its_process_is_found_out_and_set_aside() -> No
     study = a_study(start={"x": 0.0, "y": 0.0})
     with process_pool() as pool, pytest.warns(RuntimeWarning, match=r"'x': 0.0, 'y': 0.0.* failed 2 times"):
         result = study.run(dies_at, steps=6, executor=pool)
-    assert result.reason == "step limit (6) reached (1 failed measurement withdrawn)"
+    assert result.reason == "step limit (6) reached (1 measurement failed)"
     assert sorted(study.measurements["id"]) == [2, 3, 4, 5, 6, 7]  # its neighbour in the pool was not given up
     assert study.pending == []
 
@@ -222,7 +222,8 @@ def test_what_fails_for_good_is_not_asked_for_again_and_leaves_nothing_pending(w
     failed = flaky.made - 8
     assert result.steps == 8
     assert failed >= 1
-    assert f"{failed} failed measurement" in str(result.reason)
+    assert f"({failed} measurement{'s' * (failed != 1)} failed)" in str(result.reason)
+    assert len(study.failures) == failed
     assert study.pending == []
 
 
@@ -236,8 +237,10 @@ def test_a_value_that_is_no_number_counts_as_a_failure() -> None:
 def test_a_run_in_which_everything_fails_gives_up() -> None:
     study = a_study()
     flaky = Flaky(calls=tuple(range(5, 100)))
-    with ThreadPoolExecutor(2) as pool, pytest.warns(RuntimeWarning, match="continues without it"):  # noqa: SIM117
-        with pytest.raises(MeasurementFailedError, match=r"3 measurements in a row failed.*the probe broke.*run again"):
+    with ThreadPoolExecutor(2) as pool, pytest.warns(RuntimeWarning, match="continues elsewhere"):  # noqa: SIM117
+        with pytest.raises(
+            MeasurementFailedError, match=r"10 measurements in a row failed.*the probe broke.*run again"
+        ):
             study.run(flaky, steps=50, executor=pool)
     assert study.steps == 4
     assert study.pending == []

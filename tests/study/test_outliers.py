@@ -176,7 +176,9 @@ def test_a_value_that_its_neighbours_contradict_is_named_and_left_out() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
     with pytest.warns(OutlierWarning, match=rf"measurement {CONTRADICTED} .* measure there again") as caught:
         tell_with_a_contradiction(study)
-    assert len([each for each in caught if each.category is OutlierWarning]) == 1
+    messages = [str(each.message) for each in caught if each.category is OutlierWarning]
+    assert len([message for message in messages if "leaves it out" in message]) == 1
+    assert len(messages) <= 2  # when it is told it may be named as a typing mistake already
     result = study.result()
     assert result.outliers == (CONTRADICTED,)
     assert result.best_observed is not None

@@ -322,7 +322,7 @@ def test_pending_measurements_told_as_asked_leave_what_telling_alone_leaves(prob
 
 @EXAMPLES
 @given(problem=problems(), observations=observations(), count=st.integers(1, 4))
-def test_what_is_asked_and_withdrawn_was_never_asked(
+def test_what_is_asked_and_withdrawn_to_be_asked_again_was_never_asked(
     problem: Problem, observations: list[tuple[float, float]], count: int
 ) -> None:
     asked = problem.study()
@@ -331,7 +331,7 @@ def test_what_is_asked_and_withdrawn_was_never_asked(
     tell_all(never, problem.domain, observations)
     before = asked.gains()
     for suggestion in ask(asked, count):
-        asked.withdraw(suggestion)
+        asked.withdraw(suggestion, again=True)
     assert asked.pending == []
     np.testing.assert_allclose(asked.gains(), before, rtol=1e-9, atol=1e-12)
     assert steps(ask(asked, 1)) == steps(ask(never, 1))

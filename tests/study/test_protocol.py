@@ -70,6 +70,14 @@ def script(study: StudyLike) -> dict[str, Any]:
     study.correct(id_, 0.5)
     answers["repeats"] = study.tell_repeats({"x": 1.0, "y": 0.0}, [0.25, 0.5])
     answers["vehicles"] = (study.vehicles, study.returns, study.vehicle_statuses)
+    assert study.check_value({"x": 0.5, "y": 0.5}, 0.1) is None
+    answers["typing mistake"] = study.check_value({"x": 0.5, "y": 0.5}, 5000.0)
+    study.exclude({"x": (0.9, 1.0)}, reason="shipping lane")
+    study.exclude("x + y > 1.9")
+    study.allow({"x": (0.95, 1.0)})
+    study.fail({"x": 0.0, "y": 0.0}, "no signal", cost=0.5)
+    study.fail(study.ask(), "stuck")
+    answers["failures"] = study.failures
     study.note("a remark")
     study.refresh()
     with pytest.raises(UnknownSuggestionError, match="99"):
@@ -87,7 +95,7 @@ def script(study: StudyLike) -> dict[str, Any]:
     with ThreadPoolExecutor(1) as pool:
         result = study.run(measure, steps=11, executor=pool, resume=True)
     answers["reason"] = result.reason
-    for name in ("mean", "sd", "lower", "upper", "potential", "above", "below"):
+    for name in ("mean", "sd", "lower", "upper", "potential", "above", "below", "excluded", "feasibility"):
         answers[name] = getattr(result, name).tolist()
     answers["result"] = study.result().to_dict()
     assert answers["result"] == result.to_dict()

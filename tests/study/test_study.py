@@ -362,10 +362,22 @@ def test_a_batch_ends_early_when_nothing_is_left_to_gain(policy: str) -> None:
     assert study.pending == batch
 
 
-def test_a_withdrawn_suggestion_is_asked_for_again() -> None:
+def test_a_withdrawn_suggestion_is_not_made_again_until_its_place_is_allowed() -> None:
     study = a_study()
     first = study.ask()
     study.withdraw(first)
+    assert study.pending == []
+    second = study.ask()
+    assert second.index != first.index
+    study.withdraw(second)
+    study.allow(first)
+    assert study.ask().index == first.index
+
+
+def test_a_suggestion_that_is_withdrawn_for_now_is_made_again() -> None:
+    study = a_study()
+    first = study.ask()
+    study.withdraw(first, again=True)
     assert study.pending == []
     assert study.ask().index == first.index
 
@@ -406,7 +418,9 @@ def test_a_run_on_one_worker_is_a_run_without_an_executor() -> None:
 
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_a_function_that_raises_is_withdrawn_and_leaves_the_study_usable(workers: int | None, error: Any) -> None:
+def test_a_function_that_goes_on_raising_ends_the_run_and_leaves_the_study_usable(
+    workers: int | None, error: Any
+) -> None:
     calls: list[dict[str, float]] = []
 
     def measure(point: dict[str, float]) -> float:
@@ -416,24 +430,29 @@ def test_a_function_that_raises_is_withdrawn_and_leaves_the_study_usable(workers
         return hill(point)
 
     study = a_study(SQUARE)
-    if workers is None:
+    pool = None if workers is None else ThreadPoolExecutor(workers)
+    if error is KeyboardInterrupt:
         with pytest.raises(error):
-            study.run(measure, steps=9)
-    elif error is KeyboardInterrupt:
-        with ThreadPoolExecutor(workers) as pool, pytest.raises(error):
             study.run(measure, steps=9, executor=pool)
+        assert study.failures == []
     else:
-        gives_up = pytest.raises(tv.TruvarError, match=r"3 measurements in a row failed.*ZeroDivisionError")
-        with ThreadPoolExecutor(workers) as pool, pytest.warns(RuntimeWarning, match="continues"), gives_up:
+        gives_up = pytest.raises(tv.TruvarError, match=r"10 measurements in a row failed.*ZeroDivisionError")
+        with pytest.warns(RuntimeWarning, match="continues"), gives_up:
             study.run(measure, steps=9, executor=pool)
+        assert len(study.failures) == 10
+    if pool is not None:
+        pool.shutdown()
     assert study.pending == []
     assert study.steps <= 2
     assert study.run(hill, steps=6).steps == 6
 
 
-def test_a_value_that_is_no_number_is_withdrawn_and_leaves_the_study_usable() -> None:
+def test_a_value_that_is_no_number_is_recorded_as_failed_and_leaves_the_study_usable() -> None:
     study = a_study()
-    with pytest.raises(tv.TruvarError, match="nan"):
+    with (
+        pytest.warns(RuntimeWarning, match="nan"),
+        pytest.raises(tv.TruvarError, match=r"5 measurements in a row.*nan"),
+    ):
         study.run(lambda point: float("nan"), steps=3)
     assert (study.steps, study.pending) == (0, [])
     assert study.run(hill, steps=2).steps == 2

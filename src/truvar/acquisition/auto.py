@@ -97,7 +97,7 @@ class Plus(BasePolicy):
         gains = undecided.reductions(context, candidates)
         if context.only_best and candidates.sites is not None and len(gains) == len(context.posterior.sites):
             # Near-ties are scored again one by one, so that the choice does not depend on rounding.
-            for row in near_best((gains / candidates.cost).max(axis=1)):
+            for row in near_best((gains / candidates.effective_cost).max(axis=1)):
                 gains[row] = undecided.reductions(context, candidates.take(np.array([row])))
         if self.stops > 1 and can_tour(context, candidates):
             rows = TourRows(undecided.sites, undecided.variance, undecided.curves)

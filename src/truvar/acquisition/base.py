@@ -66,6 +66,8 @@ class PolicyContext:
         only_best: Whether only the best candidate matters; others may then score any upper bound below it.
         ensemble: The posterior averaged over plausible hyperparameters, for moments; None if they are known. `engine`
             has the most probable ones.
+        excluded: Points that are not to be measured, and therefore not the optimum that is looked for; None: there are
+            none. Shape (n,).
         cache: Values that a policy computed for this choice; use `cached`.
     """
 
@@ -86,6 +88,7 @@ class PolicyContext:
     has_bounds: bool = True
     only_best: bool = False
     ensemble: Ensemble | None = None
+    excluded: Mask | None = None
     cache: dict[Hashable, Any] = field(default_factory=dict)
 
     @property

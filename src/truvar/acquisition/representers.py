@@ -38,13 +38,18 @@ def representer_sites(context: PolicyContext, count: int) -> Index:
     improvement, which spreads over the domain, completed by a weighted sample without replacement.
     """
     mean, sd = context.moments
-    if len(mean) <= count:
-        return np.arange(len(mean))
+    possible = np.arange(len(mean))
+    if context.excluded is not None and not context.excluded.all():
+        possible = np.flatnonzero(~context.excluded)
+    if len(possible) <= count:
+        return possible
+    mean = mean[possible]
+    sd = sd[possible]
     weight = np.sqrt(expected_improvement(mean, sd, incumbent(context))) + np.finfo(float).tiny
     priority = np.log(weight) + context.rng.gumbel(size=len(mean))
     priority[systematic_sample(weight, count - 1, context.rng.random())] = np.inf
     priority[np.argmax(mean)] = np.inf
-    return np.sort(np.argpartition(-priority, count)[:count])
+    return np.sort(possible[np.argpartition(-priority, count)[:count]])
 
 
 def pivoted_cholesky(context: PolicyContext, sites: Index) -> tuple[Array, Index]:
@@ -148,15 +153,19 @@ def _refine(context: PolicyContext) -> RefinedPoints:
 
     def upper_bound(points: Array) -> Array:
         mean, variance = _predict(context, points)
-        return np.asarray(sign * mean + root_beta * np.sqrt(variance))
+        return _where_allowed(context, points, sign * mean + root_beta * np.sqrt(variance))
 
     d = len(domain.columns)
     upper = context.upper if sign > 0 else -context.lower
     lower = context.lower if sign > 0 else -context.upper
     leader = leading_point(context)
+    if context.excluded is not None:
+        upper = np.where(context.excluded, -np.inf, upper)
+        lower = np.where(context.excluded, -np.inf, lower)
     peak = climb(upper_bound, domain, domain.points[int(np.argmax(upper))])
     centres = np.stack([leader, peak])
     proposed = np.vstack([leader[None, :], _clouds(context, centres)])
+    proposed = proposed[np.isfinite(_where_allowed(context, proposed, np.zeros(len(proposed))))]
     mean, variance = _predict(context, proposed)
     half = root_beta * np.sqrt(variance)
     highest = max(float(lower.max()), float((sign * mean - half).max()))
@@ -179,11 +188,20 @@ def _lead(context: PolicyContext) -> Array:
     domain = context.domain
 
     def signed_mean(points: Array) -> Array:
-        return sign * _predict(context, points)[0]
+        return _where_allowed(context, points, sign * _predict(context, points)[0])
 
     middle = sign * (context.lower + context.upper)  # of the interval: highest where the mean is
+    if context.excluded is not None:
+        middle = np.where(context.excluded, -np.inf, middle)
     starts = np.vstack([domain.points[int(np.argmax(middle))], _measured(context)])
     return climb(signed_mean, domain, starts[int(np.argmax(signed_mean(starts)))])
+
+
+def _where_allowed(context: PolicyContext, points: Array, values: Array) -> Array:
+    """Return values at points (q, d) of a box, minus infinity where the point cannot be chosen. Shape (q,)."""
+    if context.excluded is None and not context.domain.constraints:
+        return values
+    return np.where(context.actions.allows(points), values, -np.inf)
 
 
 def improvement_in_box(context: PolicyContext, candidates: Candidates) -> Array | None:

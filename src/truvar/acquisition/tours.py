@@ -92,7 +92,7 @@ def prefer_first_stop(
         max_stops: Stops of the tour, at most.
         gains: Gain of each single measurement, changed in place. Shape (c, K).
     """
-    rates = gains / candidates.cost
+    rates = gains / candidates.effective_cost
     if not rates.max() > 0:
         return
     sites = np.arange(len(rates)) if candidates.sites is None else candidates.sites
@@ -101,14 +101,16 @@ def prefer_first_stop(
     rate = rates[everyone, level]
     stops = everyone
     if len(everyone) > MAX_STOPS_CONSIDERED:
-        rate_nearby = gains[everyone, level] / context.actions.candidates(None).cost[sites, level]
+        rate_nearby = gains[everyone, level] / context.actions.candidates(None).effective_cost[sites, level]
         half = MAX_STOPS_CONSIDERED // 2
         pay_from_here = systematic_sample(rate, half, 0.5)
         pay_nearby = systematic_sample(rate_nearby, half, 0.5)
         stops = np.unique(np.concatenate([pay_from_here, pay_nearby, [int(rate.argmax())]]))
+    if candidates.feasibility is not None:
+        stops = stops[candidates.feasibility[stops] > 0]
     level = level[stops]
     pairwise_costs = context.actions.pairwise_costs(sites[stops], context.speed)[:, np.arange(len(stops)), level]
-    first_costs = candidates.cost[stops, level]
+    first_costs = candidates.effective_cost[stops, level]
     stop_candidates = candidates.take(stops)
     across = rows.covariance(context, stop_candidates)
     among = context.posterior.covariance(sites[stops], stop_candidates)

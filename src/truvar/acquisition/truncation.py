@@ -44,8 +44,8 @@ def truncated_reduction(
         targets: Rows to sum over. Shape (n,).
         tau: Truncation of the variance.
         candidates: Table of candidates.
-        only_best: Whether only the candidate with the highest g_t / cost matters; the others may then have any value
-            between their own g_t and one that keeps them below it.
+        only_best: Whether only the candidate with the highest g_t / effective cost matters; the others may then have
+            any value between their own g_t and one that keeps them below it.
 
     Returns:
         g_t of every row and noise level. Shape (c, K).
@@ -64,7 +64,7 @@ def truncated_reduction(
         for tile, covariance in covariance_tiles(engine, active, candidates):
             truncated_sums.truncated_sums(covariance, e, np.ones(len(e)), d[tile], sums[tile])
     elif only_best:
-        sums = engine.best_sums(active, e, d, _divide(1.0, d) / candidates.cost)
+        sums = engine.best_sums(active, e, d, _divide(1.0, d) / candidates.effective_cost)
     else:
         sums = engine.sums(active, e, d)
     return _divide(sums, d)

@@ -145,7 +145,7 @@ class TruVaR(BasePolicy):
         gains = self._gains(context, candidates, refined)
         if context.only_best and candidates.sites is not None and len(gains) == len(context.posterior.sites):
             # Near-ties are scored again one by one, so that the choice does not depend on rounding.
-            for row in near_best((gains / candidates.cost).max(axis=1)):
+            for row in near_best((gains / candidates.effective_cost).max(axis=1)):
                 gains[row] = self._gains(context, candidates.take(np.array([row])), refined)
         return gains
 

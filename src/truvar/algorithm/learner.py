@@ -18,12 +18,14 @@ from truvar.acquisition.confidence import RESOLUTION, EpochStart
 from truvar.acquisition.mixed_search import best_in_domain, climb
 from truvar.acquisition.truvar import TruVaR
 from truvar.algorithm import loop
+from truvar.algorithm.availability import AmongAllowed, Availability, FailedAttempt, failures_left, place_of
 from truvar.algorithm.covering import cover_cost, information_bound
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLike
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.exclusions import Exclusion, Place
+from truvar.domain.goals import Goal, LevelSet, Regions
 from truvar.domain.vehicles import Origin, as_departure
 from truvar.engines import Engine, EngineLike
 from truvar.exceptions import InvalidModelError
@@ -37,6 +39,7 @@ from truvar.models.surrogate import Prior, Surrogate
 THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
 UNAFFORDABLE = -1e100  # score of a point of a box that the budget does not allow; the search needs finite scores
 DESIGN_POINTS = 400  # points of the domain that an initial design is chosen among, at most
+LIKELY = 0.5  # probability of a success that a recommended point must have
 KNOWN_WELL = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 
 
@@ -56,6 +59,8 @@ class ActiveLearner:
         surrogate: The model.
         state: Regions, bounds and epoch after the last observation; the bounds are in the units of the model's
             transform. `reported_state` has them in the user's.
+        exclusions: Exclusions of places and permissions, in order; those of failed measurements are among them.
+        failures: The failed measurements, in order.
     """
 
     def __init__(
@@ -85,6 +90,10 @@ class ActiveLearner:
         self.surrogate = Surrogate(
             domain, prior, seed, engine, reference, learn_power=not implicit, direction=direction
         )
+        self.exclusions: list[Exclusion] = []
+        self.failures: list[FailedAttempt] = []
+        self._failure_positions: list[int] = []  # of their exclusions among all
+        self._availability: tuple[tuple[int, int], Availability | None] = ((0, 0), None)
         self.state = self._first_state()
 
     # -- updates -----------------------------------------------------------------------------------------------------
@@ -107,6 +116,41 @@ class ActiveLearner:
         except BaseException:
             self.surrogate.rollback(before, pending)
             raise
+
+    def exclude(self, place: Place, reason: str | None = None) -> None:
+        """Take a place out of those that can be measured."""
+        self.exclusions.append(Exclusion(place, reason=reason))
+        self._restart_regions()
+
+    def allow(self, place: Place) -> None:
+        """Undo exclusions and failures at a place."""
+        self.exclusions.append(Exclusion(place, allowed=True))
+        self._restart_regions()
+
+    def fail(self, action: Action, reason: str | None = None) -> None:
+        """Take a failed measurement: its place is excluded, and the region around it is less likely to be measurable.
+
+        Its cost was spent.
+        """
+        self._failure_positions.append(len(self.exclusions))
+        self.failures.append(FailedAttempt(action, reason, len(self.observations)))
+        self.exclude(place_of(action, self.domain), reason)
+
+    def _restart_regions(self) -> None:
+        """Compute M again for an optimum: an excluded point cannot be it, nor rule out others any more."""
+        if self.goal.level_set or not self.surrogate.fitted or not self.observations:
+            return
+        goal = self._goal_among_allowed(self.model_goal)
+        state = self.state
+        regions = goal.update(Regions.unknown(len(self.domain)), state.lower, state.upper)
+        self.state = replace(state, regions=regions, targets=goal.targets(regions, state.lower, state.upper))
+
+    def _goal_among_allowed(self, goal: Goal) -> Goal:
+        """Return the goal, for an optimum among the points that are not excluded."""
+        excluded = self.excluded
+        if self.goal.level_set or excluded is None or excluded.all():
+            return goal
+        return AmongAllowed(goal, excluded)
 
     def set_pending(self, actions: Iterable[Action]) -> None:
         """Replace the pending actions."""
@@ -140,6 +184,8 @@ class ActiveLearner:
             return table, None
         context = self.context(n_asked, as_departure(last).speed)
         everywhere = np.ones(len(self.domain), bool)
+        if table.feasibility is not None and not (table.feasibility > 0).any():
+            return table, None
         design = self._design_rows(table, pending)
         if design is not None:
             return self._explore(context, everywhere, last, design)
@@ -149,8 +195,11 @@ class ActiveLearner:
             # The sets are the policy's own, and a rule of thumb unless the study is finished.
             return (table, None) if self.stops_at_sets else self._explore(context, everywhere, last)
         if self.domain.continuous and isinstance(self.policy, ProposalPolicy):
-            proposed = self.actions.candidates_at(self.policy.propose(context), last)
-            table = proposed if proposed.affordable.any() else table
+            points = self.policy.propose(context)
+            points = points[self.actions.allows(points)]
+            if len(points):
+                proposed = self.actions.candidates_at(points, last)
+                table = proposed if proposed.affordable.any() else table
         modelled = self.modelled(table)
         choice = loop.choose(context, self.policy, modelled)
         if choice is None and pending:
@@ -159,6 +208,10 @@ class ActiveLearner:
             return self._explore(context, everywhere, last)
         if choice is None and getattr(self.policy, "explores", False):
             return self._explore(context, self.state.targets, last)
+        if choice is None and modelled.feasibility is not None:
+            unlimited = replace(modelled, feasibility=None)
+            if loop.choose(context, self.policy, unlimited) is not None:  # all that it gains by cannot be measured
+                return self._explore(context, self.state.targets, last)
         if choice is None or not self.domain.continuous or table.sites is None:
             return table, choice
         if self.policy.candidate_rows(context, table) is not None:
@@ -213,6 +266,10 @@ class ActiveLearner:
         rows = np.arange(len(points))
         if len(points) > DESIGN_POINTS:
             rows = spread_points(points / self.domain.extent, DESIGN_POINTS)
+        if self.excluded is not None:
+            rows = rows[~self.excluded[rows]]
+            if len(rows) == 0:
+                return None
         everything = np.vstack([points[rows], *(point[None, :] for point in done)])
         covariance = covariance_function(surrogate.kernel)(everything, everything)
         noise = surrogate.minimum_noise + RESOLUTION * float(covariance[0, 0])
@@ -248,7 +305,7 @@ class ActiveLearner:
         if rows is None:
             return table, loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled)
         choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled.take(rows))
-        if choice is None and not table.affordable[rows].any():
+        if choice is None and (modelled.feasibility is not None or not table.affordable[rows].any()):
             return self._explore(context, targets, last)
         return table, None if choice is None else replace(choice, row=int(rows[choice.row]))
 
@@ -260,7 +317,7 @@ class ActiveLearner:
         def score(points: Array) -> Array:
             candidates = self.modelled(self.actions.candidates_at(points, last))
             gains = self.policy.score(context, candidates)
-            scores = gains / candidates.cost if self.policy.per_cost else gains
+            scores = loop.comparable_scores(context, self.policy, candidates, gains)
             scores = np.where(np.isfinite(candidates.cost), scores, UNAFFORDABLE if self.policy.signed else 0.0)
             return np.asarray(scores.reshape(-1, len(points), candidates.n_levels).max(axis=(0, 2)))
 
@@ -279,7 +336,8 @@ class ActiveLearner:
         """Return what a policy sees; `n_asked` seeds what it draws, `speed` is that of the vehicle."""
         state = self.state
         surrogate = self.surrogate
-        values = [y for action, y in surrogate.observations if action.task == 0]
+        excluded = self.excluded
+        values = [y for action, y in surrogate.observations if action.task == 0 and not self._is_excluded(action)]
         best_y = None
         if values:
             best_y = float(surrogate.transform.forward(max(values) if self.goal.sign > 0 else min(values)))
@@ -299,6 +357,7 @@ class ActiveLearner:
             speed=speed,
             has_bounds=surrogate.fitted and (surrogate.mean is not None or len(surrogate.observations) > 0),
             ensemble=surrogate.ensemble,
+            excluded=excluded if excluded is None or excluded.any() else None,
         )
 
     # -- queries -----------------------------------------------------------------------------------------------------
@@ -348,12 +407,41 @@ class ActiveLearner:
             self._actions_noise = self.surrogate.noise
             self._tasks = tasks
             self._actions = ActionSpace(self.domain, self._actions_noise, self._cost, tasks)
+        if self._actions.availability is not self.availability:
+            self._actions = self._actions.limited_to(self.availability)
         return self._actions
+
+    @property
+    def availability(self) -> Availability | None:
+        """The possible measurements by place; None: all of them."""
+        if not self.exclusions:
+            return None
+        key = (len(self.exclusions), len(self.observations) if self.failures else 0)
+        if self._availability[0] != key:
+            d = len(self.domain.columns)
+            failed = failures_left(self.failures, self.exclusions, self._failure_positions, self.domain)
+            succeeded = np.array([action.point[:d] for action, _ in self.observations]).reshape(-1, d)
+            self._availability = (key, Availability(self.domain, tuple(self.exclusions), succeeded, failed))
+        return self._availability[1]
+
+    @property
+    def excluded(self) -> Mask | None:
+        """Points of the domain that are excluded, or where a measurement failed; None: there never were any."""
+        return None if self.availability is None else self.availability.excluded
+
+    def _is_excluded(self, action: Action) -> bool:
+        """Return whether the place of an observation cannot be the optimum, as it is excluded."""
+        if self.goal.level_set or self.availability is None:
+            return False
+        d = len(self.domain.columns)
+        return not self.actions.allows(action.point[None, :d])[0]
 
     @property
     def sets_complete(self) -> str | None:
         """Why the paper's sets leave nothing to find out, if the confidence bounds hold; None if they do."""
         potential = self.state.regions.potential
+        if self.excluded is not None and self.excluded.all():
+            return None
         if not potential.any():
             return "every point is classified"
         if potential.sum() == 1 and not self.goal.level_set and not self.domain.continuous:
@@ -397,11 +485,17 @@ class ActiveLearner:
         """Return the point of a box to recommend, (d,)."""
         sign = self.goal.sign
         d = len(self.domain.columns)
-        measured = [action.point[:d] for action, _ in self.observations if action.task == 0]
-        starts = np.stack([self.domain.points[int(np.argmax(sign * self.surrogate.moments[0]))], *measured])
+        measured = [
+            action.point[:d] for action, _ in self.observations if action.task == 0 and not self._is_excluded(action)
+        ]
+        recommendable = self._measurable()
+        on_domain = np.where(recommendable, sign * self.surrogate.moments[0], -np.inf)
+        starts = np.stack([self.domain.points[int(np.argmax(on_domain))], *measured])
+        limited = bool(self.domain.constraints) or self.availability is not None
 
         def signed_mean(points: Array) -> Array:
-            return sign * self.surrogate.predict_modelled(points)[0]
+            signed = sign * self.surrogate.predict_modelled(points)[0]
+            return np.where(self.actions.allows(points), signed, -np.inf) if limited else signed
 
         with blas_in_one_thread():
             start = starts[int(np.argmax(signed_mean(starts)))]
@@ -417,13 +511,30 @@ class ActiveLearner:
 
     def _recommendable(self, mean: Array, variance: Array) -> Mask:
         """Return which points of the domain may be recommended, given the moments in the units of the model."""
+        measurable = self._measurable()
         rows = [action.site for action, _ in self.observations if action.task == 0 and action.site is not None]
+        rows = [row for row in rows if measurable[row]]
         if self.surrogate.ensemble is None or not rows:
-            return np.ones(len(mean), bool)
+            return measurable
         signed = self.goal.sign * mean
         allowed = self._is_supported(signed - signed[rows].max(), variance)
         allowed[rows] = True
-        return allowed
+        return allowed & measurable
+
+    def _measurable(self) -> Mask:
+        """Return which points of the domain can be recommended: neither excluded nor likely to fail.
+
+        If there are none, all of them are.
+        """
+        if self.availability is None:
+            return np.ones(len(self.domain), bool)
+        measurable = self.availability.feasibility >= LIKELY
+        rows = [action.site for action, _ in self.observations if action.task == 0 and action.site is not None]
+        measurable[rows] = True  # it was possible there
+        measurable &= ~self.availability.excluded
+        if not measurable.any():
+            measurable = ~self.availability.excluded
+        return measurable if measurable.any() else np.ones(len(self.domain), bool)
 
     def _is_supported(self, lead: Array, variance: Array) -> Mask:
         """Return where a lead over the best measured point, in posterior means, is more than an extrapolation."""
@@ -446,8 +557,9 @@ class ActiveLearner:
 
     @property
     def spent(self) -> float:
-        """Total cost of the observations."""
-        return sum(action.cost for action, _ in self.observations)
+        """Total cost of the observations and of the failed measurements."""
+        failed = sum(failure.action.cost for failure in self.failures)
+        return failed + sum(action.cost for action, _ in self.observations)
 
     @property
     def nested(self) -> bool:
@@ -470,6 +582,7 @@ class ActiveLearner:
         goal = self.model_goal
         if surrogate.is_refitted:
             goal = replace(goal, monotone=False)  # type: ignore[type-var]  # goals are dataclasses
+        goal = self._goal_among_allowed(goal)
         if surrogate.fitted:
             moments = surrogate.moments
             self.state = loop.update(

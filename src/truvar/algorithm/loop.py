@@ -101,13 +101,40 @@ def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, row
     """Return the first candidate among `rows` whose score is the highest up to rounding; None if none gains."""
     table = candidates if rows is None else candidates.take(rows)
     gains = policy.score(replace(context, only_best=True), table)
-    scores = gains / table.cost if policy.per_cost else gains
+    scores = comparable_scores(context, policy, table, gains)
     scores = np.where(np.isfinite(table.cost), scores, -np.inf).ravel()
     highest = scores.max(initial=-np.inf)
     if np.isneginf(highest) or (not policy.signed and not highest > 0):
         return None
     row, level = divmod(int(np.argmax(scores >= highest - TIE_TOLERANCE * abs(highest))), table.n_levels)
     return Choice(row if rows is None else int(rows[row]), level, float(gains[row, level]))
+
+
+def comparable_scores(context: PolicyContext, policy: Policy, table: Candidates, gains: Array) -> Array:
+    """Return the scores by which candidates are compared: gains per cost, times the probability of a success.
+
+    Scores that can be negative are counted from the lowest that the context has seen, so that a smaller probability
+    always makes them smaller.
+
+    Args:
+        context: The context of the choice.
+        policy: The policy.
+        table: The candidates.
+        gains: The policy's scores of them. (c, K)
+
+    Returns:
+        The scores, minus infinity where no measurement is allowed. (c, K)
+    """
+    if table.feasibility is None:
+        return gains / table.cost if policy.per_cost else gains
+    allowed = table.feasibility[:, None] > 0
+    if policy.signed:
+        finite = gains[np.isfinite(gains)]
+        lowest = context.cached("lowest score", lambda: float(finite.min(initial=0.0)))
+        return np.where(allowed & np.isfinite(gains), (gains - lowest) * table.feasibility[:, None], -np.inf)
+    if policy.per_cost:
+        return np.where(allowed, gains / np.where(allowed, table.effective_cost, 1.0), -np.inf)
+    return np.where(allowed & np.isfinite(gains), gains * table.feasibility[:, None], -np.inf)
 
 
 def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates) -> tuple[PolicyContext, Choice | None]:

@@ -30,6 +30,7 @@ from truvar.cli.export_import import EXPORT, IMPORT
 from truvar.cli.help import HELP
 from truvar.cli.maintenance import BACKUP, CHECK
 from truvar.cli.new import NEW
+from truvar.cli.places import ALLOW, EXCLUDE, FAIL
 from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
 from truvar.cli.schema import SCHEMA
@@ -50,6 +51,9 @@ COMMANDS: tuple[Command, ...] = (
     STATUS,
     CORRECT,
     WITHDRAW,
+    EXCLUDE,
+    FAIL,
+    ALLOW,
     NOTE,
     REPORT,
     EXPORT,

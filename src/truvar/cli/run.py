@@ -48,7 +48,10 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     jobs = "measurements at the same time (default: 1)"
     program.add_argument("--jobs", type=positive(int), default=1, metavar="N", help=jobs)
     program.add_argument("--timeout", type=seconds, metavar="TIME", help="kill the program after 90s, 15min, ...")
-    program.add_argument("--retries", type=int, default=2, metavar="N", help="retries after a failure (default: 2)")
+    retries = "repetitions of a failed measurement (default: that of [run], or 2)"
+    program.add_argument("--retries", type=int, metavar="N", help=retries)
+    failures = "stop when more than N measurements failed (default: that of [run], or after several in a row)"
+    program.add_argument("--max-failures", type=int, metavar="N", help=failures)
     lease = "reserve each suggestion for this long (default: as long as time-out and retries allow, or 1d)"
     program.add_argument("--lease", type=seconds, metavar="TIME", help=lease)
     program.add_argument("--shell", action="store_true", help="run the command in a shell")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from truvar.study.suggestion import Suggestion
 
 DEFAULT_LEASE = 86_400.0  # seconds that a suggestion is reserved without a time-out
+DEFAULT_RETRIES = 2  # repetitions of a failed measurement, unless the study or the caller says otherwise
 LEASE_MARGIN = 60.0  # seconds added to the longest possible duration of a measurement
 
 
@@ -43,10 +44,14 @@ def run_command(arguments: argparse.Namespace) -> int:
     for name in ("seed", "policy", "report"):
         if getattr(arguments, name) is not None:
             raise InvalidArgumentError(f"--{name} belongs to --truth, got it with --command; leave out one of the two")
-    if arguments.retries < 0:
-        raise InvalidArgumentError(f"--retries must be >= 0, got {arguments.retries}; give 0 for none")
+    for name in ("retries", "max_failures"):
+        value = getattr(arguments, name)
+        if value is not None and value < 0:
+            raise InvalidArgumentError(f"--{name.replace('_', '-')} must be >= 0, got {value}; give 0 for none")
     arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"
     study = _open_or_create(arguments)
+    if arguments.retries is None:
+        arguments.retries = int(study.limits.get("retries", DEFAULT_RETRIES))
     choice = []
     if study.levels is not None:
         choice.append("level")
@@ -70,6 +75,7 @@ def run_command(arguments: argparse.Namespace) -> int:
                 **limits,
                 executor=pool,
                 retries=arguments.retries,
+                max_failures=arguments.max_failures,
                 resume=orphans,
                 lease=_lease(arguments),
                 progress=after_each_measurement(show, interrupted),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from truvar.cli._common import Command, add_json, add_path, read_text
@@ -32,7 +33,6 @@ def _add_conditions(sub: argparse.ArgumentParser) -> None:
 
 def _tell(arguments: argparse.Namespace) -> int:
     """Tell measured values and print how the classes changed."""
-    from truvar.report.tell_summary import unexpected_values
     from truvar.study.measurements_io import parse_csv, parse_words, tell_all
     from truvar.study.outliers import collect_outliers
 
@@ -51,14 +51,11 @@ def _tell(arguments: argparse.Namespace) -> int:
         text = read_text(arguments.csv)
         study = open_study(arguments)
         measurements = parse_csv(text, study)
-    unexpected = unexpected_values(study, measurements)
-    before = _result_before(arguments, study)
+    before = result_before(arguments, study)
     with collect_outliers() as outliers:
         ids = tell_all(study, measurements)
-    # A value that is left out is unexpected too; one message is enough.
-    warnings = [message for position, message in unexpected.items() if ids[position] not in outliers]
-    warnings.extend(outliers.values())
-    _print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
+    warnings = list(outliers.values())
+    print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
     _print_warnings(arguments, warnings)
     return 0
 
@@ -77,12 +74,12 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     target = words[:count]
     values = words[count:]
     parsed = [parse_words([*target, value], study.domain)[0] for value in values or [""]]
-    before = _result_before(arguments, study)
+    before = result_before(arguments, study)
     numbers = [measurement.value for measurement in parsed]
     with collect_outliers() as outliers:
         ids = study.tell_repeats(parsed[0].what, numbers, level=arguments.level, task=arguments.task)
     warnings = list(outliers.values())
-    _print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
+    print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
     _print_warnings(arguments, warnings)
     return 0
 
@@ -103,19 +100,21 @@ def _correct(arguments: argparse.Namespace) -> int:
         given = " ".join(words) or "nothing"
         raise InvalidArgumentError(f"correct expects ID VALUE, got {given}; truvar status lists the ids")
     study = open_study(arguments)
-    before = _result_before(arguments, study)
+    before = result_before(arguments, study)
     (measurement,) = parse_words(words, study.domain)
     id_: Any = measurement.what
     with collect_outliers() as outliers:
         study.correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost)
     warnings = list(outliers.values())
-    _print_change(study, before, "corrected", [id_], {"corrected": id_, "warnings": warnings})
+    print_change(study, before, "corrected", [id_], {"corrected": id_, "warnings": warnings})
     _print_warnings(arguments, warnings)
     return 0
 
 
 def _withdraw_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub, "ID", "ids of suggestions that will not be measured, or of measurements made by mistake")
+    sub.add_argument("--again", action="store_true", help="the places of suggestions may be suggested again")
+    sub.add_argument("--reason", metavar="TEXT", help="why, for the event log")
     add_json(sub, "the result")
 
 
@@ -129,11 +128,15 @@ def _withdraw(arguments: argparse.Namespace) -> int:
             raise InvalidArgumentError(f"withdraw expects ids, got {word!r}; truvar status lists the ids")
     ids = [int(word) for word in words]
     study = open_study(arguments)
-    before = _result_before(arguments, study)
+    before = result_before(arguments, study)
+    pending = [suggestion.id for suggestion in study.pending if suggestion.id in ids]
     with study.transaction():
         for id_ in ids:
-            study.withdraw(id_)
-    _print_change(study, before, "withdrawn", ids, {"withdrawn": ids})
+            study.withdraw(id_, arguments.reason, again=arguments.again)
+    print_change(study, before, "withdrawn", ids, {"withdrawn": ids})
+    if pending and not arguments.again and not arguments.json:
+        listed = ", ".join(map(str, pending))
+        _print_text(f"not suggested again until allowed: {listed} (truvar allow {pending[0]})")
     return 0
 
 
@@ -156,12 +159,12 @@ def _note(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _result_before(arguments: argparse.Namespace, study: Study) -> Result | None:
+def result_before(arguments: argparse.Namespace, study: Study) -> Result | None:
     """Return the result before a change, which only the text compares with the result after it; None with --json."""
     return None if arguments.json else study.result()
 
 
-def _print_change(study: Study, before: Result | None, verb: str, ids: list[int], data: dict[str, Any]) -> None:
+def print_change(study: Study, before: Result | None, verb: str, ids: Sequence[Any], data: dict[str, Any]) -> None:
     """Print what a command changed.
 
     Args:

@@ -15,9 +15,10 @@ with the index of the task as the last coordinate. The first n sites are the poi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -42,12 +43,14 @@ class Candidates:
         noise: Noise variances, shape (c, K).
         cost: Costs, shape (c, K); infinite where the budget that is left does not allow the measurement.
         sites: Row of the model grid for each row, shape (c,), or None if the points are not on the grid.
+        feasibility: Probability that a measurement succeeds, 0 where it is not allowed, shape (c,); None: 1 everywhere.
     """
 
     points: Array
     noise: Array
     cost: Array
     sites: Index | None
+    feasibility: Array | None = None
 
     def __len__(self) -> int:
         return self.noise.size
@@ -62,10 +65,22 @@ class Candidates:
         """K, the number of noise levels."""
         return int(self.noise.shape[1])
 
+    @property
+    def effective_cost(self) -> Array:
+        """Expected cost of a success, cost / P(success), shape (c, K); infinite where no measurement is allowed.
+
+        A failed attempt costs as much as a successful one, so that gain / effective cost is the expected gain per cost.
+        """
+        if self.feasibility is None:
+            return self.cost
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.cost / self.feasibility[:, None])
+
     def take(self, rows: Index) -> Candidates:
         """Return the table restricted to some rows."""
         sites = None if self.sites is None else self.sites[rows]
-        return Candidates(self.points[rows], self.noise[rows], self.cost[rows], sites)
+        feasibility = None if self.feasibility is None else self.feasibility[rows]
+        return Candidates(self.points[rows], self.noise[rows], self.cost[rows], sites, feasibility)
 
 
 @dataclass(frozen=True)
@@ -95,6 +110,23 @@ def model_sites(points: Array, tasks: Tasks | None) -> Array:
     return np.column_stack([np.tile(points, (count, 1)), np.repeat(np.arange(count), len(points))])
 
 
+class FeasibilityLike(Protocol):
+    """Possible measurements by place; see `truvar.algorithm.availability.Availability`."""
+
+    @property
+    def feasibility(self) -> Array:
+        """Probability that a measurement succeeds at each point of the domain, (n,)."""
+        ...
+
+    def feasibility_at(self, points: Array) -> Array:
+        """Return the probability that a measurement succeeds at points (q, d): (q,)."""
+        ...
+
+    def allows(self, points: Array) -> Mask:
+        """Return which points (q, d) are not excluded: (q,)."""
+        ...
+
+
 class ActionSpace:
     """Noise, cost and tasks on a domain; `candidates(last)` is the table for the next choice.
 
@@ -106,6 +138,7 @@ class ActionSpace:
 
     Attributes:
         noise_levels: The noise levels to choose from, or None.
+        availability: Where measurements are possible; None: everywhere. Constraints of a box are always respected.
 
     Raises:
         InvalidArgumentError: If noise or cost is invalid somewhere on the domain, or a measurement would be free.
@@ -129,6 +162,7 @@ class ActionSpace:
             for name in cost.setup:
                 changing_column(domain, name)
             self.position(cost.start)
+        self.availability: FeasibilityLike | None = None
         self._table(domain.points, np.arange(len(domain)), last=None)  # raises now if noise or cost is invalid
 
     @property
@@ -183,6 +217,13 @@ class ActionSpace:
             return 0.0
         return float(self.travel_between(Stops.at(position), Stops.at(departure.home), departure.speed)[0, 0])
 
+    def limited_to(self, availability: FeasibilityLike | None) -> ActionSpace:
+        """Return the same measurements, as far as they are possible."""
+        other = copy(self)
+        other.__dict__.pop("_constant_table", None)
+        other.availability = availability
+        return other
+
     @cached_property
     def cost_range(self) -> tuple[float, float]:
         """c_min and c_max of the paper, without travel."""
@@ -208,7 +249,26 @@ class ActionSpace:
 
     def _domain_table(self, last: Origin) -> Candidates:
         table = self._table(self.domain.points, np.arange(len(self.domain)), last)
-        return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)))
+        feasibility = None if self.availability is None else self._for_all_tasks(self.availability.feasibility)
+        return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)), feasibility)
+
+    def _feasibility_at(self, points: Array) -> Array | None:
+        """Return the probability of a success at points (m, d) that need not be the domain's; None: 1 everywhere."""
+        if self.availability is None and not self.domain.constraints:
+            return None
+        probability = np.ones(len(points)) if self.availability is None else self.availability.feasibility_at(points)
+        return self._for_all_tasks(np.where(self.domain.allows(points), probability, 0.0))
+
+    def allows(self, points: Array) -> Mask:
+        """Return which points (q, d) satisfy the constraints of the domain and are not excluded: (q,)."""
+        allowed = self.domain.allows(points)
+        if self.availability is None:
+            return allowed
+        return allowed & self.availability.allows(points)
+
+    def _for_all_tasks(self, values: Array) -> Array:
+        """Return values of points for the rows of a table, which has every point once per task."""
+        return values if self.tasks is None else np.tile(values, len(self.tasks.names))
 
     def pairwise_costs(self, sites: Index, speed: float = 1.0) -> Array:
         """Return the cost of each of some points after each of them.
@@ -218,8 +278,17 @@ class ActionSpace:
             speed: Speed of the vehicle.
 
         Returns:
-            Costs of shape (q, q, K): the first axis is the position before, the second the point that is measured.
+            Costs of shape (q, q, K): the first axis is the position before, the second the point that is measured. Like
+            `Candidates.effective_cost`, they are the expected costs of a success.
         """
+        costs = self._travelled_costs(sites, speed)
+        if self.availability is None:
+            return costs
+        with np.errstate(divide="ignore"):
+            return np.asarray(costs / self.availability.feasibility[sites][None, :, None])
+
+    def _travelled_costs(self, sites: Index, speed: float) -> Array:
+        """Return the costs of `pairwise_costs`, whether a measurement succeeds or not."""
         points = self.domain.points[sites]
         if callable(self._cost):
             return np.stack([self._cost_at(points, sites, last) for last in points])
@@ -250,7 +319,9 @@ class ActionSpace:
         anywhere = all(isinstance(value, (float, int)) or callable(value) for value in (*noise, base))
         # Columns and arrays have values only at the points of the domain: the nearest one counts.
         nearest = None if anywhere else np.array([self.domain.nearest(x) for x in points])
-        return self._table(points, nearest, last)
+        table = self._table(points, nearest, last)
+        feasibility = self._feasibility_at(points)
+        return table if feasibility is None else replace(table, feasibility=feasibility)
 
     def task_index(self, name: str | None) -> int:
         """Return the index of a task; None is the target, task 0.

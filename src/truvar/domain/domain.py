@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truvar._typing import Array
+from truvar._typing import Array, Mask
+from truvar.domain.constrained import constrain, constrain_box, simplex_lattice
+from truvar.domain.constraints import MARGIN, TOLERANCE, Constraint, all_satisfied, describe_constraint
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.domain.parameters import Integer, Parameter, Range, box_parameter, grid_parameter, table_parameter
 from truvar.domain.scales import is_geometric
@@ -46,6 +48,7 @@ class Domain:
             None if there is none. `frame` is the table.
         continuous: Whether any point inside the bounds may be chosen.
         parameters: Type of each column, which encodes the user's values as coordinates; empty if all are plain numbers.
+        constraints: Conditions that a point between those of a grid, or anywhere in a box, must satisfy.
 
     Raises:
         InvalidDomainError: If there are no columns or points, names are duplicated, or a coordinate is not finite.
@@ -58,6 +61,7 @@ class Domain:
     source: pd.DataFrame | Callable[[], pd.DataFrame] | None = None
     continuous: bool = False
     parameters: tuple[Parameter, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         _check_columns(self.columns)
@@ -75,18 +79,22 @@ class Domain:
     # -- creation --------------------------------------------------------------------------------------------------
 
     @classmethod
-    def grid(cls, /, **axes: ArrayLike | Parameter) -> Domain:
+    def grid(cls, /, *, constraints: Any = None, **axes: ArrayLike | Parameter) -> Domain:
         """Return the grid of all combinations of the values of its axes.
 
         Args:
+            constraints: What a point must satisfy to be one of the domain: a text such as "x + y <= 1", a function of
+                points (q, d), a polygon, a Boolean mask over the full grid, or a list of these.
             **axes: Values of each axis, by the name of its column: a list of numbers or of texts, or a parameter such
                 as `Log(1e-6, 1e-1, count=6)`, `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`.
 
         Raises:
-            InvalidDomainError: If an axis is empty, or has values that are not finite or occur twice.
+            InvalidDomainError: If an axis is empty, or has values that are not finite or occur twice; if a constraint
+                cannot be used, or no point satisfies it.
 
         Example:
             >>> Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3], solver=["lbfgs", "saga"])
+            >>> Domain.grid(x=np.linspace(0, 1, 50), y=np.linspace(0, 1, 50), constraints="x + y <= 1")
         """
         if not axes:
             example = for_interface("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
@@ -98,7 +106,7 @@ class Domain:
         )
         bounds = np.array([(axis.min(), axis.max()) for axis in values])
         parameters = _complete(list(given.values()), bounds)
-        return cls(tuple(axes), mesh(values), bounds, axes=values, parameters=parameters)
+        return constrain(cls(tuple(axes), mesh(values), bounds, axes=values, parameters=parameters), constraints)
 
     @classmethod
     def table(
@@ -106,6 +114,8 @@ class Domain:
         frame: pd.DataFrame | str | Path,
         columns: Sequence[str] | None = None,
         log: Sequence[str] | str = (),
+        *,
+        constraints: Any = None,
     ) -> Domain:
         """Return the domain whose points are the rows of a table.
 
@@ -117,9 +127,13 @@ class Domain:
                 coordinates of its points, named x and y, or lon and lat if they are in degrees.
             log: Names of the columns of numbers that have a logarithmic scale; "auto" for those that are spaced by
                 ratios rather than by differences, such as 0.01, 0.1, 1, 10.
+            constraints: What a row must satisfy to be a point of the domain: the name of a column of truth values, a
+                text such as "x + y <= 1", a function of points (q, d), a polygon, a Boolean mask over the rows, or a
+                list of these.
 
         Raises:
-            InvalidDomainError: If a column is missing or mixes types, or two rows are the same point.
+            InvalidDomainError: If a column is missing or mixes types, or two rows are the same point; if a constraint
+                cannot be used, or no row satisfies it.
 
         Example:
             >>> Domain.table("lake.csv", columns=["distance_m", "depth_m"])
@@ -146,7 +160,8 @@ class Domain:
                 if given[k] is None and frame[name].dtype.kind in "iu" and bounds[k, 0] < bounds[k, 1]:
                     given[k] = Integer(int(bounds[k, 0]), int(bounds[k, 1]))
             parameters = _complete(given, bounds)
-        return cls.from_table_points(names, points, frame.reset_index(drop=True), parameters)
+        domain = cls.from_table_points(names, points, frame.reset_index(drop=True), parameters)
+        return constrain(domain, constraints)
 
     @classmethod
     def from_table_points(
@@ -203,7 +218,13 @@ class Domain:
 
     @classmethod
     def box(
-        cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float] | Parameter | Sequence[Any]
+        cls,
+        /,
+        *,
+        representers: int = 2500,
+        seed: int = 0,
+        constraints: Any = None,
+        **intervals: tuple[float, float] | Parameter | Sequence[Any],
     ) -> Domain:
         """Return a box. Sums over it run over representer points.
 
@@ -213,12 +234,15 @@ class Domain:
             representers: Number of representer points: about that many on a grid in one and two dimensions, exactly
                 that many scrambled Sobol points in more. Where some sides have few values, equal points count once.
             seed: Seed of the Sobol points.
+            constraints: What every point must satisfy: a text such as "x + y <= 1", a function of points (q, d), a
+                polygon, or a list of these. A function cannot be stored.
             **intervals: Lower and upper end of each column; or a parameter such as `Log(1e-6, 1e-1)`,
                 `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`; or a list of texts, which are
                 categories.
 
         Raises:
-            InvalidDomainError: If an interval is not a pair (low, high) with low < high.
+            InvalidDomainError: If an interval is not a pair (low, high) with low < high; if a constraint cannot be
+                used, or hardly any point satisfies it.
 
         Example:
             >>> Domain.box(x=(0, 1), y=(0, 1))
@@ -228,6 +252,10 @@ class Domain:
             example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
             raise InvalidDomainError(f"a box needs at least one interval, got none; give one: {example}")
         representers = check_integer(representers, "the number of representers of a box", minimum=2)
+        if constraints is not None:
+            return constrain_box(
+                lambda count: cls.box(representers=count, seed=seed, **intervals), representers, constraints
+            )
         given = [box_parameter(name, interval) for name, interval in intervals.items()]
         bounds = np.array(
             [
@@ -249,6 +277,27 @@ class Domain:
         side = max(2, round(representers ** (1 / d)))
         axes = tuple(np.linspace(low, high, side) for low, high in bounds)
         return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True, parameters=parameters)
+
+    @classmethod
+    def mixture(cls, /, *, parts: int = 20, **intervals: tuple[float, float]) -> Domain:
+        """Return mixtures: fractions that sum to one, in steps of 1/parts.
+
+        A value may also be told for fractions between the steps.
+
+        Args:
+            parts: Number of steps from 0 to 1.
+            **intervals: Least and largest fraction of each component.
+
+        Raises:
+            InvalidDomainError: If there are fewer than two components, an interval is not within 0 to 1, or no mixture
+                is possible.
+
+        Example:
+            >>> Domain.mixture(water=(0.2, 1), ethanol=(0, 1), acetone=(0, 0.3), parts=50)
+        """
+        bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()]).reshape(-1, 2)
+        points, equation = simplex_lattice(tuple(intervals), bounds, check_integer(parts, "parts", minimum=2))
+        return cls(tuple(intervals), points, bounds, constraints=(equation,))
 
     # -- points and columns ----------------------------------------------------------------------------------------
 
@@ -400,6 +449,14 @@ class Domain:
                 x[k] = check_finite(point[name], f"column {name!r} of the point")
         return x
 
+    def allows(self, points: Array) -> Mask:
+        """Return which points (q, d) may be chosen as far as the constraints go; never a point that just misses one."""
+        return self.satisfies(self.constraints, points, -MARGIN)
+
+    def satisfies(self, constraints: Sequence[Constraint], points: Array, tolerance: float = TOLERANCE) -> Mask:
+        """Return which points (q, d) satisfy all constraints, which are about the user's numbers."""
+        return all_satisfied(constraints, self.numbers(points), self.columns, tolerance)
+
     def nearest(self, x: Array) -> int:
         """Return the index of the point nearest to x, with each column divided by its extent."""
         difference = (self.points - x) / self.extent
@@ -425,6 +482,15 @@ class Domain:
         if (np.abs(self.points[index] - x) <= slack).all():
             return index, self.points[index]
         inside = bool(((x >= self.bounds[:, 0] - slack) & (x <= self.bounds[:, 1] + slack)).all())
+        if inside and self.constraints:
+            missed = [each for each in self.constraints if not self.satisfies([each], x[None, :])[0]]
+            if not missed:
+                return None, x
+            raise PointNotInDomainError(
+                f"{format_point(point)} is not in the domain, as it does not satisfy the constraint "
+                f"{describe_constraint(missed[0])}; the nearest point of it is {format_point(self.point(index))} "
+                f"(index {index})"
+            )
         if inside and (self.axes is not None or self.continuous):
             return None, x
         raise PointNotInDomainError(

@@ -193,6 +193,8 @@ def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
     # With the smallest possible standard deviation of the difference, unless the mean itself is better than allowed.
     difference = np.abs(np.sqrt(inputs.variances) - np.sqrt(best_variance)) + np.finfo(float).tiny
     exceeds = np.where(lead > 0, 0.5, normal_distribution(np.minimum(lead, 0.0) / difference))
+    if inputs.excluded is not None:
+        exceeds = np.where(inputs.excluded, 0.0, exceeds)
     return bool(exceeds.mean(axis=0).max() <= TAIL)
 
 
@@ -241,13 +243,13 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
         cheapest = cost.reshape(-1, means.shape[1], cost.shape[1]).min(axis=(0, 2))  # over tasks and noise levels
         return np.asarray(improvement.mean(axis=0) / cheapest)
 
-    on_domain = rates(inputs.means, inputs.variances, learner.actions.candidates(last).cost)
+    on_domain = rates(inputs.means, inputs.variances, learner.actions.candidates(last).effective_cost)
     if inputs.bounds is None:
         return float(on_domain.max())
 
     def rates_at(points: Array) -> Array:
         sites = np.hstack([points, np.zeros((len(points), len(inputs.best) - points.shape[1]))])
-        return rates(*inputs.posterior.predict(sites), learner.actions.candidates_at(points, last).cost)
+        return rates(*inputs.posterior.predict(sites), learner.actions.candidates_at(points, last).effective_cost)
 
     starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:STARTS]]
     starts.append(inputs.best[: len(inputs.bounds)])
@@ -260,6 +262,8 @@ def _incumbent(learner: ActiveLearner) -> float | None:
     d = len(learner.domain.columns)
     left_out = {action.id for action, _ in learner.surrogate.outliers}
     points = [action.point[:d] for action, _ in learner.observations if action.task == 0 and action.id not in left_out]
+    if learner.availability is not None:
+        points = [point for point in points if learner.actions.allows(point[None, :])[0]]
     if not points:
         return None
     mean, _ = learner.surrogate.predict(np.unique(np.stack(points), axis=0))

@@ -216,6 +216,8 @@ class StatementInputs:
         snap: Returns the nearest points of a box with finitely many values in some columns; None for others.
         seed: Seeds of the draws.
         fitted: Whether there is a model to state anything with.
+        excluded: Points that cannot be the optimum, as they are not to be measured; None: there are none. (n,)
+        allows: Returns which points of a box can be the optimum; None: all.
     """
 
     goal: Goal
@@ -230,6 +232,8 @@ class StatementInputs:
     seed: tuple[int, int]
     fitted: bool
     snap: Callable[[Array], Array] | None = None
+    excluded: Mask | None = None
+    allows: Callable[[Array], Mask] | None = None
 
     @property
     def n(self) -> int:
@@ -296,6 +300,10 @@ class StatementInputs:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
         snap = learner.domain.snap if learner.domain.discrete else None
+        excluded = learner.excluded
+        allows = learner.actions.allows if excluded is not None or learner.domain.constraints else None
+        if excluded is not None and (excluded.all() or not excluded.any()):
+            excluded = None
         return StatementInputs(
             goal=learner.goal,
             threshold=getattr(learner.model_goal, "threshold", None),
@@ -309,6 +317,8 @@ class StatementInputs:
             snap=snap,
             seed=(learner.seed, len(learner.observations)),
             fitted=surrogate.fitted and (len(learner.observations) > 0 or surrogate.mean is not None),
+            excluded=excluded,
+            allows=allows,
         )
 
 
@@ -592,6 +602,9 @@ def potential_optima(inputs: StatementInputs, reach: float = FAR) -> Index:
     """
     signed = inputs.goal.sign * inputs.means
     sd = np.sqrt(inputs.variances)
+    if inputs.excluded is not None:
+        signed = np.where(inputs.excluded, -np.inf, signed)
+        sd = np.where(inputs.excluded, 0.0, sd)
     lower = (signed - reach * sd).max(axis=1, keepdims=True)
     return np.flatnonzero((signed + reach * sd >= lower).any(axis=0))
 
@@ -625,7 +638,7 @@ def _around_best(inputs: StatementInputs) -> Array:
     around[:, :d] = np.clip(inputs.best[:d] + offsets, low, high)
     if inputs.snap is not None:
         around[:, :d] = inputs.snap(around[:, :d])
-    return around
+    return around if inputs.allows is None else around[inputs.allows(around[:, :d])]
 
 
 def _ruled_out_confidence(winner: Index, promise: Array) -> Array:

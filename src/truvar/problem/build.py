@@ -15,6 +15,7 @@ import numpy as np
 from truvar.acquisition import TopK
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.acquisition.registry import DEFAULT_POLICY, has_cost_option, policy_class, policy_classes
+from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, read_csv
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
@@ -26,6 +27,7 @@ from truvar.models.fit import Learned, training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
 from truvar.problem.parameters import build_parameter
 from truvar.problem.schema import (
+    PARTS,
     REPRESENTERS,
     CostSpec,
     DirectionsSpec,
@@ -35,6 +37,7 @@ from truvar.problem.schema import (
     ModelSpec,
     NoiseSpec,
     PolicySpec,
+    PolygonSpec,
     ProblemSpec,
     RKHSBetaSpec,
     StudySpec,
@@ -232,12 +235,17 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
     if spec.table is not None:
         table = _table(spec.table, folder, tables)
         with _section("domain"):
-            return Domain.table(table, spec.columns, spec.log or ())
+            return Domain.table(table, spec.columns, spec.log or (), constraints=_constraints(spec))
     with _section("domain"):
         if spec.box is not None:
             intervals: dict[str, Any] = {name: build_parameter(side) for name, side in spec.box.items()}
-            return Domain.box(representers=spec.representers or REPRESENTERS, **intervals)
-        return Domain.grid(**{name: _axis(axis) for name, axis in (spec.grid or {}).items()})
+            representers = spec.representers or REPRESENTERS
+            return Domain.box(representers=representers, constraints=_constraints(spec), **intervals)
+        if spec.mixture is not None:
+            fractions: dict[str, Any] = dict(spec.mixture)
+            return Domain.mixture(parts=spec.parts or PARTS, **fractions)
+        axes = {name: _axis(axis) for name, axis in (spec.grid or {}).items()}
+        return Domain.grid(constraints=_constraints(spec), **axes)
 
 
 def _axis(axis: Any) -> Any:
@@ -246,6 +254,16 @@ def _axis(axis: Any) -> Any:
         low, high, count = axis
         return np.linspace(low, high, count)
     return build_parameter(axis)
+
+
+def _constraints(spec: DomainSpec) -> list[Any] | None:
+    """Return the constraints of [domain] as `Domain` takes them."""
+    if spec.constraints is None:
+        return None
+    given: list[Any] = []
+    for entry in spec.constraints:
+        given.append(PolygonConstraint([entry.polygon], entry.columns) if isinstance(entry, PolygonSpec) else entry)
+    return given
 
 
 def build_goal(spec: GoalSpec) -> Goal:

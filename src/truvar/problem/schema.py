@@ -40,6 +40,7 @@ from truvar.problem.messages import (
 )
 from truvar.problem.parameters import Names, ParameterSpec
 
+PARTS = 20  # steps of a mixture whose problem does not say how many
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
 TRAVEL_KEYS = ("travel", "euclidean", "great_circle", "network", "matrix")  # of [cost], in the order of their sum
 ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
@@ -154,10 +155,22 @@ TravelRates = Annotated[dict[str, TravelRate], expects("rates by column such as 
 # -- sections ----------------------------------------------------------------------------------------------------------
 
 
-class DomainSpec(StrictModel):
-    """The candidates: exactly one of a table, a grid and a box."""
+class PolygonSpec(StrictModel):
+    """The inside of a polygon."""
 
-    model_config = _one_required("table", "grid", "box")
+    polygon: Annotated[list[tuple[Number, Number]], Field(min_length=3, description="Its vertices [x, y].")]
+    columns: Annotated[tuple[Text, Text] | None, Field(description="The two columns; the first two by default.")] = None
+
+
+ConstraintEntry = Annotated[
+    Annotated[Text, Tag(TEXT)] | Annotated[PolygonSpec, Tag(TABLE)], Discriminator(text_or_table)
+]
+
+
+class DomainSpec(StrictModel):
+    """The candidates: exactly one of a table, a grid, a box and a mixture."""
+
+    model_config = _one_required("table", "grid", "box", "mixture")
 
     table: Text | None = Field(
         default=None, description="Path of a CSV file, relative to the problem file.", examples=["lake.csv"]
@@ -184,20 +197,42 @@ class DomainSpec(StrictModel):
         description='Columns of the table that have a logarithmic scale; "auto" for those spaced by ratios.',
         examples=[["C", "gamma"]],
     )
+    mixture: (
+        Annotated[dict[str, Interval], expects("a table of components such as {a = [0, 1], b = [0, 1]}", parts=True)]
+        | None
+    ) = Field(
+        default=None,
+        description="Fractions that sum to one: [least, largest] by component.",
+        examples=[{"water": [0.2, 1], "ethanol": [0, 1]}],
+    )
+    parts: Annotated[int, Field(strict=True, ge=2)] | None = Field(
+        default=None, description=f"Number of steps of a mixture from 0 to 1 ({PARTS} by default).", examples=[20]
+    )
     representers: Annotated[int, Field(strict=True, ge=2)] | None = Field(
         default=None, description=f"Number of points that stand for a box ({REPRESENTERS} by default).", examples=[2500]
     )
 
+    constraints: list[ConstraintEntry] | None = Field(
+        default=None,
+        description="What every point must satisfy: linear inequalities between columns, names of table columns of "
+        "truth values, or polygons.",
+        examples=[["x + y <= 1", {"polygon": [[0, 0], [1, 0], [0.5, 1]], "columns": ["x", "y"]}]],
+    )
+
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _check_one_given(self, "table", "grid", "box")
-        (kind,) = self.given("table", "grid", "box")
-        for key, owner in (("columns", "table"), ("log", "table"), ("representers", "box")):
+        kinds = ("table", "grid", "box", "mixture")
+        _check_one_given(self, *kinds)
+        (kind,) = self.given(*kinds)
+        if kind == "mixture" and self.constraints:
+            raise rule_error("constraints belong to a table, grid or box, got a mixture; give intervals of fractions")
+        for key, owner in (("columns", "table"), ("log", "table"), ("representers", "box"), ("parts", "mixture")):
             if self.given(key) and kind != owner:
                 raise rule_error(f"{key} belongs to a {owner}, got a {kind}; leave out {key}")
-        for name in ("representers", "seed"):
-            if name in (self.box or {}):
-                raise rule_error(f"box cannot have a column {name!r}, which is the name of an option; rename it")
+        reserved = {"box": ("representers", "seed", "constraints"), "grid": ("constraints",), "mixture": ("parts",)}
+        for name in reserved.get(kind, ()):
+            if name in getattr(self, kind):
+                raise rule_error(f"{kind} cannot have a column {name!r}, which is the name of an option; rename it")
         return self
 
 
@@ -597,6 +632,12 @@ class LimitsSpec(StrictModel):
         default=None,
         description="Optimum: expected improvement per unit cost below which no measurement is worth its cost.",
         examples=[0.001],
+    )
+    max_failures: NonNegativeCount | None = Field(
+        default=None, description="Number of measurements that may fail in one run; one more ends it.", examples=[5]
+    )
+    retries: NonNegativeCount | None = Field(
+        default=None, description="How often a measurement is repeated before it counts as failed.", examples=[2]
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from truvar.domain.exclusions import Place
 from truvar.exceptions import OutputError
 from truvar.inference.certificate import REGIME_SUMMARIES, format_share
 from truvar.messages import format_coordinate
@@ -33,6 +34,7 @@ from truvar.report.status import (
     describe_budget,
     describe_expected,
     describe_goal,
+    describe_infeasible,
     describe_optimum,
     describe_policy,
     describe_tasks,
@@ -57,7 +59,15 @@ CHART_SIZE = (6.4, 2.7)  # inches
 DPI = 150  # dots per inch of the parts of a figure that are pixels
 # Content-Security-Policy of the file: its own pictures and style, no script, nothing from elsewhere.
 SECURITY_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-SHOWN_EVENTS = ("noted", "corrected", "withdrawn", "expired")  # kinds of events listed under "History"
+SHOWN_EVENTS = (
+    "noted",
+    "corrected",
+    "withdrawn",
+    "expired",
+    "failed",
+    "excluded",
+    "allowed",
+)  # kinds of events listed under "History"
 
 
 class Figure(NamedTuple):
@@ -301,7 +311,7 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
 
 
 def _events(study: Study) -> list[tuple[str, str, str]]:
-    """Return time, person and text of notes, corrections and withdrawals."""
+    """Return time, person and text of notes, corrections, withdrawals, exclusions and failures."""
     events = study.events
     rows = []
     for _, time, who, kind, details in events[events["kind"].isin(SHOWN_EVENTS)].itertuples(index=False, name=None):
@@ -309,8 +319,12 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
             text = str(details["text"])
         elif kind == "corrected":
             text = f"{details['id']} corrected to {details['y']:.6g}"
+        elif kind in ("excluded", "allowed"):
+            text = f"{kind}: {Place.from_details(details).describe()}"
         else:
             text = f"{details['id']} {kind}"
+        if details.get("reason"):
+            text += f" ({details['reason']})"
         rows.append((f"{time:%Y-%m-%d %H:%M} UTC", who, text))
     return rows
 
@@ -327,5 +341,6 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         ("engine", study.engine),
         ("epoch", f"{epoch.index}, η = {epoch.eta:.3g}, β = {epoch.beta:.4g}"),
         ("cost", describe_budget(study)),
+        *describe_infeasible(study, study.result()),
         ("seed", str(study.seed)),
     ]

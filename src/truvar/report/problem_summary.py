@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 MIN_CORRELATION = 0.05  # of neighbouring points; below it each point says nothing about the next
 MAX_CORRELATION = 0.99  # of the two ends of an axis; above it nothing changes along the axis
 MAX_DISTANCE = 4.0  # of a threshold from the mean, in prior standard deviations; beyond it no value is expected
-POINTS = {"table": "points of a table", "grid": "points of a grid", "box": "points that represent a box"}
+POINTS = {
+    "table": "points of a table",
+    "grid": "points of a grid",
+    "box": "points that represent a box",
+    "mixture": "mixtures",
+}
 
 
 def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> str:
@@ -80,7 +85,13 @@ def problem_warnings(problem: Problem, study: Study) -> list[str]:
 def _domain(problem: Problem, study: Study) -> str:
     domain = study.domain
     kind = next(kind for kind in POINTS if kind in problem.spec["domain"])
-    return f"{len(domain)} {POINTS[kind]}: {describe_columns(domain)}"
+    text = f"{len(domain)} {POINTS[kind]}: {describe_columns(domain)}"
+    constraints = [entry if isinstance(entry, str) else "a polygon" for entry in _given_constraints(problem)]
+    return f"{text}; where {', '.join(constraints)}" if constraints else text
+
+
+def _given_constraints(problem: Problem) -> list[Any]:
+    return list(problem.spec["domain"].get("constraints") or [])
 
 
 def _model(problem: Problem) -> str:

@@ -156,6 +156,27 @@ def describe_tasks(study: Study) -> str | None:
     return f"correlation with {study.tasks.names[0]}, as learned: {', '.join(parts)}"
 
 
+def describe_infeasible(study: Study, result: Result) -> list[tuple[str, str]]:
+    """Return what cannot be measured: excluded points, failed measurements, and the expected share of the domain.
+
+    Args:
+        study: The study.
+        result: Its present result.
+    """
+    rows: list[tuple[str, str]] = []
+    n = len(result.mean)
+    if result.n_excluded:
+        rows.append(("excluded", f"{result.n_excluded} of {count_noun(n, 'point')}"))
+    if result.n_failed:
+        last = study.failures[-1]
+        text = f"{count_noun(result.n_failed, 'measurement')}, the last at {format_coordinates(last.point)}"
+        rows.append(("failed", f"{text}: {last.reason}" if last.reason else text))
+    if result.infeasible_share > 0:
+        share = 100 * result.infeasible_share
+        rows.append(("infeasible", f"{share:.2g} % of the domain, expected"))
+    return rows
+
+
 def study_warnings(study: Study, result: Result) -> list[str]:
     """Return a message for each measurement that the model leaves out as a gross error.
 
@@ -193,6 +214,7 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     transform = describe_transform(study.transform)
     if transform is not None:
         rows.append(("model", transform))
+    rows += describe_infeasible(study, result)
     tasks = describe_tasks(study)
     if tasks is not None:
         rows.append(("tasks", tasks))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from truvar.exceptions import TruvarError
 from truvar.report.formatting import format_number
 
 if TYPE_CHECKING:
     from truvar._typing import Mask
-    from truvar.study.measurements_io import MeasurementInput
     from truvar.study.result import Result
     from truvar.study.study import Study
 
 MAX_LISTED = 10  # ids that are listed one by one
-UNEXPECTED = 4.0  # standard deviations; if the model is right, one value in 16,000 lies further from its mean
 
 
 def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "told") -> str:
@@ -35,32 +32,6 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
     changes = [_change(name, getattr(classes_before, name), getattr(classes, name)) for name in names]
     text = f"{verb} {listed}: {', '.join(changes)}; cost {format_number(now.spent)} so far"
     return f"{text}; {now.reason}" if now.reason else text
-
-
-def unexpected_values(study: Study, measurements: Iterable[MeasurementInput]) -> dict[int, str]:
-    """Return a message for each value so far from its prediction that it may be a typing mistake.
-
-    Args:
-        study: The study before the values are told.
-        measurements: The values.
-
-    Returns:
-        The messages, by position among the values.
-    """
-    messages = {}
-    for position, measurement in enumerate(measurements):
-        try:
-            mean, sd = study.predict_measurement(measurement.what)
-        except TruvarError:  # told already, or not in the domain: `tell` reports it
-            continue
-        distance = abs(measurement.value - mean) / sd if sd > 0 else 0.0
-        if distance > UNEXPECTED:
-            id_ = measurement.what if isinstance(measurement.what, int) else "ID"
-            messages[position] = (
-                f"{measurement.value:g} is {distance:.1f} standard deviations from the expected {mean:.4g} ± {sd:.2g}; "
-                f"if it is a typing mistake, correct it: truvar correct {id_} VALUE"
-            )
-    return messages
 
 
 def _change(name: str, before: Mask, now: Mask) -> str:

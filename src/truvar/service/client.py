@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 
 from truvar import exceptions
 from truvar._deprecation import deprecated_alias
-from truvar._typing import Array
+from truvar._typing import Array, Mask
+from truvar.domain.constraints import PolygonConstraint, is_geometry, polygon_of
 from truvar.domain.costs import Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
@@ -53,7 +54,7 @@ from truvar.storage.serialization import deserialize
 from truvar.study._views import measurement_frame
 from truvar.study.limits import RunLimits
 from truvar.study.lookahead import Lookahead
-from truvar.study.records import MeasurementRecord
+from truvar.study.records import FailureRecord, MeasurementRecord
 from truvar.study.result import Best, BestObserved, Result
 from truvar.study.runner import run
 from truvar.study.study import Study
@@ -66,7 +67,17 @@ if TYPE_CHECKING:
 
 # Attributes of `Study` that are computed here, on a copy of the study.
 COPY_ATTRIBUTES = frozenset(
-    {"candidates", "engine", "epoch", "gains", "kernel", "policy_context", "sample_measurement", "theory_setting"}
+    {
+        "candidates",
+        "engine",
+        "epoch",
+        "exclusions",
+        "gains",
+        "kernel",
+        "policy_context",
+        "sample_measurement",
+        "theory_setting",
+    }
     | {"transform"}
     | {"expects", "imagine", "outlook", "scene", "setting"}  # deprecated names of some of these
 )
@@ -396,6 +407,23 @@ class RemoteStudy:
         _warn_of_outliers(answer)
         return [int(id_) for id_ in answer["ids"]]
 
+    def check_value(
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        y: float,
+        *,
+        level: int | None = None,
+        task: str | None = None,
+    ) -> str | None:
+        """Return why a value may be a typing mistake, as `Study.check_value`; computed by the server."""
+        body: dict[str, Any] = {"y": _plain(y), "level": level, "task": task}
+        if isinstance(what, Mapping):
+            body["point"] = {str(column): _plain(value) for column, value in what.items()}
+        else:
+            body["id"] = _id(what)
+        findings: list[str] = self._post("check", body, repeatable=True)["warnings"]
+        return findings[0] if findings else None
+
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
     ) -> None:
@@ -403,9 +431,35 @@ class RemoteStudy:
         body = {"id": _id(what), "y": _plain(y), "noise": noise, "cost": cost}
         _warn_of_outliers(self._post("correct", body, repeatable=True))
 
-    def withdraw(self, what: Suggestion | int) -> None:
-        """Withdraw a suggestion, or remove a measurement."""
-        self._post("withdraw", {"id": _id(what)})
+    def withdraw(self, what: Suggestion | int, reason: str | None = None, *, again: bool = False) -> None:
+        """Withdraw a suggestion, or remove a measurement, as `Study.withdraw`."""
+        self._post("withdraw", {"id": _id(what), "reason": reason, "again": again})
+
+    def exclude(self, what: Any, reason: str | None = None) -> None:
+        """Exclude a place, as `Study.exclude`; a function of the points is computed here."""
+        place = what(self.domain.points) if callable(what) and not hasattr(what, "satisfied") else what
+        self._post("exclude", {**_place(place), "reason": reason})
+
+    def allow(self, what: Any = None) -> None:
+        """Allow a place again, as `Study.allow`."""
+        place = what(self.domain.points) if callable(what) and not hasattr(what, "satisfied") else what
+        self._post("allow", {} if place is None else _place(place))
+
+    def fail(
+        self, what: Suggestion | int | Mapping[str, Any], reason: str | None = None, *, cost: float | None = None
+    ) -> int:
+        """Record that a measurement failed, as `Study.fail`."""
+        body: dict[str, Any] = {"reason": reason, "cost": cost}
+        if isinstance(what, Mapping):
+            body["point"] = {str(column): _plain(value) for column, value in what.items()}
+        else:
+            body["id"] = _id(what)
+        return int(self._post("fail", body)["id"])
+
+    @property
+    def failures(self) -> list[FailureRecord]:
+        """The measurements that failed, as `Study.failures`."""
+        return [FailureRecord(**row) for row in self._get("failures")["failures"]]
 
     def note(self, text: str) -> None:
         """Add a remark to the event log."""
@@ -427,6 +481,7 @@ class RemoteStudy:
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
+        max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
         progress: bool | Callable[[Any], object] = False,
@@ -439,6 +494,7 @@ class RemoteStudy:
             executor=executor,
             workers=workers,
             retries=retries,
+            max_failures=max_failures,
             resume=resume,
             lease=lease,
             progress=progress,
@@ -544,6 +600,9 @@ class RemoteStudy:
             measured=tuple(posterior["measured"]),
             source=_statements(self.goal, posterior["statements"]),
             outliers=tuple(result["outliers"]),
+            excluded=_mask(posterior["excluded"], len(sets)),
+            feasibility=None if posterior["feasibility"] is None else np.array(posterior["feasibility"], dtype=float),
+            n_failed=result["failed"],
         )
 
     def check_stop(
@@ -596,7 +655,7 @@ class RemoteStudy:
     @property
     def limits(self) -> dict[str, float]:
         """Limits that the study is meant to end at, by name."""
-        return self.copy().limits
+        return dict(self.status["limits"])
 
     @property
     def vehicle_statuses(self) -> list[VehicleStatus]:
@@ -722,6 +781,36 @@ def _warn_of_outliers(answer: Mapping[str, Any]) -> None:
     """Issue the warnings of a server about gross errors, as from the line that called the study's method."""
     for message in answer.get("warnings", ()):
         warnings.warn(message, OutlierWarning, stacklevel=3)
+
+
+def _mask(rows: Sequence[int], n: int) -> Mask:
+    """Return a mask over n points that is True at some rows."""
+    mask = np.zeros(n, bool)
+    mask[list(rows)] = True
+    return mask
+
+
+def _place(what: Any) -> dict[str, Any]:
+    """Return a place, as `Study.exclude` takes it, as the body of a request."""
+    if isinstance(what, (Suggestion, int, np.integer)) and not isinstance(what, bool):
+        return {"id": what.id if isinstance(what, Suggestion) else int(what)}
+    if isinstance(what, Mapping):
+        if all(np.ndim(value) == 0 for value in what.values()):
+            return {"point": {str(name): _plain(value) for name, value in what.items()}}
+        plain = {str(name): np.ravel(np.asarray(value, dtype=float)).tolist() for name, value in what.items()}
+        return {"region": plain}
+    if isinstance(what, str):
+        return {"condition": what}
+    if is_geometry(what) or isinstance(what, PolygonConstraint):
+        polygon = what if isinstance(what, PolygonConstraint) else polygon_of(what)
+        columns = None if polygon.columns is None else list(polygon.columns)
+        return {"polygon": {"rings": [[list(vertex) for vertex in ring] for ring in polygon.rings], "columns": columns}}
+    mask = np.asarray(what)
+    if mask.dtype != bool or mask.ndim != 1:
+        raise InvalidArgumentError(
+            f"a place must be a suggestion or its id, a point, a region, a condition, a polygon or a mask, got {what!r}"
+        )
+    return {"rows": np.flatnonzero(mask).tolist()}
 
 
 def _number(value: Any, missing: float) -> float:

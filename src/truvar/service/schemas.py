@@ -16,6 +16,7 @@ from truvar.storage.base import MAX_NAME_LENGTH
 
 MEASUREMENT_FIELDS = frozenset({"y", "noise", "cost", "level"})  # of the bodies `Tell` and `Correct`
 MAX_REPEATS = 1000  # values of one request
+MAX_REASON_LENGTH = 2000  # characters
 MAX_LEASE = 366 * 86_400  # seconds: a year
 
 Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")]
@@ -110,10 +111,79 @@ class Correct(StrictModel):
     cost: Annotated[NonNegative | None, Field(description="Cost, if it changes too.")] = None
 
 
+Reason = Annotated[
+    str | None, Field(max_length=MAX_REASON_LENGTH, description="Why, for the event log and the report.")
+]
+
+
 class Withdraw(StrictModel):
     """A suggestion that will not be measured, or a measurement to remove."""
 
     id: Id
+    reason: Reason = None
+    again: Annotated[bool, Field(description="Whether the place of a suggestion may be suggested again.")] = False
+
+
+class Polygon(StrictModel):
+    """A polygon, with holes, or several that do not overlap."""
+
+    rings: Annotated[list[list[tuple[Number, Number]]], Field(description="Vertices of every ring.")]
+    columns: Annotated[tuple[str, str] | None, Field(description="The two columns; default: the first two.")] = None
+
+
+class AllowedPlace(StrictModel):
+    """A place: a suggestion or measurement, a point, a region, a condition, a polygon or rows; none: everywhere."""
+
+    id: Id | None = None
+    point: Point | None = None
+    region: Annotated[
+        dict[str, list[Number]] | None, Field(description="An interval, or one value, for some columns.")
+    ] = None
+    condition: Annotated[
+        str | None, Field(max_length=MAX_REASON_LENGTH, examples=["x + y > 3"], description="A linear inequality.")
+    ] = None
+    polygon: Polygon | None = None
+    rows: Annotated[list[NonNegativeCount] | None, Field(description="Rows of a finite domain.")] = None
+
+    @property
+    def places(self) -> dict[str, Any]:
+        """The places that are given, by name."""
+        names = ("id", "point", "region", "condition", "polygon", "rows")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.places) > 1:
+            raise rule_error(f"one place is expected, got {', '.join(self.places)}; give one of them")
+        return self
+
+
+class ExcludedPlace(AllowedPlace):
+    """A place that cannot be measured: a suggestion, a point, a region, a condition, a polygon or rows."""
+
+    reason: Reason = None
+
+    @model_validator(mode="after")
+    def _check_given(self) -> Self:
+        if not self.places:
+            raise rule_error("a place is needed, got none; give an id, point, region, condition, polygon or rows")
+        return self
+
+
+class Fail(StrictModel):
+    """A measurement that failed: a suggestion, by its id, or any point."""
+
+    id: Id | None = None
+    point: Point | None = None
+    reason: Reason = None
+    cost: Annotated[NonNegative | None, Field(description="Cost of the attempt, if other than expected.")] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.id is None) == (self.point is None):
+            got = "neither" if self.id is None else "both"
+            raise rule_error(f"a failed measurement needs either an id or a point, got {got}; give one of them")
+        return self
 
 
 class Note(StrictModel):

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truvar._typing import Array, Index
+from truvar.domain.constraints import LinearConstraint, PolygonConstraint
+from truvar.domain.exclusions import Place
 from truvar.domain.parameters import Boolean, Categorical, Date, Integer, Log, Ordinal, Parameter
 from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.messages import interface
@@ -128,9 +130,38 @@ def posterior(study: Study) -> dict[str, Any]:
         "classes": _class_letters(statements.classify()),
         "sets": _class_letters(result),
         "measured": list(result.measured),
+        "excluded": _excluded_rows(result, np.arange(len(result.mean))),
+        "feasibility": _feasibility(result),
         "model_check": _model_check(result.model_check),
         "result": result.to_dict(),
     }
+
+
+def _feasibility(result: Result) -> list[float] | None:
+    """Return the probability that a measurement succeeds at every point; None if it is 1 everywhere."""
+    return None if result.feasibility is None or result.infeasible_share == 0 else result.feasibility.tolist()
+
+
+def failures(study: Study) -> list[dict[str, Any]]:
+    """Return the measurements that failed, one object each."""
+    return [asdict(record) for record in study.failures]
+
+
+def exclusions(study: Study) -> list[dict[str, Any]]:
+    """Return the exclusions in force: in words, with the reason, and the place as a request takes it."""
+    rows: list[dict[str, Any]] = []
+    everything = study.exclusions
+    for k, exclusion in enumerate(everything):
+        place = exclusion.place
+        if exclusion.allowed or any(later.place == place or later.place == Place() for later in everything[k + 1 :]):
+            continue
+        body: dict[str, Any] = place.to_details()
+        if isinstance(place.region, LinearConstraint):
+            body = {"condition": place.region.text}
+        elif isinstance(place.region, PolygonConstraint):
+            body = {"polygon": asdict(place.region)}
+        rows.append({"text": place.describe(), "reason": exclusion.reason, "place": body})
+    return rows
 
 
 def report(study: Study) -> str:
@@ -190,8 +221,16 @@ def view(study: Study) -> dict[str, Any]:
             describe_vehicle(status) for status in study.vehicle_statuses if status.name or study.returns
         ],
         "measurements": measurements(study),
+        "failures": failures(study),
+        "excluded": _excluded_rows(result, shown),
+        "exclusions": exclusions(study),
         "history": history(study),
     }
+
+
+def _excluded_rows(result: Result, shown: Index) -> list[int]:
+    """Return the positions of the excluded points among those that are drawn."""
+    return [] if result.excluded is None else np.flatnonzero(result.excluded[shown]).tolist()
 
 
 def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[str, Any]:

@@ -55,6 +55,8 @@ CLASS_MODULES: dict[str, str] = {
     "Network": "truvar.domain.travel",
     "TravelMatrix": "truvar.domain.travel",
     "Vehicle": "truvar.domain.vehicles",
+    "LinearConstraint": "truvar.domain.constraints",
+    "PolygonConstraint": "truvar.domain.constraints",
     "Learned": "truvar.models.fit",
     "Model": "truvar.models.fit",
     "EnsembleModel": "truvar.models.ensemble",
@@ -248,6 +250,8 @@ def _serialize_domain(domain: Domain) -> dict[str, Any]:
     if domain.frame is not None:
         return {**parts, "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
+    if domain.constraints:
+        parts["constraints"] = serialize(list(domain.constraints), "a constraint of the domain")
     if domain.axes is not None:
         return {**parts, "axes": [axis.tolist() for axis in domain.axes]}
     return {**parts, "points": domain.points.tolist()}
@@ -317,8 +321,15 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
     if "axes" in parts:
         axes = tuple(np.array(axis, dtype=float) for axis in parts["axes"])
     points = np.array(parts["points"], dtype=float) if axes is None else mesh(axes)
+    constraints = tuple(deserialize(parts.get("constraints", [])))
     return Domain(
-        tuple(parts["columns"]), points, bounds, axes=axes, continuous=parts["continuous"], parameters=parameters
+        tuple(parts["columns"]),
+        points,
+        bounds,
+        axes=axes,
+        continuous=parts["continuous"],
+        parameters=parameters,
+        constraints=constraints,
     )
 
 

@@ -18,6 +18,7 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
+from truvar.domain.exclusions import Place
 from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
@@ -108,15 +109,17 @@ class Operation:
 
     Attributes:
         kind: What is done; named like the kind of event.
-        action: The suggestion or measurement it is about; None for "fitted" and "exhausted".
-        value: The measured value of "told", the fitted model of "fitted".
+        action: The suggestion or measurement it is about; None for those that are about none.
+        value: The measured value of "told", the fitted model of "fitted", the reason of "failed" and "excluded".
+        place: The place of "excluded" and "allowed".
         key: The caller's key of a measurement, by which a repeated `tell` is recognised.
     """
 
-    kind: Literal["fitted", "asked", "told", "withdrawn", "expired", "exhausted"]
+    kind: Literal["fitted", "asked", "told", "withdrawn", "expired", "exhausted", "failed", "excluded", "allowed"]
     action: Action | None = None
     value: Any = None
     key: str | None = None
+    place: Place | None = None
 
     def concerns(self, kind: str, id_: int) -> bool:
         """Return whether this is the operation of that kind on the action with that id."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from truvar._typing import Array
 from truvar.domain.action import Action
+from truvar.domain.exclusions import Place
 from truvar.exceptions import SerializationError, TruvarError
 from truvar.models.surrogate import AnyModel
 from truvar.storage.base import Event, StudySummary
@@ -33,7 +34,7 @@ HISTORY_COLUMNS = (
     "best_index",
     "best_mean",
 )
-WITH_ACTION = ("asked", "told", "corrected")  # kinds of events whose details hold an action
+WITH_ACTION = ("asked", "told", "corrected", "failed")  # kinds of events whose details hold an action
 
 
 class Visit(NamedTuple):
@@ -230,6 +231,12 @@ class StudyState:
                 self._operations.append(
                     Operation("withdrawn" if event.kind == "withdrawn" else "expired", asked.action)
                 )
+            case "failed":
+                self._operations.append(Operation("failed", action, details["reason"]))
+            case "excluded" | "allowed":
+                place = Place.from_details(details)
+                kind: Literal["excluded", "allowed"] = "excluded" if event.kind == "excluded" else "allowed"
+                self._operations.append(Operation(kind, value=details.get("reason"), place=place))
             case "exhausted":
                 self._operations.append(Operation("exhausted"))
             case "fitted":
@@ -264,8 +271,14 @@ class StudyState:
     @property
     def summary(self) -> StudySummary:
         """The counters that are stored with the study."""
-        spent = self.history[-1]["spent"] if self.history else 0.0
-        return StudySummary(len(self.history), spent, len(self.pending))
+        return StudySummary(len(self.history), self.spent, len(self.pending))
+
+    @property
+    def spent(self) -> float:
+        """Total cost of the measurements, those that failed included."""
+        spent: float = self.history[-1]["spent"] if self.history else 0.0
+        count = len(self.learner.observations)
+        return spent + sum(each.action.cost for each in self.learner.failures if each.n_before == count)
 
     def expired_leases(self, moment: datetime) -> list[int]:
         """Return the ids of pending suggestions whose leases have run out."""
@@ -276,6 +289,13 @@ class StudyState:
         for operation in self._operations:
             if operation.concerns("told", id_) and operation.action is not None:
                 return operation.action, operation.value
+        return None
+
+    def attempt(self, id_: int) -> Action | None:
+        """Return the suggestion or measurement with that id, whatever has become of it; None if there is none."""
+        for operation in reversed(self._operations):
+            if operation.action is not None and operation.action.id == id_:
+                return operation.action
         return None
 
     def id_with_key(self, key: str) -> int | None:
@@ -301,6 +321,8 @@ class StudyState:
             self.n_updates += 1
         elif operation.kind == "exhausted":
             self.exhausted = True
+        elif operation.kind in ("excluded", "allowed") and operation.place is not None:
+            self._change_place(operation.kind, operation.place, operation.value)
         elif action is None:
             raise AssertionError(f"operation {operation.kind!r} without an action")
         elif operation.kind == "asked":
@@ -309,6 +331,8 @@ class StudyState:
             self.positions.append(Visit(action.id, action.point, action.who))
         elif operation.kind == "told":
             self._observe(action, operation.value)
+        elif operation.kind == "failed":
+            self._fail(action, operation.value)
         else:
             if operation.kind == "expired":
                 self.expired[action.id] = action
@@ -316,6 +340,25 @@ class StudyState:
             self.positions = [visit for visit in self.positions if visit.id != action.id]
             self.exhausted = False
             self.learner.set_pending(self.pending.values())
+
+    def _change_place(self, kind: str, place: Place, reason: str | None) -> None:
+        if kind == "excluded":
+            self.learner.exclude(place, reason)
+        else:
+            self.learner.allow(place)
+        self.exhausted = False
+        self.n_updates += 1
+
+    def _fail(self, action: Action, reason: str | None) -> None:
+        """Take a failed measurement: it is no longer pending, but was made, so that travel starts from there."""
+        if self.pending.pop(action.id, None) is None:
+            self.positions.append(Visit(action.id, action.point, action.who))
+        else:
+            self.learner.set_pending(self.pending.values())
+        self.expired.pop(action.id, None)
+        self.learner.fail(action, reason)
+        self.exhausted = False
+        self.n_updates += 1
 
     def _observe(self, action: Action, y: float) -> None:
         suggested = self.pending.get(action.id)
@@ -338,9 +381,11 @@ class StudyState:
         mean = learner.surrogate.transform.inverse(learner.surrogate.moments[0])
         best_index = int(np.argmax(self.config.goal.sign * mean))
         spent = self.history[-1]["spent"] if self.history else 0.0
+        now = len(learner.observations)
+        failed = sum(each.action.cost for each in learner.failures if each.n_before == now - 1)
         values = (
-            len(learner.observations),
-            action.cost + spent,
+            now,
+            action.cost + spent + failed,
             epoch.index,
             epoch.eta,
             epoch.beta,

@@ -166,6 +166,9 @@ def result(state: StudyState, reason: str | None, source: StatementInputs) -> Re
         measured=tuple(site for site in measured if site is not None),
         source=source,
         outliers=outlier_ids(state),
+        excluded=learner.excluded,
+        feasibility=None if learner.availability is None else learner.availability.feasibility,
+        n_failed=len(learner.failures),
     )
 
 

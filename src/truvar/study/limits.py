@@ -13,6 +13,7 @@ from truvar.messages import unknown_name
 from truvar.validation import check_integer, check_nonnegative, check_positive
 
 LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost")
+RUN_OPTIONS = ("retries", "max_failures")  # of a run; they end none by themselves, but a study keeps them too
 DEFAULT_F1 = 0.95  # where a run for a level set ends, if no limit is given
 DEFAULT_RELATIVE_REGRET = 0.01  # share of the range of the posterior mean where a run for an optimum ends
 
@@ -57,7 +58,7 @@ class RunLimits:
     @staticmethod
     def of(own: Mapping[str, float]) -> RunLimits:
         """Return the limits of a study, which are given by name."""
-        limits: dict[str, Any] = dict(own)
+        limits: dict[str, Any] = {name: limit for name, limit in own.items() if name in LIMITS}
         if "steps" in limits:
             limits["steps"] = int(limits["steps"])
         return RunLimits(**limits)
@@ -116,9 +117,11 @@ def check_study_limits(limits: Mapping[str, float] | None, goal: Goal) -> dict[s
     """
     checked = dict(limits or {})
     for name, limit in checked.items():
-        if name not in LIMITS:
-            raise InvalidArgumentError(unknown_name("limit", name, LIMITS))
+        if name not in LIMITS + RUN_OPTIONS:
+            raise InvalidArgumentError(unknown_name("limit", name, LIMITS + RUN_OPTIONS))
         check_nonnegative(limit, name)
+        if name in RUN_OPTIONS:
+            checked[name] = check_integer(limit, name, minimum=0)
     if "f1" in checked:
         check_f1(checked["f1"])
     _check_suits(checked, goal)

@@ -50,6 +50,21 @@ def warn_of_outliers(state: StudyState, ids: Sequence[int], stacklevel: int) -> 
         warnings.warn(message, OutlierWarning, stacklevel=stacklevel + 1)
 
 
+def warn_of_value(id_: int, message: str, stacklevel: int) -> None:
+    """Issue an `OutlierWarning` about a value, or add its message to those of `collect_outliers`.
+
+    Args:
+        id_: Id of the measurement.
+        message: The message.
+        stacklevel: As for `warnings.warn`, counted from the caller.
+    """
+    collected = _collected.get()
+    if collected is not None:
+        collected[id_] = message
+    else:
+        warnings.warn(message, OutlierWarning, stacklevel=stacklevel + 1)
+
+
 @contextmanager
 def collect_outliers() -> Iterator[dict[int, str]]:
     """Collect the messages of outlier warnings by id instead of issuing them, for interfaces that show them."""

@@ -19,7 +19,7 @@ from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StopCheck
 from truvar.study.lookahead import Lookahead
-from truvar.study.records import MeasurementRecord
+from truvar.study.records import FailureRecord, MeasurementRecord
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import VehicleStatus
@@ -146,14 +146,39 @@ class StudyLike(Protocol):
         """Position, costs and budget of every vehicle."""
         ...
 
+    def check_value(
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        y: float,
+        *,
+        level: int | None = None,
+        task: str | None = None,
+    ) -> str | None:
+        """Return why a value may be a typing mistake, before it is told."""
+        ...
+
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
     ) -> None:
         """Replace the value of a measurement."""
         ...
 
-    def withdraw(self, what: Suggestion | int) -> None:
+    def withdraw(self, what: Suggestion | int, reason: str | None = None, *, again: bool = False) -> None:
         """Withdraw a suggestion or remove a measurement."""
+        ...
+
+    def exclude(self, what: Any, reason: str | None = None) -> None:
+        """Exclude a place that cannot be measured."""
+        ...
+
+    def allow(self, what: Any = None) -> None:
+        """Allow a place again."""
+        ...
+
+    def fail(
+        self, what: Suggestion | int | Mapping[str, Any], reason: str | None = None, *, cost: float | None = None
+    ) -> int:
+        """Record that a measurement failed."""
         ...
 
     def note(self, text: str) -> None:
@@ -177,6 +202,7 @@ class StudyLike(Protocol):
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
+        max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
         progress: bool | Callable[[Any], object] = False,
@@ -224,6 +250,11 @@ class StudyLike(Protocol):
     @property
     def measurements(self) -> pd.DataFrame:
         """One row per measurement, in order."""
+        ...
+
+    @property
+    def failures(self) -> list[FailureRecord]:
+        """The measurements that failed, in order."""
         ...
 
     def measurement_records(self) -> list[MeasurementRecord]:

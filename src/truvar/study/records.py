@@ -21,7 +21,7 @@ class MeasurementRecord:
         task: Name of the task; None without tasks.
         noise: Variance of the noise.
         cost: Cost of this measurement.
-        spent: Cost of all measurements up to this one.
+        spent: Cost of all measurements up to this one, those that failed included.
         value: The measured value.
         who: Vehicle or crew that measured; None if the study has none.
         repeats: Id of the measurement that this one repeats at the same place; None if it was not told as a repeat.
@@ -40,14 +40,60 @@ class MeasurementRecord:
     repeats: int | None = None
 
 
+@dataclass(frozen=True)
+class FailureRecord:
+    """One measurement that failed.
+
+    Attributes:
+        id: Id of its suggestion.
+        index: Row of the point in the domain; None inside a box or between the points of a grid.
+        point: Coordinates by column name.
+        level: Noise level that was tried; None without noise levels.
+        task: Name of the task; None without tasks.
+        cost: Cost of the attempt.
+        reason: Why it failed; None if it was not said.
+    """
+
+    id: int
+    index: int | None
+    point: dict[str, Any]
+    level: int | None
+    task: str | None
+    cost: float
+    reason: str | None
+
+
+def failure_records(state: StudyState) -> list[FailureRecord]:
+    """Return the measurements that failed, in order."""
+    domain = state.config.domain
+    tasks = state.config.prior.tasks
+    records = []
+    for failure in state.learner.failures:
+        action = failure.action
+        index = None if action.site is None else action.site % len(domain)
+        records.append(
+            FailureRecord(
+                id=action.id,
+                index=index,
+                point=domain.named(action.point[: len(domain.columns)]),
+                level=action.level,
+                task=None if tasks is None else tasks.names[action.task],
+                cost=action.cost,
+                reason=failure.reason,
+            )
+        )
+    return records
+
+
 def measurement_records(state: StudyState) -> list[MeasurementRecord]:
     """Return the measurements of a study in the order in which they were told."""
     domain = state.config.domain
     tasks = state.config.prior.tasks
     spent = 0.0
     records = []
-    for action, value in state.learner.observations:
-        spent += action.cost
+    failed = state.learner.failures
+    for position, (action, value) in enumerate(state.learner.observations):
+        spent += action.cost + sum(each.action.cost for each in failed if each.n_before == position)
         index = None if action.site is None else action.site % len(domain)
         records.append(
             MeasurementRecord(

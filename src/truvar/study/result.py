@@ -88,11 +88,15 @@ class Result:
         bounds_certificate: What follows from the confidence bounds; `certificate` has it after the joint statements.
         model_check: Whether every measurement agrees with what the others predict; a failed check is repeated by the
             certificate.
-        spent: Total cost of the measurements.
-        steps: Number of measurements.
+        spent: Total cost of the measurements, those that failed included.
+        steps: Number of measurements, those that failed not included.
         reason: Why the study stopped or is finished, such as "step limit (60) reached"; None if it did not.
         measured: Rows of the points where the target was measured, in order.
         outliers: Ids of the measurements that the model leaves out as gross errors.
+        excluded: Points that are not measured: excluded by the user, or where a measurement failed. A level set states
+            their class like that of any other point; an optimum is looked for among the others.
+        feasibility: Probability that a measurement succeeds, 0 where it is excluded.
+        n_failed: Number of measurements that failed.
         source: The joint statements, or the inputs to compute them from when they are first asked for.
     """
 
@@ -116,6 +120,26 @@ class Result:
     measured: tuple[int, ...]
     source: StatementInputs | JointStatements = field(repr=False)
     outliers: tuple[int, ...] = ()
+    excluded: Mask | None = None
+    feasibility: Array | None = None
+    n_failed: int = 0
+
+    def __post_init__(self) -> None:
+        n = len(self.mean)
+        if self.excluded is None:
+            object.__setattr__(self, "excluded", np.zeros(n, bool))
+        if self.feasibility is None:
+            object.__setattr__(self, "feasibility", np.ones(n))
+
+    @property
+    def n_excluded(self) -> int:
+        """Number of points that are excluded."""
+        return 0 if self.excluded is None else int(self.excluded.sum())
+
+    @property
+    def infeasible_share(self) -> float:
+        """Expected share of the domain that cannot be measured: excluded, or likely to fail."""
+        return 0.0 if self.feasibility is None else float(1.0 - self.feasibility.mean())
 
     @cached_property
     def statements(self) -> JointStatements:
@@ -277,13 +301,14 @@ class Result:
         """Return one row per point: coordinates, mean, sd, lower, upper, probability, and class.
 
         All of it is given the model. f lies above `lower` with probability 95 %, and with the same probability below
-        `upper`, at each point by itself. `class` is that of `classify()`, 95 % for all points at once: above, below or
+        `upper`, at each point by itself. If a place was excluded or a measurement failed, `excluded` and `feasibility`
+        are further columns. `class` is that of `classify()`, 95 % for all points at once: above, below or
         undecided; for an optimum, points that are ruled out are below (a maximum) or above (a minimum). Where a
         coordinate has one of these names, the latter gets an underscore: `mean_`.
         """
         frame = self.domain.to_frame()
         statements = self.statements
-        columns = {
+        columns: dict[str, Any] = {
             "mean": self.mean,
             "sd": self.sd,
             "lower": statements.lower,
@@ -291,6 +316,8 @@ class Result:
             "probability": statements.probability,
             "class": statements.classify().labels,
         }
+        if self.infeasible_share > 0:
+            columns |= {"excluded": self.excluded, "feasibility": self.feasibility}
         for name, values in columns.items():
             frame[f"{name}_" if name in self.domain.columns else name] = values
         return frame
@@ -352,6 +379,9 @@ class Result:
             "best": asdict(self.best),
             "best_observed": best_observed,
             "outliers": list(self.outliers),
+            "failed": self.n_failed,
+            "excluded": self.n_excluded,
+            "infeasible_share": self.infeasible_share,
             "epsilon": None if self.epsilon == inf else self.epsilon,
             "certificate": self.certificate.to_dict(),
             "model_check": self.model_check.to_dict(),

@@ -1,30 +1,42 @@
 """Run a study on a function: ask, measure and tell until the first limit is reached, serially or on an executor.
 
 On an executor the next suggestion is made as soon as a worker is free, given all that is still running. A failed
-measurement is repeated and then given up: its suggestion stays pending until the run ends, so that the study looks
-elsewhere, and is withdrawn then. A broken process pool is replaced by a new one. As nobody knows which of the running
-measurements broke it, these are repeated one at a time.
+measurement, one that raises or returns no finite number, is repeated and then recorded as failed, with its message: the
+study looks elsewhere and learns where measurements fail. A broken process pool is replaced by a new one. As nobody
+knows which of the running measurements broke it, these are repeated one at a time.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from truvar.exceptions import Finished, InvalidArgumentError, MeasurementFailedError
+import numpy as np
+
+from truvar.exceptions import (
+    Finished,
+    InvalidArgumentError,
+    InvalidMeasurementError,
+    MeasurementFailedError,
+    ServiceError,
+    StorageError,
+)
 from truvar.messages import format_point
 from truvar.study.executors import SimulatedPool, WorkerPool
 from truvar.study.limits import RunLimits
+from truvar.study.plausibility import measured_by_program
 from truvar.study.protocol import StudyLike
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer
 
 DEFAULT_RETRIES = 1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
-MAX_CONSECUTIVE_FAILURES = 3  # measurements given up in a row that end a run; with more workers, as many as workers
+MAX_FIRST_FAILURES = 5  # failed measurements that end a run before any succeeded; with more workers, as many
+MAX_CONSECUTIVE_FAILURES = 10  # the same, in a row, once one succeeded: one in five may fail by chance
+MAX_REASON = 500  # characters of a failure's message that are recorded
 
 
 def run(
@@ -35,6 +47,7 @@ def run(
     executor: Any = None,
     workers: int | None = None,
     retries: int | None = None,
+    max_failures: int | None = None,
     resume: bool | Sequence[Suggestion] = False,
     lease: float | None = None,
     progress: bool | Callable[[Any], object] = False,
@@ -49,18 +62,26 @@ def run(
     """
     if not callable(f):
         raise InvalidArgumentError(f"f must be a function that measures a point, got {f!r}; give one: f(point) -> y")
-    if retries is not None:
-        check_integer(retries, "retries", minimum=0)
-    elif executor is not None:
-        retries = DEFAULT_RETRIES
-    limits = limits.or_default({} if limits.given else study.limits, study.goal)
+    own = study.limits
+    retries = _option("retries", retries, own)
+    if retries is None:
+        retries = DEFAULT_RETRIES if executor is not None else 0
+    max_failures = _option("max_failures", max_failures, own)
+    limits = limits.or_default({} if limits.given else own, study.goal)
     pool: WorkerPool | SimulatedPool = WorkerPool(executor, workers)
     if executor is None and study.vehicles:
         pool = SimulatedPool(len(study.vehicles))
     with _progress_callback(study, limits, progress) as report_progress:
-        this_run = _Run(study, f, limits, pool, report_progress, retries, lease)
+        this_run = _Run(study, f, limits, pool, report_progress, retries, max_failures, lease)
         this_run.resume(study.pending if resume is True else resume or ())
         return this_run.loop()
+
+
+def _option(name: str, given: int | None, own: Mapping[str, float]) -> int | None:
+    """Return an option of a run: as it is given, or else as the study has it."""
+    if given is not None:
+        return check_integer(given, name, minimum=0)
+    return int(own[name]) if name in own else None
 
 
 def limit_reached(study: StudyLike, limits: RunLimits, on_obstacle: Callable[[str], None] | None = None) -> str | None:
@@ -116,7 +137,8 @@ class _Run:
         limits: RunLimits,
         pool: WorkerPool | SimulatedPool,
         progress: Callable[[Any], object],
-        retries: int | None,
+        retries: int,
+        max_failures: int | None,
         lease: float | None,
     ) -> None:
         self.study = study
@@ -124,7 +146,8 @@ class _Run:
         self.limits = limits
         self.pool = pool
         self.progress = progress
-        self.retries = retries  # None: the first failure ends the run
+        self.retries = retries
+        self.max_failures = max_failures  # None: only many failures in a row end the run
         self.lease = lease
         self.running: dict[Any, Suggestion] = {}  # by future
         self.to_repeat: deque[Suggestion] = deque()
@@ -136,8 +159,9 @@ class _Run:
         # Cost of all that a vehicle has measured or is measuring: the time at which it is free again.
         self.clocks = {name: sum(r.cost for r in records if r.who == name) for name in study.vehicles}
         self.idle: dict[str, str] = {}  # vehicles that nothing is suggested for at present, with the reason
-        self.n_given_up = 0
-        self.n_consecutive = 0  # given up since the last success
+        self.n_failed = 0
+        self.n_consecutive = 0  # failed since the last success
+        self.too_many: str | None = None  # why failures end the run
 
     def resume(self, pending: Sequence[Suggestion]) -> None:
         """Measure these suggestions first, as if this run had made them."""
@@ -150,7 +174,7 @@ class _Run:
             while True:
                 reason = self._submit_work()
                 if not self.running:
-                    return reason + self._failure_note
+                    return reason + ("" if self.too_many else self._failure_note)
                 self._collect(self.pool.wait())
         finally:
             self._finish()
@@ -160,6 +184,8 @@ class _Run:
     def _submit_work(self) -> str:
         """Give every free worker something to measure; return why no more was submitted."""
         while True:
+            if self.too_many is not None:
+                return self.too_many
             reason = limit_reached(self.study, self.limits, self._warn_of_obstacle)
             if reason is not None:
                 return reason
@@ -187,7 +213,7 @@ class _Run:
                 continue
             reason = self._unaffordable(suggestion)
             if reason is not None:
-                self.study.withdraw(suggestion)
+                self.study.withdraw(suggestion, again=True)
                 if who is None:
                     return reason
                 self.idle[who] = reason
@@ -266,10 +292,14 @@ class _Run:
         for future in futures:
             suggestion = self.running[future]
             try:
-                self.study.tell(suggestion, future.result())
+                value = _finite(future.result())
+                with measured_by_program():
+                    self.study.tell(suggestion, value)
             except BrokenExecutor as error:
                 interrupted.append(suggestion)
                 broken = error
+            except (StorageError, ServiceError):  # the study cannot be written: not a matter of the measurement
+                raise
             except Exception as error:
                 failed.append((suggestion, error))
             else:
@@ -292,46 +322,71 @@ class _Run:
             self.to_repeat_alone.extend(interrupted)
 
     def _handle_failure(self, suggestion: Suggestion, error: Exception, queue: deque[Suggestion]) -> None:
-        """Put a failed measurement into the queue to be repeated, or give it up."""
-        if self.retries is None:
-            raise error
+        """Put a failed measurement into the queue to be repeated, or record that it failed."""
         attempts = self.failures.get(suggestion.id, 0) + 1
         self.failures[suggestion.id] = attempts
         if attempts <= self.retries:
             queue.append(suggestion)
             return
-        self.n_given_up += 1
+        self.n_failed += 1
         self.n_consecutive += 1
-        point = format_point(suggestion.point)
-        message = f"the measurement at {point} failed {_times(attempts)} ({type(error).__name__}: {error})"
-        if self.n_consecutive >= max(MAX_CONSECUTIVE_FAILURES, self.pool.workers):
+        reason = _reason(error)
+        self.study.fail(suggestion, reason)
+        message = f"the measurement at {format_point(suggestion.point)} failed {_times(attempts)} ({reason})"
+        if self.max_failures is not None:
+            if self.n_failed > self.max_failures:
+                self.too_many = (
+                    f"{_counted(self.n_failed)} failed, more than max_failures ({self.max_failures}) allows, the last: "
+                    f"{message}"
+                )
+        elif self.n_consecutive >= max(self._most_in_a_row, self.pool.workers):
             raise MeasurementFailedError(
                 f"{self.n_consecutive} measurements in a row failed, the last: {message}; earlier measurements are "
-                "kept: fix the function or the workers and run again"
+                "kept: fix the function or the workers and run again, or give max_failures"
             ) from error
-        warnings.warn(f"{message}; the run continues without it", RuntimeWarning, stacklevel=7)
+        warnings.warn(f"{message}; the run continues elsewhere", RuntimeWarning, stacklevel=7)
+
+    @property
+    def _most_in_a_row(self) -> int:
+        return MAX_CONSECUTIVE_FAILURES if self.study.steps else MAX_FIRST_FAILURES
 
     @property
     def _failure_note(self) -> str:
-        if self.n_given_up == 0:
-            return ""
-        plural = "s" * (self.n_given_up != 1)
-        return f" ({self.n_given_up} failed measurement{plural} withdrawn)"
+        return f" ({_counted(self.n_failed)} failed)" if self.n_failed else ""
 
     def _finish(self) -> None:
         """Record finished measurements and withdraw the rest, however the run ends."""
         try:
             for future in [future for future in self.running if future.done()]:
                 with suppress(BaseException):  # the run ends for another reason, which must not be hidden
-                    self.study.tell(self.running[future], future.result())
+                    self.study.tell(self.running[future], _finite(future.result()))
             for future in self.running:
                 future.cancel()
         finally:
             pending = {suggestion.id for suggestion in self.study.pending}
             for suggestion in self.suggestions:
                 if suggestion.id in pending:
-                    self.study.withdraw(suggestion)
+                    self.study.withdraw(suggestion, again=True)
             self.pool.close()
+
+
+def _finite(value: Any) -> Any:
+    """Return what a function returned, unless it says by None, NaN or an infinite number that it has no value."""
+    if value is None or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
+        raise InvalidMeasurementError(f"the function returned {value}")
+    return value
+
+
+def _reason(error: Exception) -> str:
+    """Return why a measurement failed, as it is recorded."""
+    text = " ".join(str(error).split())
+    if not isinstance(error, InvalidMeasurementError):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text[:MAX_REASON]
+
+
+def _counted(count: int) -> str:
+    return "1 measurement" if count == 1 else f"{count} measurements"
 
 
 def _times(count: int) -> str:

@@ -18,11 +18,13 @@ from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
 from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.algorithm import loop
+from truvar.algorithm.availability import place_of
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain, as_table
+from truvar.domain.exclusions import Exclusion, Place
 from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
@@ -50,6 +52,7 @@ from truvar.storage.base import EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
+from truvar.study._places import resolve_place
 from truvar.study._resolve import (
     action_at,
     check_measurement,
@@ -63,8 +66,9 @@ from truvar.study._transactions import TransactionalStudy, WriteEvent, synchroni
 from truvar.study._views import measurements, result, statement_inputs, stop_check, suggestion, why_finished
 from truvar.study.limits import RunLimits, check_study_limits
 from truvar.study.lookahead import Lookahead, lookahead
-from truvar.study.outliers import outlier_ids, warn_of_outliers
-from truvar.study.records import MeasurementRecord, measurement_records
+from truvar.study.outliers import outlier_ids, warn_of_outliers, warn_of_value
+from truvar.study.plausibility import correction, implausible
+from truvar.study.records import FailureRecord, MeasurementRecord, failure_records, measurement_records
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import VehicleStatus, check_starts, departure, resolve_vehicle, vehicle_statuses
@@ -337,7 +341,9 @@ class Study(TransactionalStudy):
         state = self._state
         start = state.config.start
         table = None if start is None or state.positions else self._learner.actions.candidates(origin)
-        if start is None or table is None or not table.affordable[start]:
+        excluded = self._learner.excluded
+        is_excluded = start is not None and excluded is not None and bool(excluded[start])
+        if start is None or table is None or is_excluded or not table.affordable[start]:
             return self._learner.choose(origin, list(state.pending.values()), state.next_id)
         first = table.take(np.array([start]))
         gains = self.policy.score(self._learner.context(0), first)[0]
@@ -405,13 +411,15 @@ class Study(TransactionalStudy):
             InvalidDomainError: If the point is not in the domain.
 
         Warns:
-            OutlierWarning: Once for each measurement that a learned model leaves out as a gross error.
+            OutlierWarning: If the value may be a typing mistake (see `check_value`), and once for each measurement
+                that a learned model leaves out as a gross error.
 
         Example:
             >>> study.tell(suggestion, 7.3)
             >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
         """
         value, noise, cost = check_measurement(y, noise, cost)
+        findings: dict[int, str | None] = {}
 
         def work(write: WriteEvent) -> int:
             repeated = None if key is None else self._state.id_with_key(key)
@@ -427,6 +435,7 @@ class Study(TransactionalStudy):
                 )
             observation = None if action.id in self._state.pending else self._state.observation(action.id)
             if observation is None:
+                findings[action.id] = implausible(self._state, with_actual(action, noise, cost), value)
                 options = {} if key is None else {"key": str(key)}
                 write("told", with_actual(action, noise, cost), y=value, **options)
             else:
@@ -436,6 +445,9 @@ class Study(TransactionalStudy):
         id_ = self._change(work)
         self._stop_reason = None
         self._warn_of_outliers()
+        finding = findings.get(id_)
+        if finding is not None and id_ not in self._named_outliers:
+            warn_of_value(id_, f"{finding}; {correction(id_)}", stacklevel=3)
         return id_
 
     def tell_repeats(
@@ -489,6 +501,33 @@ class Study(TransactionalStudy):
         self._stop_reason = None
         self._warn_of_outliers()
         return ids
+
+    def check_value(
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        y: float,
+        *,
+        level: int | None = None,
+        task: str | None = None,
+    ) -> str | None:
+        """Return why a value may be a typing mistake, before it is told; None if it is plausible.
+
+        It may be if it is many standard deviations from what the model predicts or, before there is a model, orders of
+        magnitude from the other values and the threshold. `tell` accepts such a value with an `OutlierWarning`.
+
+        Args:
+            what: A suggestion or its id, or a point.
+            y: The value.
+            level: Noise level, of a point only.
+            task: Name of the task, of a point only.
+
+        Example:
+            >>> study.check_value(suggestion, 73)
+            '73 is 12.4 standard deviations from the expected 6.9 ± 5.3'
+        """
+        value, _, _ = check_measurement(y, None, None)
+        action = resolve_action(self._state, what, level, task, include_observed=True, include_expired=True)
+        return implausible(self._state, action, value)
 
     def _warn_of_outliers(self) -> None:
         """Name the measurements that are left out as gross errors, each once; called by what the user calls."""
@@ -548,13 +587,16 @@ class Study(TransactionalStudy):
         self._named_outliers.discard(id_)
         self._warn_of_outliers()
 
-    def withdraw(self, what: Suggestion | int) -> None:
+    def withdraw(self, what: Suggestion | int, reason: str | None = None, *, again: bool = False) -> None:
         """Withdraw a suggestion that will not be measured, or remove a measurement that was a mistake.
 
-        The study is then as if it had never been made.
+        The place of a withdrawn suggestion is excluded: it is not suggested again until `allow`. With `again` it may
+        be, and the study is as if the suggestion had never been made; so it is after a measurement was removed.
 
         Args:
             what: The suggestion or measurement, or its id.
+            reason: Why, for the event log.
+            again: Whether the place may be suggested again.
 
         Raises:
             UnknownSuggestionError: If there is no such suggestion or measurement.
@@ -563,7 +605,115 @@ class Study(TransactionalStudy):
             raise UnknownSuggestionError(
                 f"withdraw takes a suggestion or its id, got the point {format_point(what)}; give the id"
             )
-        self._change(lambda write: write("withdrawn", id=resolve_action(self._state, what, include_observed=True).id))
+
+        def work(write: WriteEvent) -> None:
+            action = resolve_action(self._state, what, include_observed=True)
+            was_pending = action.id in self._state.pending
+            details: dict[str, Any] = {"id": action.id}
+            if reason is not None:
+                details["reason"] = str(reason)
+            write("withdrawn", None, **details)
+            if was_pending and not again:
+                place = place_of(action, self.domain)
+                write("excluded", of=action.id, reason=str(reason or "withdrawn"), **place.to_details())
+
+        self._change(work)
+
+    def exclude(self, what: Any, reason: str | None = None) -> None:
+        """Exclude a place that cannot be measured, or must not be: it is not suggested until `allow`.
+
+        A pending suggestion at the place is withdrawn. What was measured there counts as before. A level set includes
+        the place, as the function has a value there too; an optimum does not, as it could not be used.
+
+        Args:
+            what: A suggestion or measurement or its id; a point by column; a region, as an interval for some columns,
+                such as {"x": (0, 10)}; a condition such as "x + y > 3"; a polygon; on a finite domain a Boolean mask
+                or a function of its points (n, d). In a box, a point stands for those within 1 % of the box's sides.
+            reason: Why, for the event log and the report.
+
+        Raises:
+            InvalidArgumentError: If it is nothing of that kind, or holds no point of the domain.
+            UnknownSuggestionError: If there is no such suggestion.
+            InvalidDomainError: If a point or condition cannot be used.
+
+        Example:
+            >>> study.exclude(suggestion, reason="under a jetty")
+            >>> study.exclude("distance_m > 1200 and depth_m < -15", reason="rocks")
+        """
+
+        def work(write: WriteEvent) -> None:
+            place, id_ = resolve_place(self._state, what)
+            for action in list(self._state.pending.values()):
+                if place.contains(self.domain, action.point[None, : len(self.domain.columns)])[0]:
+                    write("withdrawn", id=action.id)
+            write("excluded", of=id_, reason=_text(reason), **place.to_details())
+
+        self._change(work)
+        self._stop_reason = None
+
+    def allow(self, what: Any = None) -> None:
+        """Allow a place again that was excluded or withdrawn, or where a measurement failed.
+
+        Failures there are forgotten: they say nothing any more about what can be measured.
+
+        Args:
+            what: The place, as for `exclude`; None: everywhere.
+
+        Example:
+            >>> study.allow("distance_m > 1200")
+        """
+
+        def work(write: WriteEvent) -> None:
+            place, id_ = (Place(), None) if what is None else resolve_place(self._state, what)
+            write("allowed", of=id_, **place.to_details())
+
+        self._change(work)
+        self._stop_reason = None
+
+    def fail(
+        self, what: Suggestion | int | Mapping[str, Any], reason: str | None = None, *, cost: float | None = None
+    ) -> int:
+        """Record that a measurement failed, so that there is no value.
+
+        The place is not suggested again until `allow`, and from all failures and successes the study learns where
+        measurements are likely to fail: the gain of a measurement is multiplied by the probability that it succeeds.
+
+        Args:
+            what: The suggestion or its id; or the point where it was tried.
+            reason: Why, for the event log and the report.
+            cost: What the attempt cost; default: what the measurement was expected to cost.
+
+        Returns:
+            The id of the attempt.
+
+        Raises:
+            UnknownSuggestionError: If the suggestion is not one of this study, or no longer pending.
+            InvalidMeasurementError: If the cost is not a number >= 0.
+
+        Example:
+            >>> study.fail(suggestion, reason="probe stuck in weed")
+        """
+        _, _, cost = check_measurement(0.0, None, cost)
+
+        def work(write: WriteEvent) -> int:
+            level = 0 if isinstance(what, Mapping) and self.levels is not None else None
+            action = resolve_action(self._state, what, level, include_expired=True)
+            write("failed", with_actual(action, None, cost), reason=_text(reason))
+            return action.id
+
+        id_ = self._change(work)
+        self._stop_reason = None
+        return id_
+
+    @property
+    def failures(self) -> list[FailureRecord]:
+        """The measurements that failed, in order, with their reasons and costs."""
+        return failure_records(self._state)
+
+    @property
+    def exclusions(self) -> list[Exclusion]:
+        """The exclusions and permissions in the order they were made; a later one overrides earlier ones."""
+        return list(self._learner.exclusions)
 
     def note(self, text: str) -> None:
         """Write a remark into the event log."""
@@ -604,7 +754,7 @@ class Study(TransactionalStudy):
 
     @property
     def spent(self) -> float:
-        """Total cost of the measurements."""
+        """Total cost of the measurements, those that failed included."""
         return self._learner.spent
 
     @property
@@ -699,7 +849,12 @@ class Study(TransactionalStudy):
                 "the policy's own bounds, a rule of thumb, leave nothing undecided, which is not enough to call the "
                 'study finished; policy "auto" continues'
             )
-        return "the policy sees nothing more to gain" if self._state.exhausted else None
+        if not self._state.exhausted:
+            return None
+        excluded = self._learner.excluded
+        if excluded is not None and excluded.all():
+            return "every place is excluded or failed; allow some of them to continue"
+        return "the policy sees nothing more to gain"
 
     @property
     def measurements(self) -> pd.DataFrame:
@@ -949,6 +1104,7 @@ class Study(TransactionalStudy):
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
+        max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
         progress: bool | Callable[[Study], object] = False,
@@ -978,8 +1134,12 @@ class Study(TransactionalStudy):
             executor: Where to measure: anything with `submit`, such as a pool of threads or processes, loky's
                 executor, a `dask.distributed.Client` or an MPI pool. Default: one measurement after the other, here.
             workers: Number of measurements at once; default: the number of workers of the executor.
-            retries: How often a failed measurement is repeated before the run continues without it, with a warning.
-                Default: 1 on an executor; without an executor the first failure ends the run.
+            retries: How often a measurement is repeated if `f` raises or returns None, NaN or an infinite number. Then
+                it is recorded as failed, with the message as its reason (see `fail`), and the run continues elsewhere,
+                with a warning. Default: that of the study's limits, or else 1 on an executor and 0 without.
+            max_failures: Stop when more measurements than this have failed in this run. Default: that of the study's
+                limits; without one a run ends, with an exception, only if the first 5 of a study fail, or later 10 in a
+                row.
             resume: Measure the pending suggestions (or the given ones) first, as a run that died has left them.
             lease: Seconds for which every suggestion is reserved, so that others need not wait for a run that died.
             progress: Show the progress on stderr; or a function that is called with the study after each measurement.
@@ -990,7 +1150,7 @@ class Study(TransactionalStudy):
         Raises:
             InvalidArgumentError: If an argument has the wrong type or range.
             UnsupportedGoalError: If a limit does not suit the goal.
-            MeasurementFailedError: If too many measurements in a row failed.
+            MeasurementFailedError: If too many measurements in a row failed and `max_failures` is not given.
             ExecutorError: If the executor cannot be used.
 
         Example:
@@ -1007,6 +1167,7 @@ class Study(TransactionalStudy):
             executor=executor,
             workers=workers,
             retries=retries,
+            max_failures=max_failures,
             resume=resume,
             lease=lease,
             progress=progress,
@@ -1093,6 +1254,11 @@ def _new_event_log(store: Any, name: str | None) -> EventLog:
         )
     event_log: EventLog = store
     return event_log
+
+
+def _text(reason: str | None) -> str | None:
+    """Return a reason as text."""
+    return None if reason is None else str(reason)
 
 
 def _family(kernel: Any, transform: Any) -> Any:

@@ -9,7 +9,14 @@ from fastapi.responses import Response
 
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits
-from truvar.service.routes._common import Author, StudyName, cached_response, change_study, change_summary
+from truvar.service.routes._common import (
+    Author,
+    StudyName,
+    cached_response,
+    change_study,
+    change_summary,
+    json_response,
+)
 from truvar.service.schemas import Correct, Tell, TellRepeats
 from truvar.service.sessions import StudySessions
 from truvar.study.outliers import collect_outliers
@@ -42,6 +49,14 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
             return {**change_summary(study, ids[0]), "ids": ids, "warnings": list(outliers.values())}
 
         return await change_study(sessions, name, who, work)
+
+    @routes.post("/studies/{name:path}/check", summary="Say whether a value may be a typing mistake; nothing is told")
+    async def check(name: StudyName, body: Tell) -> Response:
+        def work(study: Study) -> Any:
+            finding = study.check_value(body.id or body.point or {}, body.y, level=body.level, task=body.task)
+            return {"warnings": [] if finding is None else [finding]}
+
+        return json_response(await sessions.read(name, work))
 
     @routes.post("/studies/{name:path}/correct", summary="Correct the value of a measurement")
     async def correct(name: StudyName, body: Correct, who: Author = None) -> Response:

@@ -38,7 +38,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/withdraw", summary="Withdraw a suggestion, or remove a measurement")
     async def withdraw(name: StudyName, body: Withdraw, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            study.withdraw(body.id)
+            study.withdraw(body.id, body.reason, again=body.again)
             return change_summary(study, body.id)
 
         return await change_study(sessions, name, who, work)

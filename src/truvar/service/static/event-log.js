@@ -32,6 +32,8 @@ export function eventLogPanel(name, writable, act) {
   return { node: details, redraw };
 }
 
+const because = (details) => (details.reason ? ` (${details.reason})` : "");
+
 function describe({ kind, details }) {
   const coordinates = Object.entries(details.point ?? {}).map(([name, value]) => `${name} ${number(value, 5)}`).join(", ");
   const at = coordinates && ` at ${coordinates}`;
@@ -40,7 +42,10 @@ function describe({ kind, details }) {
     case "asked": return `#${details.id} suggested${at}.`;
     case "told": return `#${details.id} measured${at}: ${number(details.y, 6)}.`;
     case "corrected": return `#${details.id} corrected to ${number(details.y, 6)}.`;
-    case "withdrawn": return `#${details.id} withdrawn.`;
+    case "withdrawn": return `#${details.id} withdrawn${because(details)}.`;
+    case "failed": return `#${details.id} failed${at}${because(details)}.`;
+    case "excluded": return `Excluded${coordinates ? `: ${coordinates}` : " a region"}${because(details)}.`;
+    case "allowed": return `Allowed again${coordinates ? `: ${coordinates}` : ""}.`;
     case "expired": return `#${details.id} expired.`;
     case "fitted": return "The model was fitted to another data set.";
     case "exhausted": return "No measurement would gain anything more.";

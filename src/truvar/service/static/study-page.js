@@ -23,11 +23,13 @@ export async function showStudy(main, name, server, showConnection) {
     return answer;
   };
 
+  const check = async (body) => (await post(`${studyPath(name)}/check`, body)).warnings;
+
   const head = el("div", { class: "head" });
   const files = downloads(name);
   const keyNumbers = el("dl", { class: "key-numbers", "aria-label": "Status" });
   const panels = {
-    suggestions: suggestionsPanel(current, writable, act, server.limits),
+    suggestions: suggestionsPanel(current, writable, act, check, server.limits),
     plot: domainPlot(current, (point) => panels.suggestions.pick(point)),
     certificate: certificatePanel(current),
     progress: progressCharts(current),
@@ -104,6 +106,8 @@ function numbers(view) {
     ["Pending", number(view.pending.length)],
     ["Cost spent", number(result.spent)],
   ];
+  if (result.failed) rows.push(["Failed", number(result.failed)]);
+  if (result.infeasible_share > 0) rows.push(["Cannot be measured", `${number(100 * result.infeasible_share, 2)} %`, "of the domain, expected"]);
   const { classified, best_observed: measured, recommended_value: value } = result;
   if (view.level_set) {
     rows.push(["Expected F1", ...estimate(result.expected_f1, share)]);

@@ -4,7 +4,7 @@ import { announce, el, field, numberInput, replace, runWithButton } from "./dom.
 import { columnName, countNoun, formatPoint, formatValue, number, parseNumber, unit } from "./format.js";
 
 // `pick(point)` of the result puts a point, such as one chosen on the map, into the form for another point.
-export function suggestionsPanel(current, writable, act, limits) {
+export function suggestionsPanel(current, writable, act, check, limits) {
   const alert = el("p", { class: "alert", role: "alert" });
   const message = el("p", { class: "message", role: "status" });
   const batchSize = el("input", { type: "number", class: "narrow", min: 1, max: limits.batch, value: 1, "aria-label": "Number of suggestions" });
@@ -24,15 +24,17 @@ export function suggestionsPanel(current, writable, act, limits) {
   } }, button, batchSize, vehicle);
   const list = el("ol", { class: "suggestions", "aria-label": "Pending suggestions" });
   const hint = el("p", { class: "note" });
-  const otherPoint = otherPointForm(current, act, message);
-  const node = el("div", {}, el("h2", {}, "Next measurement"), writable ? askForm : null, alert, message, hint, list, writable ? otherPoint.node : null);
+  const otherPoint = otherPointForm(current, act, check, message);
+  const exclusions = exclusionList(current, writable, act, message);
+  const node = el("div", {}, el("h2", {}, "Next measurement"), writable ? askForm : null, alert, message, hint, list, writable ? otherPoint.node : null, exclusions.node);
 
   function redraw() {
     const view = current();
     button.disabled = view.state === "finished";
     const items = new Map([...list.children].map((item) => [item.dataset.id, item]));
-    replace(list, view.pending.map((suggestion) => items.get(String(suggestion.id)) ?? suggestionCard(suggestion, view, writable, act, message)));
+    replace(list, view.pending.map((suggestion) => items.get(String(suggestion.id)) ?? suggestionCard(suggestion, view, writable, act, check, message)));
     hint.textContent = hintFor(view);
+    exclusions.redraw();
   }
   return { node, redraw, pick: otherPoint.pick };
 }
@@ -52,7 +54,7 @@ function hintFor(view) {
 }
 
 // A suggestion and the form for its value. It is made once, so that input is kept when others change the study.
-function suggestionCard(suggestion, view, writable, act, message) {
+function suggestionCard(suggestion, view, writable, act, check, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatValue(suggestion.point[column.name])}${unit(column)}`));
@@ -68,19 +70,77 @@ function suggestionCard(suggestion, view, writable, act, message) {
   const cost = numberInput();
   const noise = numberInput();
   const save = el("button", { class: "main", type: "submit" }, "Save");
-  const withdraw = el("button", { type: "button", class: "quiet danger", onclick: () => runWithButton(withdraw, alert, async () => {
-    await act("withdraw", { id: suggestion.id });
-    message.textContent = `Suggestion ${suggestion.id} is withdrawn.`;
-  }) }, "Withdraw this suggestion");
+  const question = confirmation(value);
+  const reason = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
+  const place = formatPoint(suggestion.point, view.columns);
+  const outcome = (label, verb, more, done) => {
+    const button = el("button", { type: "button", class: "quiet danger", onclick: () => runWithButton(button, alert, async () => {
+      const why = reason.value.trim();
+      await act(verb, { id: suggestion.id, ...(why ? { reason: why } : {}), ...more() });
+      message.textContent = done;
+    }) }, label);
+    return button;
+  };
+  const attemptCost = () => (cost.value.trim() ? { cost: readNumber(cost, "The cost") } : {});
+  const exclude = outcome("Cannot be measured here", "exclude", () => ({}), `Excluded: ${place}. It is not suggested again until allowed.`);
+  const failed = outcome("The measurement failed", "fail", attemptCost, `Recorded: the measurement at ${place} failed. It is not suggested again until allowed.`);
+  const withdraw = outcome("Withdraw this suggestion", "withdraw", () => ({ again: true }), `Suggestion ${suggestion.id} is withdrawn. It may be suggested again.`);
   item.append(el("form", { onsubmit: (event) => {
     event.preventDefault();
     runWithButton(save, alert, async () => {
-      await act("tell", { id: suggestion.id, ...measurementBody(value, cost, noise) });
+      const body = { id: suggestion.id, ...measurementBody(value, cost, noise) };
+      if (!(await question.isConfirmed(body, check))) return;
+      await act("tell", body);
       message.textContent = `Saved: ${value.value.trim()} at ${formatPoint(suggestion.point, view.columns)}.`;
     });
-  } }, field("Measured value", value), save, alert,
-  el("details", {}, el("summary", {}, "More"), el("div", { class: "fields" }, field("Actual cost", cost), field("Noise variance", noise)), withdraw)));
+  } }, field("Measured value", value), save, question.node, alert,
+  el("details", {}, el("summary", {}, "More, or not measured"), el("div", { class: "fields" }, field("Actual cost", cost), field("Noise variance", noise)),
+    field("Reason", reason, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw))));
   return item;
+}
+
+// The places that are not suggested, each with a button to allow it again.
+function exclusionList(current, writable, act, message) {
+  const alert = el("p", { class: "alert", role: "alert" });
+  const summary = el("summary", {});
+  const list = el("ul", { class: "exclusions", "aria-label": "Excluded places" });
+  const node = el("details", { hidden: true }, summary, list, alert);
+  function item({ text, reason, place }) {
+    const button = el("button", { type: "button", class: "quiet", "aria-label": `Allow ${text} again`, onclick: () => runWithButton(button, alert, async () => {
+      await act("allow", place);
+      message.textContent = `Allowed again: ${text}.`;
+    }) }, "Allow again");
+    return el("li", {}, `${text}${reason ? ` (${reason})` : ""} `, writable ? button : null);
+  }
+  function redraw() {
+    const { exclusions } = current();
+    node.hidden = exclusions.length === 0;
+    summary.textContent = `Not suggested: ${countNoun(exclusions.length, "place")}`;
+    replace(list, exclusions.map(item));
+  }
+  return { node, redraw };
+}
+
+// Asks again before a value is saved that may be a typing mistake. A second "Save" of the same value confirms it.
+function confirmation(value) {
+  const node = el("p", { class: "warning", role: "alert", hidden: true });
+  let asked = null;
+  function reset() {
+    node.hidden = true;
+    asked = null;
+  }
+  value.addEventListener("input", reset);
+  async function isConfirmed(body, check) {
+    const content = JSON.stringify([body.id, body.point, body.y]);
+    if (asked === content) return true;
+    const warnings = await check(body);
+    if (!warnings.length) return true;
+    asked = content;
+    node.textContent = `${warnings[0]}. Is it a typing mistake? Correct it, or save again to keep it.`;
+    node.hidden = false;
+    return false;
+  }
+  return { node, isConfirmed, reset };
 }
 
 function measurementBody(value, cost, noise) {
@@ -118,7 +178,7 @@ function inputText(column, value) {
 }
 
 // The form for the value of a point that was not suggested.
-function otherPointForm(current, act, message) {
+function otherPointForm(current, act, check, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const view = current();
   const coordinates = view.columns.map(coordinateInput);
@@ -128,6 +188,7 @@ function otherPointForm(current, act, message) {
   const vehicle = vehicleChoice(view, "none of them");
   const cost = numberInput();
   const save = el("button", { type: "submit" }, "Save");
+  const question = confirmation(value);
   const node = el("details", {}, el("summary", {}, "Enter the value of another point"),
     el("form", { onsubmit: (event) => {
       event.preventDefault();
@@ -138,7 +199,9 @@ function otherPointForm(current, act, message) {
         if (task) body.task = task.value;
         if (vehicle?.value) body.who = vehicle.value;
         if (cost.value.trim()) body.cost = readNumber(cost, "The cost");
+        if (!(await question.isConfirmed(body, check))) return;
         await act("tell", body);
+        question.reset();
         message.textContent = `Saved: ${value.value.trim()} at ${formatPoint(point, view.columns)}.`;
         lastSent = null;
         value.value = "";
@@ -146,7 +209,7 @@ function otherPointForm(current, act, message) {
     } }, el("p", { class: "note" }, "Type the coordinates, or choose a point on the map."),
     el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, coordinates[k])), field("Measured value", value),
       level ? field("Noise level", level) : null, task ? field("Task", task) : null, vehicle ? field("Measured by", vehicle) : null,
-      field("Actual cost", cost)), alert, save));
+      field("Actual cost", cost)), question.node, alert, save));
 
   // Every attempt to send the same value carries the same key, so that the value counts once.
   let lastSent = null;

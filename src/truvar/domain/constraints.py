@@ -1,0 +1,397 @@
+"""Constraints on the points of a domain: which of them are possible at all.
+
+| given as | becomes |
+|---|---|
+| text such as `"x + y <= 1"` or `"x >= 2 and x <= 3"` | `LinearConstraint`, parsed without being evaluated as Python |
+| a polygon of shapely or GeoPandas, or `PolygonConstraint(...)` | `PolygonConstraint` |
+| a function of points (q, d) that returns (q,) Booleans | `FunctionConstraint`, which cannot be stored |
+| the name of a column, or a Boolean mask | a choice of rows, on finite domains only |
+
+A constraint belongs to the domain, since it says what D is: no statement is made about a point that cannot exist, it is
+no candidate, and it is never recommended. What turns out to be impossible later is for `Study.exclude`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from truvar._typing import Array, Mask
+from truvar.exceptions import InvalidDomainError
+from truvar.messages import unknown_name
+from truvar.validation import check_finite
+
+TOLERANCE = 1e-9  # share of the terms of an inequality by which a point may miss it: grids are rounded
+MARGIN = 1e-12  # the same, by which a point chosen in a box must satisfy it, so that rounding cannot break it
+QUOTED = re.compile(r"`([^`]+)`")
+PLACEHOLDER = "quoted_column_{}_"
+
+
+class Constraint(Protocol):
+    """A condition on points."""
+
+    def satisfied(self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE) -> Mask:
+        """Return which points satisfy the condition.
+
+        Args:
+            points: Coordinates. (q, d)
+            columns: Names of the coordinates.
+            tolerance: Share of the terms of an inequality by which it may be missed; negative: a margin.
+        """
+        ...
+
+
+ConstraintLike: TypeAlias = "str | Constraint | Callable[[Array], Any] | Any"
+
+
+# -- inequalities ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A linear expression compared with 0.
+
+    Attributes:
+        coefficients: Coefficient of each column.
+        constant: The constant term.
+        operator: "<=", "<" or "==".
+    """
+
+    coefficients: dict[str, float]
+    constant: float
+    operator: str
+
+
+@dataclass(frozen=True)
+class LinearConstraint:
+    """Linear inequalities between columns, such as "x + 2 y <= 1" written `x + 2 * y <= 1`.
+
+    A name that is not a word of letters, digits and underscores is put between backticks: `` `depth m` < 3 ``.
+
+    Attributes:
+        text: The inequalities; several are joined with "and" or as a chain, such as "0.2 <= x + y <= 1".
+
+    Raises:
+        InvalidDomainError: If the text is not a linear inequality.
+
+    Example:
+        >>> LinearConstraint("x + y <= 1")
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        _ = self.comparisons
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """The inequalities, one after the other."""
+        return _parse(self.text)
+
+    @property
+    def has_equality(self) -> bool:
+        """Whether one of them is an equation."""
+        return any(comparison.operator == "==" for comparison in self.comparisons)
+
+    def satisfied(self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE) -> Mask:
+        """Return which points satisfy all inequalities (see `Constraint.satisfied`)."""
+        result = np.ones(len(points), bool)
+        for comparison in self.comparisons:
+            value = np.full(len(points), comparison.constant)
+            size = np.full(len(points), abs(comparison.constant))
+            for name, coefficient in comparison.coefficients.items():
+                if name not in columns:
+                    unknown = unknown_name("column", name, columns)
+                    raise InvalidDomainError(f"the constraint {self.text!r} has an {unknown}")
+                term = coefficient * points[:, list(columns).index(name)]
+                value += term
+                size += np.abs(term)
+            slack = tolerance * size
+            if comparison.operator == "==":
+                result &= np.abs(value) <= np.abs(slack)
+            elif comparison.operator == "<":
+                result &= value < -np.abs(slack)  # equal up to rounding is not less
+            else:
+                result &= value <= slack
+        return result
+
+
+def _parse(text: Any) -> tuple[Comparison, ...]:
+    if not isinstance(text, str):
+        raise InvalidDomainError(f"a constraint must be a text such as 'x + y <= 1', got {text!r}; give one")
+    names: dict[str, str] = {}
+
+    def replace(match: re.Match[str]) -> str:
+        placeholder = PLACEHOLDER.format(len(names))
+        names[placeholder] = match.group(1)
+        return placeholder
+
+    try:
+        tree = ast.parse(QUOTED.sub(replace, text).strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InvalidDomainError(
+            f"a constraint must be a linear inequality such as 'x + y <= 1', got {text!r}; write it like that, with "
+            "backticks around names that are not plain words"
+        ) from None
+    parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
+    comparisons = []
+    for part in parts:
+        if not isinstance(part, ast.Compare):
+            raise InvalidDomainError(
+                f"a constraint must compare two sides with <=, <, >=, > or ==, got {text!r}; write for example "
+                "'x + y <= 1', and join several with 'and'"
+            )
+        sides = [_linear(side, text, names) for side in (part.left, *part.comparators)]
+        for operator, left, right in zip(part.ops, sides[:-1], sides[1:], strict=True):
+            comparisons.append(_comparison(operator, left, right, text))
+    return tuple(comparisons)
+
+
+Linear: TypeAlias = tuple[dict[str, float], float]
+
+
+def _comparison(operator: ast.cmpop, left: Linear, right: Linear, text: str) -> Comparison:
+    """Return left - right compared with 0, or right - left where the sign is > or >=."""
+    symbols = {ast.LtE: "<=", ast.Lt: "<", ast.Eq: "==", ast.GtE: "<=", ast.Gt: "<"}
+    if type(operator) not in symbols:
+        raise InvalidDomainError(f"a constraint must compare with <=, <, >=, > or ==, got {text!r}; use one of them")
+    if isinstance(operator, (ast.GtE, ast.Gt)):
+        left, right = right, left
+    coefficients, constant = _combine(left, right, -1.0)
+    coefficients = {name: value for name, value in coefficients.items() if value != 0}
+    if not coefficients:
+        raise InvalidDomainError(f"a constraint must depend on a column, got {text!r}; name one")
+    return Comparison(coefficients, constant, symbols[type(operator)])
+
+
+def _combine(first: Linear, second: Linear, factor: float) -> Linear:
+    """Return first + factor * second."""
+    coefficients = dict(first[0])
+    for name, value in second[0].items():
+        coefficients[name] = coefficients.get(name, 0.0) + factor * value
+    return coefficients, first[1] + factor * second[1]
+
+
+def _linear(node: ast.expr, text: str, names: dict[str, str]) -> Linear:
+    """Return a linear expression as coefficients and constant."""
+    match node:
+        case ast.Constant(value=value) if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return {}, check_finite(value, f"a number of the constraint {text!r}")
+        case ast.Name(id=name):
+            return {names.get(name, name): 1.0}, 0.0
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _combine(({}, 0.0), _linear(operand, text, names), -1.0)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _linear(operand, text, names)
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return _combine(_linear(left, text, names), _linear(right, text, names), 1.0)
+        case ast.BinOp(op=ast.Sub(), left=left, right=right):
+            return _combine(_linear(left, text, names), _linear(right, text, names), -1.0)
+        case ast.BinOp(op=ast.Mult() | ast.Div() as operator, left=left, right=right):
+            return _scaled(_linear(left, text, names), _linear(right, text, names), operator, text)
+    raise InvalidDomainError(
+        f"a constraint must be a linear inequality of columns, got {text!r}; for another condition give a function of "
+        "the points"
+    )
+
+
+def _scaled(left: Linear, right: Linear, operator: ast.operator, text: str) -> Linear:
+    """Return the product or quotient of two expressions of which one is a number."""
+    if isinstance(operator, ast.Mult) and not left[0]:
+        left, right = right, left
+    if right[0]:
+        raise InvalidDomainError(
+            f"a constraint must be linear, but {text!r} multiplies or divides by a column; give a function of the "
+            "points instead"
+        )
+    if isinstance(operator, ast.Div) and right[1] == 0:
+        raise InvalidDomainError(f"a constraint must not divide by 0, got {text!r}; correct it")
+    factor = right[1] if isinstance(operator, ast.Mult) else 1.0 / right[1]
+    return _combine(({}, 0.0), left, factor)
+
+
+# -- polygons and functions --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PolygonConstraint:
+    """Points inside a polygon, with holes, or inside several that do not overlap.
+
+    Attributes:
+        rings: Vertices (x, y) of every ring, the last of which is joined to the first.
+        columns: Names of the two coordinates; default: the first two of the domain.
+
+    Raises:
+        InvalidDomainError: If a ring has fewer than three vertices, or a coordinate is not a finite number.
+
+    Example:
+        >>> PolygonConstraint([[(0, 0), (4, 0), (4, 3)]], columns=("x", "y"))
+    """
+
+    rings: Sequence[Sequence[tuple[float, float]]]
+    columns: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        rings = []
+        for ring in self.rings:
+            try:
+                vertices = tuple((float(x), float(y)) for x, y in ring)
+            except (TypeError, ValueError):
+                raise InvalidDomainError(
+                    f"a ring of a polygon must be a list of vertices (x, y), got {ring!r}; give one such as "
+                    "[(0, 0), (1, 0), (1, 1)]"
+                ) from None
+            if len(vertices) < 3 or not np.isfinite(vertices).all():
+                raise InvalidDomainError(
+                    f"a ring of a polygon needs at least three vertices of finite numbers, got {ring!r}; give them"
+                )
+            rings.append(vertices)
+        if not rings:
+            raise InvalidDomainError("a polygon needs at least one ring of vertices, got none; give one")
+        object.__setattr__(self, "rings", tuple(rings))
+        if self.columns is not None:
+            object.__setattr__(self, "columns", tuple(self.columns))
+
+    def satisfied(self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE) -> Mask:
+        """Return which points lie inside (see `Constraint.satisfied`): an odd number of edges is to their right."""
+        own = tuple(columns[:2]) if self.columns is None else self.columns
+        for name in own:
+            if name not in columns:
+                raise InvalidDomainError(f"the polygon has an {unknown_name('column', name, columns)}")
+        if len(own) != 2:
+            raise InvalidDomainError(f"a polygon needs two columns, got {', '.join(own)}; give columns=(x, y)")
+        x, y = (points[:, list(columns).index(name)] for name in own)
+        inside = np.zeros(len(points), bool)
+        for ring in self.rings:
+            for (x0, y0), (x1, y1) in zip(ring, (*ring[1:], ring[0]), strict=True):
+                if y0 == y1:
+                    continue
+                crosses = (y0 > y) != (y1 > y)
+                inside ^= crosses & (x < x0 + (y - y0) * ((x1 - x0) / (y1 - y0)))
+        return inside
+
+
+@dataclass(frozen=True)
+class FunctionConstraint:
+    """A function of points (q, d) that returns which of them are possible.
+
+    Attributes:
+        function: The function.
+    """
+
+    function: Callable[[Array], Any] = field(repr=False)
+
+    def satisfied(self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE) -> Mask:
+        """Return what the function says (see `Constraint.satisfied`).
+
+        Raises:
+            InvalidDomainError: If it does not return one truth value per point.
+        """
+        answer = np.asarray(self.function(np.array(points)))
+        if answer.shape != (len(points),) or not is_truth(answer):
+            raise InvalidDomainError(
+                f"a constraint must return one True or False per point, shape ({len(points)},), got shape "
+                f"{answer.shape} of {answer.dtype}; give a function of points (q, {len(columns)}), with operators such "
+                "as & instead of 'and'"
+            )
+        return answer.astype(bool)
+
+
+def is_truth(values: Array) -> bool:
+    """Return whether values are Booleans, or the numbers 0 and 1."""
+    if values.dtype == bool:
+        return True
+    return values.dtype.kind in "iuf" and bool(np.isin(values, (0, 1)).all())
+
+
+def is_geometry(value: Any) -> bool:
+    """Return whether a value is a polygon of shapely, or a GeoSeries or GeoDataFrame."""
+    return hasattr(value, "geom_type") or hasattr(value, "total_bounds")
+
+
+def polygon_of(geometry: Any) -> PolygonConstraint:
+    """Return a polygon of shapely, or all polygons of a GeoSeries or GeoDataFrame.
+
+    Raises:
+        InvalidDomainError: If it is a line or a point.
+    """
+    if hasattr(geometry, "total_bounds"):
+        union = getattr(geometry, "union_all", None)
+        geometry = union() if union is not None else geometry.unary_union
+    parts = list(getattr(geometry, "geoms", [geometry]))
+    rings: list[Any] = []
+    for part in parts:
+        if getattr(part, "geom_type", None) != "Polygon":
+            raise InvalidDomainError(
+                f"a constraint must be a polygon, got a {getattr(part, 'geom_type', type(part).__name__)}; give the "
+                "area that is possible"
+            )
+        rings += [[(x, y) for x, y, *_ in ring.coords] for ring in (part.exterior, *part.interiors)]
+    return PolygonConstraint(rings)
+
+
+def as_constraint(value: Any) -> Constraint:
+    """Return a constraint from what a user gives.
+
+    Raises:
+        InvalidDomainError: If it is nothing of that kind.
+    """
+    if isinstance(value, str):
+        return LinearConstraint(value)
+    if is_geometry(value):
+        return polygon_of(value)
+    if hasattr(value, "satisfied"):
+        constraint: Constraint = value
+        return constraint
+    if callable(value):
+        return FunctionConstraint(value)
+    raise InvalidDomainError(
+        f"a constraint must be a text such as 'x + y <= 1', a function of the points, a polygon, a Boolean column or a "
+        f"mask, got {value!r}; give one of them"
+    )
+
+
+def as_list(constraints: Any) -> list[Any]:
+    """Return one or several constraints as a list; a mask is one."""
+    if constraints is None:
+        return []
+    if isinstance(constraints, (list, tuple)):
+        items = list(constraints)
+        is_mask = bool(items) and all(isinstance(item, (bool, np.bool_)) for item in items)
+        return [np.array(items)] if is_mask else items
+    return [constraints]
+
+
+def all_satisfied(
+    constraints: Sequence[Constraint], points: Array, columns: Sequence[str], tolerance: float = TOLERANCE
+) -> Mask:
+    """Return which points satisfy all constraints."""
+    result = np.ones(len(points), bool)
+    for constraint in constraints:
+        result &= constraint.satisfied(points, columns, tolerance)
+    return result
+
+
+def is_storable(constraint: Constraint) -> bool:
+    """Return whether a store can hold a constraint."""
+    return isinstance(constraint, (LinearConstraint, PolygonConstraint))
+
+
+def describe_constraint(constraint: Constraint) -> str:
+    """Return a constraint in words."""
+    if isinstance(constraint, LinearConstraint):
+        return constraint.text
+    if isinstance(constraint, PolygonConstraint):
+        return f"inside a polygon of {sum(map(len, constraint.rings))} vertices"
+    return "as a function says"
+
+
+def region_text(intervals: dict[str, tuple[float, float]]) -> str:
+    """Return a region, given by an interval of each column, as the text of a constraint."""
+    return " and ".join(f"{float(low)!r} <= `{name}` <= {float(high)!r}" for name, (low, high) in intervals.items())

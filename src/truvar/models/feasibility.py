@@ -1,0 +1,175 @@
+"""Probability that a measurement succeeds, learned from the places where measurements succeeded and failed.
+
+A Gaussian process classifier with the probit likelihood and Laplace's approximation (Rasmussen and Williams 2006,
+algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their approximate evidence.
+
+| book | here | shape |
+|---|---|---|
+| y | `labels`, 1 (succeeded) or -1 (failed) | (t,) |
+| K | `covariance`: a constant plus a Matern-5/2 kernel of the scaled coordinates | (t, t) |
+| f-hat | `_Laplace.mode`, as deviation from the prior mean | (t,) |
+| grad log p(y given f) | `_Laplace.gradient` | (t,) |
+| W | `curvature` | (t,) |
+| B = I + W^(1/2) K W^(1/2) = L L^T | `_Laplace.factor` is L | (t, t) |
+| log q(y given X, theta) | `_Laplace.evidence` | |
+
+A setting of little variance makes the probability the same everywhere: failures that have nothing to do with the place
+then lower it everywhere alike, which changes no choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from truvar._typing import Array, Mask
+
+PRIOR_SUCCESS = 0.95  # probability of a success before anything is known
+CONSTANT_VARIANCE = 1.0  # of the latent function's level, which all places share
+LENGTHSCALES = (0.08, 0.2, 0.5)  # in extents of the domain
+DEVIATIONS = (0.3, 2.5)  # standard deviations of the latent function from place to place: hardly any, and a region's
+LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
+MAX_LABELS = 600  # labels in use; of more, evenly spaced ones
+MAX_NEWTON_STEPS = 100
+CONVERGED = 1e-10  # change of the objective that ends Newton's method
+CHUNK = 8192  # points that are predicted at a time
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibilityModel:
+    """P(a measurement succeeds), given where some succeeded and failed.
+
+    Attributes:
+        members: The classifier for each setting of the kernel.
+        weights: Their shares of the evidence. (members,)
+    """
+
+    members: tuple[_Laplace, ...]
+    weights: Array
+
+    @staticmethod
+    def fit(points: Array, succeeded: Mask) -> FeasibilityModel:
+        """Fit the classifier.
+
+        Args:
+            points: Where measurements were tried, in extents of the domain. (t, d)
+            succeeded: Whether each of them succeeded. (t,)
+        """
+        labels = np.where(succeeded, 1.0, -1.0)
+        if len(labels) > MAX_LABELS:
+            rows = np.linspace(0, len(labels) - 1, MAX_LABELS).round().astype(int)
+            points = points[rows]
+            labels = labels[rows]
+        members = [_Laplace.fit(points, labels, *setting) for setting in product(LENGTHSCALES, DEVIATIONS)]
+        evidence = np.array([member.evidence for member in members])
+        weights = np.exp(evidence - evidence.max())
+        weights /= weights.sum()
+        kept = np.flatnonzero(weights >= LEAST_WEIGHT)
+        return FeasibilityModel(tuple(members[k] for k in kept), weights[kept] / weights[kept].sum())
+
+    def probability(self, points: Array) -> Array:
+        """Return P(success) at points (q, d), in extents of the domain: (q,)."""
+        total = np.zeros(len(points))
+        for start in range(0, len(points), CHUNK):
+            part = slice(start, start + CHUNK)
+            for weight, member in zip(self.weights, self.members, strict=True):
+                total[part] += weight * member.probability(points[part])
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Laplace:
+    """Laplace's approximation for one setting of the kernel.
+
+    Attributes:
+        points: Points of the labels. (t, d)
+        covariance: Prior covariance of the latent function: maps (q, d) and (t, d) to (q, t).
+        mean: Prior mean of the latent function.
+        variance: Prior variance of the latent function.
+        mode: Mode of the latent function minus its prior mean. (t,)
+        gradient: Gradient of the log likelihood there. (t,)
+        root: W^(1/2) there. (t,)
+        factor: L. (t, t)
+        evidence: Approximate log evidence.
+    """
+
+    points: Array
+    covariance: Callable[[Array, Array], Array]
+    mean: float
+    variance: float
+    mode: Array
+    gradient: Array
+    root: Array
+    factor: Array
+    evidence: float
+
+    @staticmethod
+    def fit(points: Array, labels: Array, lengthscale: float, deviation: float) -> _Laplace:
+        """Find the mode by Newton's method (algorithm 3.1)."""
+        from scipy.linalg import cho_solve
+        from scipy.special import ndtri
+
+        def covariance(first: Array, second: Array) -> Array:
+            return CONSTANT_VARIANCE + deviation**2 * _matern52(first, second, lengthscale)
+
+        prior = covariance(points, points)
+        variance = CONSTANT_VARIANCE + deviation**2
+        mean = float(ndtri(PRIOR_SUCCESS) * np.sqrt(1.0 + variance))
+        identity = np.eye(len(labels))
+        dual = np.zeros(len(labels))  # a = K^-1 (f - m)
+        mode = np.zeros(len(labels))
+        objective = -np.inf
+        for _ in range(MAX_NEWTON_STEPS):
+            likelihood, gradient, curvature = _probit(mode + mean, labels)
+            value = float(likelihood.sum() - 0.5 * dual @ mode)
+            root = np.sqrt(curvature)
+            factor: Array = np.asarray(np.linalg.cholesky(identity + root[:, None] * prior * root), dtype=float)
+            if value - objective < CONVERGED:
+                break
+            objective = value
+            target = curvature * mode + gradient
+            step = target - root * cho_solve((factor, True), root * (prior @ target)) - dual
+            size = 1.0
+            while size > 1e-6 and _objective(prior, labels, dual + size * step, mean) < value:
+                size /= 2  # a full step of Newton's method can overshoot
+            dual = dual + size * step
+            mode = prior @ dual
+        evidence = value - float(np.log(np.diag(factor)).sum())
+        return _Laplace(points, covariance, mean, variance, mode, gradient, root, factor, evidence)
+
+    def probability(self, points: Array) -> Array:
+        """Return P(success) at points (q, d) (algorithm 3.2, with the integral of the probit in closed form)."""
+        from scipy.linalg import solve_triangular
+        from scipy.special import ndtr
+
+        across = self.covariance(points, self.points)
+        mean = self.mean + across @ self.gradient
+        explained = solve_triangular(self.factor, self.root[:, None] * across.T, lower=True)
+        variance = np.maximum(self.variance - (explained**2).sum(axis=0), 0.0)
+        return np.asarray(ndtr(mean / np.sqrt(1.0 + variance)))
+
+
+def _objective(prior: Array, labels: Array, dual: Array, mean: float) -> float:
+    """Return the log posterior of the latent function K a, up to a constant."""
+    mode = prior @ dual
+    return float(_probit(mode + mean, labels)[0].sum() - 0.5 * dual @ mode)
+
+
+def _probit(latent: Array, labels: Array) -> tuple[Array, Array, Array]:
+    """Return log likelihood, its gradient and its negative second derivative, (t,) each (table 3.1 of the book)."""
+    from scipy.special import log_ndtr
+
+    signed = labels * latent
+    likelihood = log_ndtr(signed)
+    ratio = np.exp(-0.5 * signed**2 - likelihood) / np.sqrt(2 * np.pi)  # density over distribution function
+    return likelihood, labels * ratio, np.maximum(ratio * (ratio + signed), 0.0)
+
+
+def _matern52(first: Array, second: Array, lengthscale: float) -> Array:
+    from scipy.spatial.distance import cdist
+
+    r = np.sqrt(5.0) * cdist(first, second) / lengthscale
+    return np.asarray((1.0 + r + r**2 / 3.0) * np.exp(-r))

@@ -1,0 +1,100 @@
+"""Values that look like typing errors: many standard deviations, or orders of magnitude, from what is expected.
+
+Such a value is accepted, and named with a way to correct it. The same rule serves Python, the command line, the page
+and the API. Values that a program measured for `run` are not typed and not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from truvar._typing import Array
+from truvar.domain.action import Action
+from truvar.domain.goals import LevelSet
+from truvar.messages import for_interface
+
+if TYPE_CHECKING:
+    from truvar.study._state import StudyState
+
+UNEXPECTED = 4.0  # standard deviations; if the model is right, one value in 16,000 lies further from its mean
+UNEXPECTED_LEARNED = 6.0  # the same for a learned model, whose standard deviations are uncertain themselves
+MAGNITUDES = 2.0  # decades beyond all other values, before there is a model
+LEAST_FOR_MEAN = 3  # values from which a mean that is learned is trusted
+
+_from_program: ContextVar[bool] = ContextVar("from_program", default=False)
+
+
+@contextmanager
+def measured_by_program() -> Iterator[None]:
+    """Do not look for typing errors in the values that are told within the block."""
+    token = _from_program.set(True)
+    try:
+        yield
+    finally:
+        _from_program.reset(token)
+
+
+def implausible(state: StudyState, action: Action, value: float) -> str | None:
+    """Return why a value may be a typing error; None if it is plausible.
+
+    Args:
+        state: The state of the study before the value is told.
+        action: The measurement.
+        value: The value.
+    """
+    if _from_program.get():
+        return None
+    surrogate = state.learner.surrogate
+    values = [y for each, y in state.learner.observations if each.task == action.task]
+    known_mean = surrogate.mean is not None or len(values) >= LEAST_FOR_MEAN
+    if surrogate.fitted and known_mean:
+        return _far_from_prediction(state, action, value, values)
+    goal = state.config.goal
+    if isinstance(goal, LevelSet) and goal.threshold is not None and action.task == 0:
+        values = [*values, goal.threshold]
+    return _other_magnitude(value, np.abs([other for other in values if other != 0]))
+
+
+def _far_from_prediction(state: StudyState, action: Action, value: float, values: list[float]) -> str | None:
+    surrogate = state.learner.surrogate
+    mean, variance = surrogate.predict_measurement(action)
+    sd = float(np.sqrt(variance))
+    distance = abs(value - mean) / sd if sd > 0 else 0.0
+    if surrogate.family is None:
+        unexpected = distance > UNEXPECTED
+    else:  # a value within the range of the others says more about the model than about the value
+        unexpected = distance > UNEXPECTED_LEARNED and not min(values) <= value <= max(values)
+    if not unexpected:
+        return None
+    return f"{value:.6g} is {distance:.1f} standard deviations from the expected {mean:.4g} ± {sd:.2g}"
+
+
+def _other_magnitude(value: float, others: Array) -> str | None:
+    """Return why a value is of another order of magnitude than the others, whose absolute values are given."""
+    if value == 0 or len(others) == 0:
+        return None
+    decades = np.log10(others)
+    own = float(np.log10(abs(value)))
+    low = float(decades.min())
+    high = float(decades.max())
+    reach = max(MAGNITUDES, high - low)
+    if low - reach <= own <= high + reach:
+        return None
+    word = "larger" if own > high else "smaller"
+    nearest = 10.0 ** (high if own > high else low)
+    return f"{value:.6g} is orders of magnitude {word} than what else is known here (about {nearest:.3g})"
+
+
+def correction(id_: int) -> str:
+    """Return how to correct a measurement, in the language of the caller's interface."""
+    remedy = for_interface(
+        f"correct it: correct({id_}, VALUE)",
+        cli=f"correct it: truvar correct {id_} VALUE",
+        http=f"correct or withdraw measurement {id_}",
+    )
+    return f"if it is a typing mistake, {remedy}"

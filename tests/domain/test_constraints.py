@@ -1,0 +1,209 @@
+"""Constraints on grids, tables and boxes, and mixtures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import truvar as tv
+from truvar.domain.constraints import LinearConstraint, PolygonConstraint
+from truvar.exceptions import InvalidDomainError, PointNotInDomainError, SerializationError, TruvarError
+from truvar.storage.serialization import deserialize, serialize
+
+SIDE = np.linspace(0, 1, 11)
+TRIANGLE = [[(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]]
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("x + y <= 1", (0.3, 0.7), (0.31, 0.7)),
+        ("1 >= x + y", (0.3, 0.7), (0.31, 0.7)),
+        ("x + y < 1", (0.3, 0.69), (0.3, 0.7)),
+        ("2 * x - y / 4 > 0.5", (0.5, 0.5), (0.25, 0.5)),
+        ("0.2 <= x <= 0.4", (0.3, 9.0), (0.5, 0.0)),
+        ("x >= 0.2 and -y >= -0.5", (0.2, 0.5), (0.2, 0.51)),
+        ("(x + y) * 2 == 1", (0.2, 0.3), (0.2, 0.31)),
+        ("x <= 1e-1 * 3", (0.3, 0.0), (0.301, 0.0)),
+    ],
+)
+def test_a_linear_inequality_is_read_as_it_is_written(text, inside, outside):
+    constraint = LinearConstraint(text)
+    np.testing.assert_array_equal(constraint.satisfied(np.array([inside, outside]), ("x", "y")), [True, False])
+
+
+def test_a_column_with_any_name_is_written_between_backticks():
+    constraint = LinearConstraint("`depth (m)` + `x` <= 1")
+    assert constraint.satisfied(np.array([[0.5, 0.5]]), ("x", "depth (m)"))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("__import__('os').system('true') <= 1", "must be a linear inequality of columns"),
+        ("x.real <= 1", "must be a linear inequality of columns"),
+        ("x * y <= 1", "must be linear"),
+        ("1 / x <= 1", "must be linear"),
+        ("x ** 2 <= 1", "must be a linear inequality of columns"),
+        ("x + y", "must compare two sides"),
+        ("x != 1", "must compare with <=, <, >=, > or =="),
+        ("x <= 1 or y <= 1", "must compare two sides"),
+        ("x <= ", "must be a linear inequality such as"),
+        ("1 <= 2", "must depend on a column"),
+        ("x / 0 <= 1", "must not divide by 0"),
+        ("x <= True", "must be a linear inequality of columns"),
+        ("x <= 'a'", "must be a linear inequality of columns"),
+        ("x <= 1e999", "finite"),
+        ("(" * 500 + "x" + ")" * 500 + " <= 1", "must be a linear inequality such as"),
+    ],
+)
+def test_anything_else_is_refused_and_never_run(text, words):
+    with pytest.raises(TruvarError, match=words):
+        LinearConstraint(text)
+
+
+def test_an_unknown_column_is_named():
+    with pytest.raises(InvalidDomainError, match=r"'z <= 1' has an unknown column 'z'"):
+        tv.Domain.grid(x=SIDE, constraints="z <= 1")
+
+
+def test_a_grid_keeps_the_points_that_satisfy_all_constraints():
+    domain = tv.Domain.grid(x=SIDE, y=SIDE, constraints=["x + y <= 1", "x >= 0.2"])
+    expected = [(x, y) for x in SIDE for y in SIDE if x + y <= 1 + 1e-9 and x >= 0.2 - 1e-9]
+    np.testing.assert_array_equal(domain.points, expected)
+    assert domain.locate({"x": 0.25, "y": 0.25})[0] is None  # between the points, but possible
+    with pytest.raises(PointNotInDomainError, match=r"does not satisfy the constraint x \+ y <= 1"):
+        domain.locate({"x": 0.75, "y": 0.75})
+
+
+def test_a_mask_a_function_and_a_polygon_select_the_same_points():
+    full = tv.Domain.grid(x=SIDE, y=SIDE)
+    mask = full.points.sum(axis=1) < 0.95
+    expected = full.points[mask]
+    for constraint in (mask, list(mask), lambda points: points.sum(axis=1) < 0.95, "x + y < 0.95"):
+        np.testing.assert_array_equal(tv.Domain.grid(x=SIDE, y=SIDE, constraints=constraint).points, expected)
+    inner = PolygonConstraint([[(-0.01, -0.01), (0.97, -0.01), (-0.01, 0.97)]])
+    np.testing.assert_array_equal(tv.Domain.grid(x=SIDE, y=SIDE, constraints=inner).points, expected)
+
+
+def test_a_table_takes_a_column_of_truth_values_and_keeps_its_other_columns():
+    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0], "reachable": [True, False, True], "cost": [1.0, 2.0, 3.0]})
+    domain = tv.Domain.table(frame, columns=["x"], constraints="reachable")
+    np.testing.assert_array_equal(domain.points[:, 0], [0.0, 2.0])
+    np.testing.assert_array_equal(domain.column("cost"), [1.0, 3.0])
+    with pytest.raises(InvalidDomainError, match="must hold True and False, or 1 and 0"):
+        tv.Domain.table(frame, columns=["x"], constraints="cost")
+
+
+def test_a_polygon_agrees_with_shapely_with_holes_and_several_parts():
+    shapely = pytest.importorskip("shapely")
+    holed = shapely.Polygon([(0, 0), (4, 0), (4, 3), (0, 3)], holes=[[(1, 1), (2, 1), (2, 2), (1, 2)]])
+    area = shapely.union_all([holed, shapely.Point(6.0, 1.5).buffer(0.8)])
+    points = np.random.default_rng(0).uniform([-1, -1], [8, 4], (4000, 2))
+    from truvar.domain.constraints import polygon_of
+
+    inside = polygon_of(area).satisfied(points, ("x", "y"))
+    np.testing.assert_array_equal(inside, [area.contains(shapely.Point(p)) for p in points])
+    domain = tv.Domain.box(x=(-1, 8), y=(-1, 4), constraints=area)
+    assert domain.allows(domain.points).all()
+    with pytest.raises(InvalidDomainError, match="must be a polygon, got a LineString"):
+        tv.Domain.grid(x=SIDE, y=SIDE, constraints=shapely.LineString([(0, 0), (1, 1)]))
+
+
+def test_a_geodataframe_is_a_polygon():
+    geopandas = pytest.importorskip("geopandas")
+    shapely = pytest.importorskip("shapely")
+    frame = geopandas.GeoDataFrame(geometry=[shapely.box(0, 0, 0.45, 1), shapely.box(0.65, 0, 1.01, 1)])
+    domain = tv.Domain.grid(x=SIDE, y=SIDE, constraints=frame)
+    assert set(np.round(domain.points[:, 0], 9)) == {0.0, 0.1, 0.2, 0.3, 0.4, 0.7, 0.8, 0.9, 1.0}
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_the_representers_of_a_box_satisfy_its_constraints_and_are_about_as_many_as_wanted(d):
+    names = [f"x{k}" for k in range(d)]
+    domain = tv.Domain.box(representers=500, constraints=" + ".join(names) + " <= 1", **dict.fromkeys(names, (0, 1)))
+    assert domain.points.sum(axis=1).max() <= 1
+    assert 450 <= len(domain) <= 650
+    stored = deserialize(serialize(domain))
+    assert stored.constraints == domain.constraints
+    np.testing.assert_array_equal(stored.points, domain.points)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "words"),
+    [
+        ("x + y == 1", r"an equation leaves no room in a box.*Domain\.mixture"),
+        (np.ones(3, bool), "a mask belongs to a finite domain"),
+        ("x + y <= -1", "hardly any point of the box satisfies"),
+        (lambda points: points, "one True or False per point"),
+        (3, "a constraint must be a text"),
+    ],
+)
+def test_a_constraint_that_a_box_cannot_use_is_refused(constraints, words):
+    with pytest.raises(InvalidDomainError, match=words):
+        tv.Domain.box(x=(0, 1), y=(0, 1), constraints=constraints)
+
+
+def test_a_constraint_that_leaves_nothing_is_refused():
+    with pytest.raises(InvalidDomainError, match="no point of the domain satisfies the constraints"):
+        tv.Domain.grid(x=SIDE, constraints="x > 2")
+    with pytest.raises(InvalidDomainError, match="a mask must hold one True or False per point"):
+        tv.Domain.grid(x=SIDE, constraints=np.ones(3, bool))
+
+
+def test_a_mixture_sums_to_one_within_its_intervals():
+    domain = tv.Domain.mixture(a=(0, 1), b=(0.2, 1), c=(0, 0.5), parts=10)
+    np.testing.assert_allclose(domain.points.sum(axis=1), 1.0, rtol=1e-12)
+    expected = sum(1 for a in range(11) for b in range(2, 11) for c in range(6) if a + b + c == 10)
+    assert len(domain) == expected
+    assert domain.locate({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3})[0] is None
+    with pytest.raises(PointNotInDomainError, match="does not satisfy the constraint"):
+        domain.locate({"a": 0.3, "b": 0.3, "c": 0.3})
+    assert deserialize(serialize(domain)).constraints == domain.constraints
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"a": (0, 1)}, "at least two components"),
+        ({"a": (0, 2), "b": (0, 1)}, "lie between 0 and 1"),
+        ({"a": (0, 0.1), "b": (0, 0.1)}, "no mixture in steps"),
+        ({**{f"c{k}": (0, 1) for k in range(12)}, "parts": 20}, "at most 200000 points"),
+    ],
+)
+def test_a_mixture_that_cannot_be_is_refused(options, words):
+    with pytest.raises(InvalidDomainError, match=words):
+        tv.Domain.mixture(**options)
+
+
+@pytest.mark.parametrize("policy", ["auto", "truvar", "random", "ei", "thompson", "ucb"])
+def test_no_suggestion_in_a_box_breaks_a_constraint(policy):
+    domain = tv.Domain.box(x=(0, 1), y=(0, 1), constraints=["x + y <= 1", "y <= 0.6"], representers=300)
+    study = tv.Study(domain, tv.Maximize(), noise=1e-4, policy=policy)
+    for _ in range(10):
+        suggestion = study.ask()
+        x = suggestion.point["x"]
+        y = suggestion.point["y"]
+        assert x + y <= 1
+        assert y <= 0.6
+        study.tell(suggestion, x + 2 * y)  # best where both constraints bind
+    best = study.result().best.point
+    assert best["x"] + best["y"] <= 1
+    assert best["y"] <= 0.6
+
+
+def test_a_constrained_box_is_stored_and_resumed(tmp_path):
+    domain = tv.Domain.box(x=(0, 1), y=(0, 1), constraints=["x + y <= 1", PolygonConstraint(TRIANGLE)])
+    study = tv.Study(domain, tv.LevelSet(0.3), noise=1e-4, store=f"sqlite:///{tmp_path}/s.db", name="s")
+    for _ in range(3):
+        suggestion = study.ask()
+        study.tell(suggestion, suggestion.point["x"])
+    resumed = tv.load(f"sqlite:///{tmp_path}/s.db", "s")
+    copied = tv.Study.from_json(study.to_json())
+    assert resumed.ask().point == copied.ask().point
+    with pytest.raises(SerializationError, match="constraint of the domain"):
+        tv.Study(
+            tv.Domain.box(x=(0, 1), constraints=lambda points: points[:, 0] < 0.5),
+            tv.Maximize(),
+            store=f"sqlite:///{tmp_path}/t.db",
+            name="t",
+        )
