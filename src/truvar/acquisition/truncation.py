@@ -117,7 +117,7 @@ def weighted_reduction(
         for tile, covariance in covariance_tiles(engine, rows, candidates):
             truncated_sums.truncated_sums(covariance, variance, weight, d[tile], sums[tile])
     elif only_best:
-        sums = engine.best_sums(rows, variance, d, inverse / candidates.cost, weight)
+        sums = engine.best_sums(rows, variance, d, inverse / candidates.effective_cost, weight)
     else:
         sums = engine.sums(rows, variance, d, weight)
     return np.asarray(sums * inverse)
@@ -168,7 +168,7 @@ def contrast_reduction(
             truncated_sums.contrast_sums(across, weight, other, sums[start : start + TILE_SITES])
     gains = sums[:, None] * inverse
     if only_best and is_whole_grid:
-        for row in near_best((gains / candidates.cost).max(axis=1)):
+        for row in near_best((gains / candidates.effective_cost).max(axis=1)):
             alone = posterior.covariance(rows, candidates.take(np.array([row])))
             truncated_sums.contrast_sums(alone, weight, other, sums[row : row + 1])
             gains[row] = sums[row] * inverse[row]
