@@ -189,7 +189,7 @@ def test_a_server_ends_within_ten_seconds_and_loses_nothing(tmp_path: Any) -> No
         "import sys, time, truvar as tv\n"
         "from truvar.cli import main\n"
         "choose = tv.Study._choose_action\n"
-        "tv.Study._choose_action = lambda study: (print('choosing', flush=True), time.sleep(90), choose(study))[2]\n"
+        "tv.Study._choose_action = lambda *a: (print('choosing', flush=True), time.sleep(90), choose(*a))[2]\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     with socket.socket() as free:

@@ -102,10 +102,10 @@ def test_readers_do_not_wait_for_a_choice(url, application, monkeypatch):
     begun = threading.Event()
     go = threading.Event()
 
-    def choose_slowly(study):
+    def choose_slowly(*arguments):
         begun.set()
         assert go.wait(120)
-        return choose(study)
+        return choose(*arguments)
 
     monkeypatch.setattr(tv.Study, "_choose_action", choose_slowly)
     with ThreadPoolExecutor() as threads:

@@ -126,7 +126,7 @@ def test_a_batch_that_fails_after_some_suggestions_is_not_stored(url: str, monke
     study = lake(url)
     study.ask()
     choose = study._choose
-    monkeypatch.setattr(study, "_choose", lambda: choose() if len(study.pending) < 3 else 1 / 0)
+    monkeypatch.setattr(study, "_choose", lambda *arguments: choose(*arguments) if len(study.pending) < 3 else 1 / 0)
     with pytest.raises(ZeroDivisionError):
         study.ask(4)
     assert len(study.pending) == 1

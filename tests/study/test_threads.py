@@ -154,11 +154,11 @@ def test_a_choice_is_made_without_the_write_lock_of_the_store(tmp_path: Path, mo
     choose = slow._choose
     seconds = []
 
-    def choose_slowly() -> Any:
+    def choose_slowly(*arguments: Any) -> Any:
         began = time.monotonic()
         quick.tell(LINE.point(0), 0.1)
         seconds.append(time.monotonic() - began)
-        return choose()
+        return choose(*arguments)
 
     monkeypatch.setattr(slow, "_choose", choose_slowly)
     slow.ask()
@@ -175,11 +175,11 @@ def test_a_choice_is_made_again_when_others_wrote_meanwhile(tmp_path: Path, monk
     choose = study._choose
     choices = []
 
-    def choose_late() -> Any:
+    def choose_late(*arguments: Any) -> Any:
         if not choices:
             other.tell(study.domain.point(5), 0.4)
         choices.append(study.version)
-        return choose()
+        return choose(*arguments)
 
     monkeypatch.setattr(study, "_choose", choose_late)
     memory.tell(study.domain.point(5), 0.4)
@@ -199,10 +199,10 @@ def test_a_choice_that_others_always_overtake_is_made_with_the_lock(
     choose = study._choose
     overtaken = []
 
-    def choose_late() -> Any:
+    def choose_late(*arguments: Any) -> Any:
         if len(overtaken) < _transactions.ATTEMPTS:
             overtaken.append(other.tell(LINE.point(len(overtaken)), 0.1))
-        return choose()
+        return choose(*arguments)
 
     monkeypatch.setattr(study, "_choose", choose_late)
     suggestion = study.ask()
