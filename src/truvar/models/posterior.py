@@ -227,6 +227,9 @@ class Posterior:
         """Return the posterior given the observations as it is now, the uncertainty of an estimated mean included."""
         t = self.n_observed
         informative = np.flatnonzero(np.isfinite(self._cholesky.diagonal()[:t]))
+        lower = self._cholesky[:t, :t]  # no copy: observed rows never change
+        if len(informative) < t:
+            lower = self._cholesky[np.ix_(informative, informative)]
         prior_mean = self.prior_mean
         whitened = self._whitened[:t] - self._shift * self._ones[:t]
         member = FrozenMember(
@@ -234,7 +237,7 @@ class Posterior:
             prior_variance=lambda points: np.asarray(self.kernel.diag(points), dtype=float),
             prior_mean=lambda points: prior_mean + self._offset_at(points),
             points=self._points[informative],
-            lower=self._cholesky[np.ix_(informative, informative)],
+            lower=lower,
             whitened=whitened[informative],
             whitened_ones=self._ones[informative] if self._prior_mean is None else None,
             scales=self._scales(),
