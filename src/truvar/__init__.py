@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.acquisition.entropy import *
     from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *
+    from truvar.acquisition.weighted import *
     from truvar.backtest import backtest as backtest
     from truvar.domain.constraints import LinearConstraint as LinearConstraint
     from truvar.domain.constraints import PolygonConstraint as PolygonConstraint

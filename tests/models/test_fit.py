@@ -239,7 +239,7 @@ def test_a_study_learns_its_model_from_another_data_set_and_takes_it_as_known() 
 def test_a_fitted_study_chooses_as_one_that_is_given_the_same_model() -> None:
     fitted = tv.Study(GRID, tv.LevelSet(20.5), kernel="rbf", noise=0.01, policy="truvar")
     model = fitted.fit(training())
-    given = tv.Study(GRID, tv.LevelSet(20.5), kernel=model.kernel, mean=model.mean, noise=0.01)
+    given = tv.Study(GRID, tv.LevelSet(20.5), kernel=model.kernel, mean=model.mean, noise=0.01, policy="truvar")
     for _ in range(5):
         mine = fitted.ask()
         theirs = given.ask()

@@ -327,11 +327,11 @@ def test_every_option_of_truvar(text: str, load: Any) -> None:
 
 
 DEFAULT_POLICIES = {
-    "": tv.Plus(),
-    "[policy]\n": tv.Plus(),
-    "[policy]\nname = 'auto'\n": tv.Plus(),
-    "[policy]\nstops = 1\n": tv.Plus(stops=1),
-    "[policy]\nbeta = {log = 0.25}\n": tv.Plus(beta=tv.LogBeta(0.25)),
+    "": tv.WeightedTruVaR(),
+    "[policy]\n": tv.WeightedTruVaR(),
+    "[policy]\nname = 'auto'\n": tv.WeightedTruVaR(),
+    "[policy]\nstops = 1\n": tv.WeightedTruVaR(stops=1),
+    "[policy]\nbeta = {log = 0.25}\n": tv.WeightedTruVaR(beta=tv.LogBeta(0.25)),
 }
 
 

@@ -112,20 +112,20 @@ def test_changes_of_others_do_not_interrupt_typing_or_a_click(page_on, served):
     page.locator('.suggestion[data-id="1"]').wait_for()
     value = page.locator(".suggestion").get_by_label("Measured value")
     value.focus()
-    page.keyboard.type("1.")
-    api.post("/studies/shared/tell", {"point": {"x": 0.0}, "y": 3.0})
+    page.keyboard.type("0.")
+    api.post("/studies/shared/tell", {"point": {"x": 0.0}, "y": 0.3})
     page.locator('tr[data-id="2"]').wait_for()
     page.keyboard.type("25")
-    assert value.input_value() == "1.25"
+    assert value.input_value() == "0.25"
 
     page.locator(".suggestion").get_by_role("button", name="Save").hover()
     page.mouse.down()
-    api.post("/studies/shared/tell", {"point": {"x": 1.0}, "y": 4.0})
+    api.post("/studies/shared/tell", {"point": {"x": 1.0}, "y": 0.4})
     page.locator('tr[data-id="3"]').wait_for()
     page.mouse.up()
     page.locator('tr[data-id="1"]').wait_for()
     rows = api.get("/studies/shared/measurements")["measurements"]
-    assert {row["id"]: row["value"] for row in rows} == {1: 1.25, 2: 3.0, 3: 4.0}
+    assert {row["id"]: row["value"] for row in rows} == {1: 0.25, 2: 0.3, 3: 0.4}
 
 
 def test_a_new_suggestion_gets_the_focus(page_on, served):
@@ -290,11 +290,11 @@ def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_
 def test_a_vehicle_is_chosen_and_its_route_is_drawn(page_on, served):
     api, _ = served
     boats = "[cost]\nbase = 1.0\ntravel = {x = 1.0}\n[vehicles]\nboat-1 = {}\nboat-2 = {speed = 2.0}\n"
-    api.create("boats", GRID + boats)
+    api.create("page-boats", GRID + boats)
     for k in range(4):
         who = f"boat-{k % 2 + 1}"
-        api.post("/studies/boats/tell", {"point": {"x": k / 11, "y": 0.0}, "y": 0.1 * k, "who": who})
-    page = page_on(DESKTOP, "#/study/boats")
+        api.post("/studies/page-boats/tell", {"point": {"x": k / 11, "y": 0.0}, "y": 0.1 * k, "who": who})
+    page = page_on(DESKTOP, "#/study/page-boats")
     page.locator(".map .route").first.wait_for(state="attached")
     assert page.locator(".map .route").count() == 2
     assert "boat-2: at x 0.272727, y 0, 2 measurements" in page.locator(".summary-lines").inner_text()
@@ -303,7 +303,7 @@ def test_a_vehicle_is_chosen_and_its_route_is_drawn(page_on, served):
     card = page.locator(".suggestion").first
     card.wait_for()
     assert "for boat-2" in card.inner_text()
-    assert api.get("/studies/boats/status")["pending"][0]["who"] == "boat-2"
+    assert api.get("/studies/page-boats/status")["pending"][0]["who"] == "boat-2"
     assert page.locator("table th", has_text="Measured by").count() == 1
 
 
@@ -350,8 +350,8 @@ def test_values_of_every_type_are_shown_and_entered(page_on, served):
 
 def test_a_place_is_excluded_or_failed_with_a_reason_and_allowed_again(page_on, served):
     api, _ = served
-    api.create("places")
-    page = page_on(DESKTOP, "#/study/places")
+    api.create("page-places")
+    page = page_on(DESKTOP, "#/study/page-places")
     for number, (button, verb) in enumerate(
         (("Cannot be measured here", "Excluded: "), ("The measurement failed", "Recorded: the measurement at ")),
         start=1,
@@ -363,11 +363,11 @@ def test_a_place_is_excluded_or_failed_with_a_reason_and_allowed_again(page_on, 
         card.get_by_role("button", name=button).click()
         page.locator(".message", has_text=verb).wait_for()
         assert page.locator(".suggestion").count() == 0
-    status = api.get("/studies/places/status")
+    status = api.get("/studies/page-places/status")
     assert status["result"]["failed"] == 1
     assert status["result"]["excluded"] == 2
     assert status["result"]["spent"] == 1.0
-    (failure,) = api.get("/studies/places/failures")["failures"]
+    (failure,) = api.get("/studies/page-places/failures")["failures"]
     assert failure["reason"] == "under a <b>jetty</b>"
     assert "CANNOT BE MEASURED" in page.locator(".key-numbers").inner_text().upper()
 
@@ -377,7 +377,7 @@ def test_a_place_is_excluded_or_failed_with_a_reason_and_allowed_again(page_on, 
     listed.get_by_role("button").first.click()
     page.locator(".message", has_text="Allowed again: ").wait_for()
     page.get_by_text("Not suggested: 1 place").wait_for()
-    assert api.get("/studies/places/status")["result"]["excluded"] == 1
+    assert api.get("/studies/page-places/status")["result"]["excluded"] == 1
 
 
 @pytest.mark.parametrize("by", ["suggestion", "point"])

@@ -243,6 +243,7 @@ def test_an_interrupt_at_any_moment_leaves_a_study_whole(store: dict[str, Any]) 
         interrupts += interrupted_after(10 ** rng.uniform(-4, -2), work)
         for suggestion in study.pending:
             study.withdraw(suggestion)
+        study.refresh()  # the interrupt may have come after the values were stored
         known = study.steps
         study.tell(LINE.point(4), value)
         assert study.steps == known + 1

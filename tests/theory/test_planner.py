@@ -184,7 +184,7 @@ def test_the_command_simulates_truvar_where_the_problem_names_no_policy(problem,
         assert main(arguments) == 0
         assert ("policy: truvar" in capsys.readouterr().out) == (not name)
     assert found[""] == found["truvar"]
-    assert (found["truvar"]["policy"], found["auto"]["policy"]) == ("TruVaR", "Plus")
+    assert (found["truvar"]["policy"], found["auto"]["policy"]) == ("TruVaR", "WeightedTruVaR")
     assert found["truvar"]["outside"] == []
     assert "the choices are not made by eq. (3)" in found["auto"]["outside"]
 

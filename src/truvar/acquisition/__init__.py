@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
     from truvar.acquisition.entropy import *
     from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *
+    from truvar.acquisition.weighted import *
 
 _MODULES = {
     **POLICY_MODULES,

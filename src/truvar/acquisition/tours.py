@@ -18,6 +18,7 @@ from truvar.acquisition.representers import sample_rows, systematic_sample
 from truvar.acquisition.truncation import contrast_variance
 from truvar.domain.candidates import Candidates
 
+NEAR_TIE = 1e-6  # relative difference of rates that count as equal when stops are preselected
 MAX_STOPS_CONSIDERED = 120  # candidate rows that can be stops of a tour
 MIN_RATE_SHARE = 0.5  # a tour ends when its next stop pays less than this share of what the first one pays
 PREFERENCE = 1 + 1e-6  # factor by which the first stop of a tour is preferred to the best single measurement
@@ -105,7 +106,8 @@ def prefer_first_stop(
         half = MAX_STOPS_CONSIDERED // 2
         pay_from_here = systematic_sample(rate, half, 0.5)
         pay_nearby = systematic_sample(rate_nearby, half, 0.5)
-        stops = np.unique(np.concatenate([pay_from_here, pay_nearby, [int(rate.argmax())]]))
+        best = int(np.argmax(rate >= (1.0 - NEAR_TIE) * rate.max()))  # engines differ by rounding
+        stops = np.unique(np.concatenate([pay_from_here, pay_nearby, [best]]))
     if candidates.feasibility is not None:
         stops = stops[candidates.feasibility[stops] > 0]
     level = level[stops]

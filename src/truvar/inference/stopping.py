@@ -4,8 +4,8 @@ A study is finished if one of these holds:
 
 - the paper's sets leave nothing undecided, and its confidence bounds hold with a stated probability (regimes "theorem"
   and "outside" of the certificate);
-- given the model, everything is decided at once with probability `FINISHED`, and the measurements do not contradict the
-  model.
+- given the model, everything is decided at once with probability `FINISHED`, the measurements do not contradict the
+  model, and the study was not set up for bounds with a stated probability, which have the last word then.
 
 Neither is said before the first value, since a model that nothing was compared with supports no statement (the only
 point of a domain is its optimum all the same), and with a learned model not before `Learned.least` values. That a
@@ -56,7 +56,10 @@ def finished(
     inputs = statement_inputs()
     if not inputs.fitted or not _may_be_decided(inputs) or certificate_inputs().model_check.is_contradiction:
         return None
-    return _decided(inputs.joint)
+    reason = _decided(inputs.joint)
+    if reason is not None and complete is None and certify(certificate_inputs()).delta is not None:
+        return None  # the study was set up for bounds with a stated probability, and these leave something undecided
+    return reason
 
 
 def _may_be_decided(inputs: StatementInputs) -> bool:

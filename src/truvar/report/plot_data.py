@@ -113,7 +113,7 @@ class PlotData:
             pending=tuple(dict(suggestion.point) for suggestion in study.pending),
             truth=true_values,
             travels=study.travels,
-            routes=_routes(records, columns),
+            routes=_routes(records, points),
             title=_title(study, result, true_values),
             study=study,
         )
@@ -269,11 +269,12 @@ def cell_edges(axis: Array, geometric: bool) -> Array:
     return np.exp(borders) if geometric else borders
 
 
-def _routes(records: Sequence[MeasurementRecord], columns: Sequence[str]) -> dict[str | None, Array]:
+def _routes(records: Sequence[MeasurementRecord], points: Sequence[Array]) -> dict[str | None, Array]:
     """Return the measured points (t, d) of each vehicle, in the order of their ids, which is that of its way."""
-    points: dict[str | None, list[list[float]]] = {}
-    vehicles = any(record.who is not None for record in records)
-    ordered = sorted(records, key=lambda record: record.id) if vehicles else records
-    for record in ordered:
-        points.setdefault(record.who, []).append([record.point[name] for name in columns])
-    return {who: np.array(way, dtype=float) for who, way in points.items()}
+    ways: dict[str | None, list[Array]] = {}
+    order = list(range(len(records)))
+    if any(record.who is not None for record in records):
+        order.sort(key=lambda k: records[k].id)
+    for k in order:
+        ways.setdefault(records[k].who, []).append(points[k])
+    return {who: np.array(way, dtype=float) for who, way in ways.items()}
