@@ -68,6 +68,9 @@ def script(study: StudyLike) -> dict[str, Any]:
     study.withdraw(batch[0])
     id_ = study.tell({"x": 0.0, "y": 1.0}, 0.75, noise=0.02, key="boat-2026-05")
     study.correct(id_, 0.5)
+    frame = study.ask_frame(2)
+    answers["frame"] = (list(frame.columns), study.tell_frame(frame.assign(value=[0.5, None]).head(1)))
+    study.withdraw(int(frame["id"].iloc[1]))
     study.note("a remark")
     study.refresh()
     with pytest.raises(UnknownSuggestionError, match="99"):

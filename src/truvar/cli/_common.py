@@ -87,10 +87,11 @@ def read_text(path: str) -> str:
     Raises:
         InvalidArgumentError: If the file cannot be read or is not UTF-8.
     """
+    from truvar.domain.tables import decode
     from truvar.exceptions import InvalidArgumentError
 
     try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        return sys.stdin.read() if path == "-" else decode(Path(path).read_bytes())
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(f"{path} must be text in UTF-8 ({error.reason}); save it as UTF-8") from None
     except OSError as error:

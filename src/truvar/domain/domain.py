@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truvar._typing import Array
+from truvar._typing import Array, Mask
+from truvar.domain.delimited import find_column
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
+from truvar.domain.labels import RowLabels
+from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, format_point, unknown_name
 from truvar.validation import check_finite, check_integer
@@ -26,6 +28,7 @@ from truvar.validation import check_finite, check_integer
 if TYPE_CHECKING:
     import pandas as pd
 
+LISTED_ROWS = 10  # rows that a message lists, at most
 SAME_POINT = 1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
 
 
@@ -41,6 +44,7 @@ class Domain:
         source: Table with a row per point, including columns that are not coordinates, or a function that makes it;
             None if there is none. `frame` is the table.
         continuous: Whether any point inside the bounds may be chosen.
+        labels: Labels of the rows of the user's own table; None if there are none.
 
     Raises:
         InvalidDomainError: If there are no columns or points, names are duplicated, or a coordinate is not finite.
@@ -52,6 +56,7 @@ class Domain:
     axes: tuple[Array, ...] | None = None
     source: pd.DataFrame | Callable[[], pd.DataFrame] | None = None
     continuous: bool = False
+    labels: RowLabels | None = None
 
     def __post_init__(self) -> None:
         _check_columns(self.columns)
@@ -89,16 +94,31 @@ class Domain:
         return cls(tuple(axes), mesh(values), bounds, axes=values)
 
     @classmethod
-    def table(cls, frame: pd.DataFrame | str | Path, columns: Sequence[str] | None = None) -> Domain:
+    def table(
+        cls,
+        frame: Any,
+        columns: Sequence[str] | None = None,
+        *,
+        label: str | None = None,
+        missing: Literal["refuse", "drop"] = "refuse",
+        duplicates: Literal["refuse", "drop"] = "refuse",
+    ) -> Domain:
         """Return the domain whose points are the rows of a table.
 
         Args:
-            frame: A DataFrame, a GeoDataFrame of points, or the path of a CSV file.
-            columns: Names of the columns that are coordinates. Default: all columns; for a GeoDataFrame the
-                coordinates of its points, named x and y, or lon and lat if they are in degrees.
+            frame: A DataFrame of pandas, polars or another library, a pyarrow table, a GeoDataFrame of points, or the
+                path of a CSV file or an Excel workbook.
+            columns: Names of the columns that are coordinates. Default: all columns but `label`; for a GeoDataFrame
+                the coordinates of its points, named x and y, or lon and lat if they are in degrees.
+            label: Name of the column whose values name the rows: `Suggestion.label`. Default: the index of the
+                DataFrame.
+            missing: What to do with rows that lack a coordinate: refuse the table, or leave them out.
+            duplicates: What to do with rows that are the same point as an earlier one: refuse the table, or leave them
+                out.
 
         Raises:
-            InvalidDomainError: If a column is missing or not numeric, or two rows are the same point.
+            InvalidDomainError: If a column is missing or not numeric, a coordinate is missing, or two rows are the same
+                point.
 
         Example:
             >>> Domain.table("lake.csv", columns=["distance_m", "depth_m"])
@@ -109,15 +129,27 @@ class Domain:
         frame = as_table(frame)
         if isinstance(columns, str):
             raise InvalidDomainError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
-        names = tuple(columns) if columns is not None else geographic or tuple(frame.columns)
+        labels = RowLabels.of(row_names(frame, label))
+        names = geographic or tuple(name for name in frame.columns if name != label)
+        if columns is not None:
+            names = tuple(columns)
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
             points[:, k] = number_column(frame, name)
-        return cls.from_table_points(names, points, frame.reset_index(drop=True))
+        kept = _rows_to_keep(points, names, missing, duplicates)
+        if not kept.all():
+            frame = frame[kept]
+            points = points[kept]
+            labels = labels.take(np.flatnonzero(kept))
+        return cls.from_table_points(names, points, frame.reset_index(drop=True), labels)
 
     @classmethod
     def from_table_points(
-        cls, columns: Sequence[str], points: Array, source: pd.DataFrame | Callable[[], pd.DataFrame]
+        cls,
+        columns: Sequence[str],
+        points: Array,
+        source: pd.DataFrame | Callable[[], pd.DataFrame],
+        labels: RowLabels | None = None,
     ) -> Domain:
         """Return the domain of a table whose coordinates have been read.
 
@@ -125,6 +157,7 @@ class Domain:
             columns: Names of the coordinates.
             points: Coordinates of the rows. (n, d)
             source: The table, or a function that makes it when it is needed.
+            labels: Labels of the rows, if they have some.
 
         Raises:
             InvalidDomainError: If there are no rows, or two of them are the same point.
@@ -132,14 +165,18 @@ class Domain:
         if len(points) == 0:
             raise InvalidDomainError("a table needs rows to measure at, got no rows; give it at least one")
         bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
-        domain = cls(tuple(columns), points, bounds, source=source)
+        domain = cls(tuple(columns), points, bounds, source=source, labels=labels)
         duplicate = _first_duplicate(points)
         if duplicate is not None:
             first, second = duplicate
+            more = int(_is_duplicate(points).sum()) - 1
+            others = ""
+            if more:
+                others = f", and {more} more {'row repeats' if more == 1 else 'rows repeat'} others"
             raise InvalidDomainError(
                 f"every row must be a different point, but rows {first} and {second} are both "
-                f"{format_point(domain.point(first))}; drop one of them (a point can be measured repeatedly, but it is "
-                "listed once)"
+                f"{format_point(domain.point(first))}{others}; drop one of them (a point can be measured repeatedly, "
+                f"but it is listed once), or give {_option('duplicates')}"
             )
         return domain
 
@@ -159,7 +196,7 @@ class Domain:
         axes, frame = from_xarray(data)
         complete = frame.notna().all(axis=1)
         if not complete.all():
-            return cls.table(frame[complete], columns=list(axes))
+            return replace(cls.table(frame[complete], columns=list(axes)), labels=None)
         domain = cls.grid(**axes)
         return domain if frame.empty else replace(domain, source=frame)
 
@@ -224,6 +261,15 @@ class Domain:
             return np.zeros(len(self.columns))
         counts = np.array([len(np.unique(column)) for column in self.points.T])
         return np.asarray(1.0 / np.maximum(counts - 1, 1))
+
+    def label(self, index: int | None) -> Any:
+        """Return the label of the row with that index in the user's own table; None if there is none."""
+        return None if index is None or self.labels is None else self.labels[index]
+
+    @property
+    def has_row_names(self) -> bool:
+        """Whether the rows have labels that say more than their position."""
+        return self.labels is not None and not self.labels.are_positions
 
     def point(self, index: int) -> dict[str, float]:
         """Return the point with that index as {column: value}."""
@@ -296,10 +342,11 @@ class Domain:
         return number_column(self.frame, name)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the coordinates as a DataFrame."""
+        """Return the coordinates as a DataFrame, with the index of the user's own table if there is one."""
         import pandas as pd
 
-        return pd.DataFrame(self.points, columns=list(self.columns))
+        index = None if self.labels is None else self.labels.index
+        return pd.DataFrame(self.points, columns=list(self.columns), index=index)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -312,7 +359,10 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
         InvalidDomainError: If the column is missing or duplicated, or a row of it is not a number.
     """
     if name not in frame.columns:
-        raise InvalidDomainError(unknown_name("column", name, frame.columns))
+        with_unit = find_column(frame.columns, name)
+        if with_unit is None:
+            raise InvalidDomainError(unknown_name("column", name, frame.columns))
+        name = with_unit
     if list(frame.columns).count(name) > 1:
         raise InvalidDomainError(
             f"columns of a table must have different names, but {name!r} is duplicated; rename one"
@@ -327,42 +377,6 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
         raise InvalidDomainError(
             f"column {name!r} must contain numbers, got {frame[name].iloc[row]!r} in row {row}; fix or drop that row"
         ) from None
-
-
-def as_table(table: Any) -> pd.DataFrame:
-    """Return a DataFrame as it is, and read a CSV file given by its path.
-
-    Raises:
-        InvalidDomainError: If it is neither, or the file cannot be read.
-    """
-    import pandas as pd
-
-    if isinstance(table, pd.DataFrame):
-        return table
-    if not isinstance(table, (str, Path)):
-        raise InvalidDomainError(
-            f"a table must be a DataFrame or the path of a CSV file, got {table!r}; "
-            "convert arrays with pd.DataFrame(array, columns=[...])"
-        )
-    return read_csv(table)
-
-
-def read_csv(path: str | Path) -> pd.DataFrame:
-    """Read a CSV file.
-
-    Raises:
-        InvalidDomainError: If there is no such file, or it cannot be read.
-    """
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path)
-    except FileNotFoundError:
-        raise InvalidDomainError(f"there is no file {path}; check the path") from None
-    except OSError as error:
-        raise InvalidDomainError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise InvalidDomainError(f"{path} is not a readable CSV file ({error}); check its contents") from None
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -426,6 +440,44 @@ def _check_interval(name: str, interval: tuple[float, float]) -> tuple[float, fl
 def mesh(axes: Sequence[Array]) -> Array:
     """Return all combinations of the values of the axes, shape (n, d), the first axis slowest."""
     return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
+def _rows_to_keep(points: Array, names: Sequence[str], missing: str, duplicates: str) -> Mask:
+    """Return which rows of a table stay in the domain.
+
+    Raises:
+        InvalidDomainError: If coordinates are missing and those rows are not to be dropped; names all such rows.
+    """
+    for name, choice in (("missing", missing), ("duplicates", duplicates)):
+        if choice not in ("refuse", "drop"):
+            raise InvalidDomainError(f"{name} must be 'refuse' or 'drop', got {choice!r}; give one of them")
+    lacking = np.isnan(points)
+    empty = lacking.any(axis=1)
+    if empty.any() and missing == "refuse":
+        rows = np.flatnonzero(empty)
+        column = names[int(np.argmax(lacking[rows[0]]))]
+        listed = ", ".join(map(str, rows[:LISTED_ROWS])) + ", ..." * (len(rows) > LISTED_ROWS)
+        raise InvalidDomainError(
+            f"every coordinate must be a finite number, got nan in row {rows[0]}, column {column!r} ({len(rows)} "
+            f"incomplete row{'s' * (len(rows) > 1)}: {listed}); drop or fix that row, or give {_option('missing')}"
+        )
+    kept = np.logical_not(empty)
+    if duplicates == "drop":
+        complete = np.flatnonzero(kept)
+        kept[complete[_is_duplicate(points[complete])]] = False
+    return np.asarray(kept)
+
+
+def _option(name: str) -> str:
+    return for_interface(f'{name}="drop"', problem=f'{name} = "drop"')
+
+
+def _is_duplicate(points: Array) -> Mask:
+    """Return which rows repeat an earlier one."""
+    _, first = np.unique(points, axis=0, return_index=True)
+    repeated = np.ones(len(points), bool)
+    repeated[first] = False
+    return repeated
 
 
 def _first_duplicate(points: Array) -> tuple[int, int] | None:

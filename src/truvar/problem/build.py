@@ -16,8 +16,9 @@ from truvar.acquisition import TopK
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.acquisition.registry import DEFAULT_POLICY, has_cost_option, policy_class, policy_classes
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
-from truvar.domain.domain import Domain, read_csv
+from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
+from truvar.domain.tables import read_table
 from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.messages import unknown_name
 from truvar.models.fit import Learned, training_data
@@ -206,7 +207,7 @@ def _section(name: str) -> Iterator[None]:
 def _table(path: str, folder: Path, tables: Tables | None) -> pd.DataFrame:
     """Return a table that the problem names."""
     if tables is None:
-        return read_csv(folder / path)
+        return read_table(folder / path)
     if path not in tables:
         given = ", ".join(map(repr, tables)) or "none"
         raise InvalidProblemError(
@@ -226,7 +227,7 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
     if spec.table is not None:
         table = _table(spec.table, folder, tables)
         with _section("domain"):
-            return Domain.table(table, spec.columns)
+            return Domain.table(table, spec.columns, label=spec.label, missing=spec.missing, duplicates=spec.duplicates)
     with _section("domain"):
         if spec.box is not None:
             intervals: dict[str, Any] = dict(spec.box)

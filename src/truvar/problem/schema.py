@@ -115,12 +115,26 @@ class DomainSpec(StrictModel):
     model_config = _one_required("table", "grid", "box")
 
     table: Text | None = Field(
-        default=None, description="Path of a CSV file, relative to the problem file.", examples=["lake.csv"]
+        default=None,
+        description="Path of a CSV file or Excel workbook, relative to the problem file.",
+        examples=["lake.csv"],
     )
     columns: Annotated[list[Text], expects("a list of column names such as ['x', 'y']")] | None = Field(
         default=None,
         description="Columns of the table that are coordinates; all of them by default.",
         examples=[["distance_m", "depth_m"]],
+    )
+    label: Text | None = Field(
+        default=None,
+        description="Column of the table whose values name the points in suggestions and reports.",
+        examples=["station"],
+    )
+    missing: Literal["refuse", "drop"] = Field(
+        default="refuse", description="Rows of the table that lack a coordinate: refuse the table, or leave them out."
+    )
+    duplicates: Literal["refuse", "drop"] = Field(
+        default="refuse",
+        description="Rows of the table that repeat the point of another: refuse the table, or leave them out.",
     )
     grid: Annotated[dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)] | None = Field(
         default=None,
@@ -138,7 +152,14 @@ class DomainSpec(StrictModel):
     def _check(self) -> Self:
         _check_one_given(self, "table", "grid", "box")
         (kind,) = self.given("table", "grid", "box")
-        for key, owner in (("columns", "table"), ("representers", "box")):
+        owners = {
+            "columns": "table",
+            "label": "table",
+            "missing": "table",
+            "duplicates": "table",
+            "representers": "box",
+        }
+        for key, owner in owners.items():
             if self.given(key) and kind != owner:
                 raise rule_error(f"{key} belongs to a {owner}, got a {kind}; leave out {key}")
         for name in ("representers", "seed"):

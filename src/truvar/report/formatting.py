@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from truvar.domain.labels import label_text
 from truvar.inference.certificate import format_share
+from truvar.messages import format_coordinates
 
 if TYPE_CHECKING:
     from truvar.inference.statements import Estimate
@@ -63,3 +65,16 @@ def describe_score(result: Result) -> list[str]:
     if statements.expected_f1 is not None:
         return [f"expected F1 {format_estimate(statements.expected_f1, format_share)}"]
     return [f"expected regret {format_estimate(result.expected_regret)}"]
+
+
+def format_place(place: Any, *, digits: int = 6) -> str:
+    """Return where a suggestion, measurement or best point is: its label, if the rows are named, and coordinates.
+
+    Args:
+        place: An object with `point`, `index` and `label`.
+        digits: Significant digits of the coordinates.
+    """
+    coordinates = format_coordinates(place.point, digits=digits)
+    if place.label is None or place.label == place.index:
+        return coordinates
+    return f"{label_text(place.label)} ({coordinates})"

@@ -11,8 +11,7 @@ import numpy as np
 
 from truvar.domain.goals import LevelSet
 from truvar.inference.certificate import format_share
-from truvar.messages import format_coordinates
-from truvar.report.formatting import count_noun, format_estimate, format_number
+from truvar.report.formatting import count_noun, format_estimate, format_number, format_place
 from truvar.report.limit_progress import limit_progress
 from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.tables import summary
@@ -66,14 +65,14 @@ def describe_budget(study: Study) -> str:
 def describe_best(result: Result) -> str:
     """Return the recommended point with its estimated value and the 95 % interval of that."""
     best = result.best
-    text = f"{format_coordinates(best.point)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
+    text = f"{format_place(best)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
     value = result.statements.recommended_value
     return text if value is None else f"{text} (95 %: {value.low:.6g} to {value.high:.6g})"
 
 
 def describe_best_observed(best: BestObserved) -> str:
     """Return the best measured value with its point and id."""
-    return f"{best.value:.6g} at {format_coordinates(best.point)} (measurement {best.id})"
+    return f"{best.value:.6g} at {format_place(best)} (measurement {best.id})"
 
 
 def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
@@ -199,7 +198,7 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     if not result.model_check.ok:
         rows.append(("model check", f"failed: {result.model_check.message}"))
     for suggestion in study.pending:
-        point = format_coordinates(suggestion.point)
+        point = format_place(suggestion)
         rows.append(("pending", f"{suggestion.id}: {point}, cost {format_number(suggestion.cost)}"))
     if result.reason:
         rows.append(("finished" if study.finished else "stopped", result.reason))

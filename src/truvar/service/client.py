@@ -49,9 +49,12 @@ from truvar.models.diagnostics import ModelCheck
 from truvar.service.server import DEFAULT_PORT
 from truvar.storage.base import whoami
 from truvar.storage.serialization import deserialize
+from truvar.study._inputs import PointLike, ValueLike, as_point, as_value
 from truvar.study._views import measurement_frame
+from truvar.study.frames import new_measurements, read_frame, suggestion_frame
 from truvar.study.limits import RunLimits
 from truvar.study.lookahead import Lookahead
+from truvar.study.measurements_io import without_keys
 from truvar.study.records import MeasurementRecord
 from truvar.study.result import Best, BestObserved, Result
 from truvar.study.runner import run
@@ -321,13 +324,13 @@ class RemoteStudy:
         """
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
         answer = self._post("ask", {"n": count, "lease": lease})
-        batch = [_suggestion(form) for form in answer["suggestions"]]
+        batch = [_suggestion(form, self.domain) for form in answer["suggestions"]]
         return batch[0] if n is None else batch
 
     def tell(
         self,
-        what: Suggestion | int | Mapping[str, float],
-        y: float,
+        what: Suggestion | int | PointLike,
+        y: ValueLike,
         *,
         noise: float | None = None,
         level: int | None = None,
@@ -348,15 +351,26 @@ class RemoteStudy:
             cost: Cost, if other than expected.
             key: Text that identifies the measurement of a point; sent again with it, the value counts once.
         """
-        body: dict[str, Any] = {"y": _plain(y), "noise": noise, "level": level, "task": task, "cost": cost}
+        body: dict[str, Any] = {"y": _plain(as_value(y)), "noise": noise, "level": level, "task": task, "cost": cost}
+        what = as_point(self.domain, what)
         if isinstance(what, Mapping):
             point = {str(column): _plain(value) for column, value in what.items()}
             body |= {"point": point, "key": key or token_urlsafe(16)}
         else:
-            body["id"] = _id(what)
+            body["id"] = _id(what)  # type: ignore[arg-type]
         answer = self._post("tell", body, repeatable=True)
         _warn_of_outliers(answer)
         return int(answer["id"])
+
+    def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
+        """Record a table of measurements, as `Study.tell_frame`; every row is stored by itself."""
+        measurements = read_frame(frame, self, value)
+        chosen = without_keys(measurements) if again else new_measurements(self, measurements)
+        return [self.tell(each.what, each.value, **each.options) for each in chosen]
+
+    def ask_frame(self, n: int = 1, *, lease: float | None = None) -> pd.DataFrame:
+        """Suggest where to measure next, as a table, as `Study.ask_frame`."""
+        return suggestion_frame(self.ask(n, lease=lease), self.domain)
 
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
@@ -472,7 +486,7 @@ class RemoteStudy:
     @property
     def pending(self) -> list[Suggestion]:
         """The suggestions that are neither measured nor withdrawn."""
-        return [_suggestion(form) for form in self.status["pending"]]
+        return [_suggestion(form, self.domain) for form in self.status["pending"]]
 
     @property
     def certificate(self) -> Certificate:
@@ -484,7 +498,9 @@ class RemoteStudy:
         posterior = self._get("posterior")
         result = posterior["result"]
         sets = np.array(list(posterior["sets"]))
-        best_observed = None if result["best_observed"] is None else BestObserved(**result["best_observed"])
+        best_observed = (
+            None if result["best_observed"] is None else BestObserved(**_labelled(result["best_observed"], self.domain))
+        )
         return Result(
             domain=self.domain,
             goal=self.goal,
@@ -495,7 +511,7 @@ class RemoteStudy:
             sd=np.array(posterior["sd"], dtype=float),
             lower=np.array([_number(value, -inf) for value in posterior["lower"]]),
             upper=np.array([_number(value, inf) for value in posterior["upper"]]),
-            best=Best(**result["best"]),
+            best=Best(**_labelled(result["best"], self.domain)),
             best_observed=best_observed,
             epsilon=_number(result["epsilon"], inf),
             bounds_certificate=_certificate(posterior["bounds_certificate"]),
@@ -536,11 +552,12 @@ class RemoteStudy:
     @property
     def measurements(self) -> pd.DataFrame:
         """The measurements, as `Study.measurements`."""
-        return measurement_frame(self.measurement_records(), self.domain.columns)
+        return measurement_frame(self.measurement_records(), self.domain)
 
     def measurement_records(self) -> list[MeasurementRecord]:
         """The measurements as records, as `Study.measurement_records`."""
-        return [MeasurementRecord(**row) for row in self._get("measurements")["measurements"]]
+        rows = self._get("measurements")["measurements"]
+        return [MeasurementRecord(**_labelled(row, self.domain)) for row in rows]
 
     @property
     def history(self) -> pd.DataFrame:
@@ -620,8 +637,13 @@ class RemoteStudy:
         return self.server.post(f"{self._path}/{what}", body, repeatable=repeatable)
 
 
-def _suggestion(form: Mapping[str, Any]) -> Suggestion:
-    return Suggestion(**{**form, "gain": _number(form["gain"], float("nan"))})
+def _suggestion(form: Mapping[str, Any], domain: Domain) -> Suggestion:
+    return Suggestion(**{**_labelled(form, domain), "gain": _number(form["gain"], float("nan"))})
+
+
+def _labelled(form: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
+    """Return the fields of an object with the label of its row, which JSON may not have the type for."""
+    return {**form, "label": domain.label(form["index"])}
 
 
 def _certificate(form: Mapping[str, Any]) -> Certificate:

@@ -9,7 +9,6 @@ domain is represented by some of its points.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -91,7 +90,7 @@ def events(study: Study, newest: int) -> list[dict[str, Any]]:
 
 def measurements(study: Study) -> list[dict[str, Any]]:
     """Return the measurements, one object each, with the coordinates under `point`."""
-    return [asdict(record) for record in study.measurement_records()]
+    return [record.to_dict() for record in study.measurement_records()]
 
 
 def history(study: Study) -> dict[str, list[Any]]:

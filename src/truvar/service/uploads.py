@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from truvar.exceptions import DamagedStudyError, InvalidProblemError, SerializationError, TruvarError
+from truvar.domain.tables import parse_table
+from truvar.exceptions import (
+    DamagedStudyError,
+    InvalidArgumentError,
+    InvalidProblemError,
+    SerializationError,
+    TruvarError,
+)
 from truvar.problem import Problem, problem_from_dict
 from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
 from truvar.service.limits import ServiceLimits, check_at_most
@@ -83,8 +89,8 @@ def _parse_toml(text: str) -> dict[str, Any]:
 
 def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
     try:
-        frame = pd.read_csv(io.StringIO(text))
-    except ValueError as error:  # the errors of pandas derive from it
+        frame = parse_table(text)
+    except (ValueError, InvalidArgumentError) as error:  # the errors of pandas derive from ValueError
         raise InvalidProblemError(f"table {name!r} is not readable CSV ({error}); check its contents") from None
     check_at_most(len(frame), limits.points, f"rows of table {name!r}")
     check_at_most(frame.shape[1], 4 * limits.columns, f"columns of table {name!r}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import numpy as np
 from truvar._typing import Array
 from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain, mesh
+from truvar.domain.labels import RowLabels
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.messages import for_interface
 from truvar.models.kernels import SMOOTHNESS, NamedKernel
@@ -212,6 +213,8 @@ def _serialize_array(array: np.ndarray[Any, Any], what: str) -> Any:
 
 def _serialize_domain(domain: Domain) -> dict[str, Any]:
     parts: dict[str, Any] = {"columns": list(domain.columns)}
+    if domain.labels is not None:
+        parts["labels"] = serialize(domain.labels.to_dict(), "the labels of the rows")
     if domain.frame is not None:
         return {**parts, "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
@@ -265,14 +268,17 @@ class StoredTable:
 
 def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
     if "table" in parts:
+        labels = None  # as domains stored by release 0.2.0 have it
+        if "labels" in parts:
+            labels = RowLabels.from_dict(deserialize(parts["labels"]))
         table = StoredTable(parts["table"])
         coordinates = []
         for name in parts["columns"]:
             column = table.read_numbers(name)
             if column is None:  # pandas converts it
-                return Domain.table(table(), parts["columns"])
+                return replace(Domain.table(table(), parts["columns"]), labels=labels)
             coordinates.append(column)
-        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table)
+        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, labels)
     bounds = np.array(parts["bounds"])
     axes = None
     if "axes" in parts:

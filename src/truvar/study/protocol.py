@@ -17,6 +17,7 @@ from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.inference.limits import StopCheck
+from truvar.study._inputs import PointLike, ValueLike
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import MeasurementRecord
 from truvar.study.result import Result
@@ -98,8 +99,8 @@ class StudyLike(Protocol):
 
     def tell(
         self,
-        what: Suggestion | int | Mapping[str, float],
-        y: float,
+        what: Suggestion | int | PointLike,
+        y: ValueLike,
         *,
         noise: float | None = None,
         level: int | None = None,
@@ -108,6 +109,14 @@ class StudyLike(Protocol):
         key: str | None = None,
     ) -> int:
         """Record a measured value."""
+        ...
+
+    def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
+        """Record a table of measurements."""
+        ...
+
+    def ask_frame(self, n: int = 1, *, lease: float | None = None) -> pd.DataFrame:
+        """Suggest where to measure next, as a table."""
         ...
 
     def correct(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from truvar.domain.labels import label_to_json
 
 if TYPE_CHECKING:
     from truvar.study._state import StudyState
@@ -23,6 +25,8 @@ class MeasurementRecord:
         cost: Cost of this measurement.
         spent: Cost of all measurements up to this one.
         value: The measured value.
+        label: Label of the row in the user's own table; None if there is no table.
+        key: The key that it was told with; None without one.
     """
 
     id: int
@@ -34,12 +38,19 @@ class MeasurementRecord:
     cost: float
     spent: float
     value: float
+    label: Any = None
+    key: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return {**asdict(self), "label": label_to_json(self.label)}
 
 
 def measurement_records(state: StudyState) -> list[MeasurementRecord]:
     """Return the measurements of a study in the order in which they were told."""
     domain = state.config.domain
     tasks = state.config.prior.tasks
+    keys = state.keys
     spent = 0.0
     records = []
     for action, value in state.learner.observations:
@@ -56,6 +67,8 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 cost=action.cost,
                 spent=spent,
                 value=value,
+                label=domain.label(index),
+                key=keys.get(action.id),
             )
         )
     return records

@@ -15,6 +15,7 @@ from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.labels import label_to_json
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.certificate import Certificate, lead_with
 from truvar.inference.statements import (
@@ -40,12 +41,18 @@ class Best:
         point: Coordinates by column name.
         mean: Posterior mean there.
         sd: Posterior standard deviation there.
+        label: Label of the row in the user's own table; None if there is no table.
     """
 
     index: int | None
     point: dict[str, float]
     mean: float
     sd: float
+    label: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return {**asdict(self), "label": label_to_json(self.label)}
 
 
 @dataclass(frozen=True)
@@ -57,12 +64,18 @@ class BestObserved:
         index: Row of the point in the domain; None inside a box.
         point: Coordinates by column name.
         value: The measured value.
+        label: Label of the row in the user's own table; None if there is no table.
     """
 
     id: int
     index: int | None
     point: dict[str, float]
     value: float
+    label: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return {**asdict(self), "label": label_to_json(self.label)}
 
 
 @dataclass(frozen=True)
@@ -279,7 +292,8 @@ class Result:
         All of it is given the model. f lies above `lower` with probability 95 %, and with the same probability below
         `upper`, at each point by itself. `class` is that of `classify()`, 95 % for all points at once: above, below or
         undecided; for an optimum, points that are ruled out are below (a maximum) or above (a minimum). Where a
-        coordinate has one of these names, the latter gets an underscore: `mean_`.
+        coordinate has one of these names, the latter gets an underscore: `mean_`. The index is that of the user's own
+        table, if there is one.
         """
         frame = self.domain.to_frame()
         statements = self.statements
@@ -333,7 +347,7 @@ class Result:
         `classified` counts the points of `classify()`; `potential`, `above` and `below` count those of the paper's M, H
         and L.
         """
-        best_observed = None if self.best_observed is None else asdict(self.best_observed)
+        best_observed = None if self.best_observed is None else self.best_observed.to_dict()
         classes = self.classify()
         return {
             "steps": self.steps,
@@ -349,7 +363,7 @@ class Result:
             "above": int(self.above.sum()),
             "below": int(self.below.sum()),
             "threshold": self.threshold,
-            "best": asdict(self.best),
+            "best": self.best.to_dict(),
             "best_observed": best_observed,
             "outliers": list(self.outliers),
             "epsilon": None if self.epsilon == inf else self.epsilon,

@@ -22,8 +22,9 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
-from truvar.domain.domain import Domain, as_table
+from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.domain.tables import as_table
 from truvar.engines import EngineLike
 from truvar.exceptions import (
     ConflictingMeasurementError,
@@ -47,6 +48,7 @@ from truvar.storage.base import EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
+from truvar.study._inputs import PointLike, ValueLike
 from truvar.study._resolve import (
     action_at,
     check_measurement,
@@ -326,8 +328,8 @@ class Study(TransactionalStudy):
 
     def tell(
         self,
-        what: Suggestion | int | Mapping[str, float],
-        y: float,
+        what: Suggestion | int | PointLike,
+        y: ValueLike,
         *,
         noise: float | None = None,
         level: int | None = None,
@@ -340,9 +342,9 @@ class Study(TransactionalStudy):
         Telling the same value of a suggestion again changes nothing.
 
         Args:
-            what: The suggestion or its id; or the point that was measured, by column, which need not have been
-                suggested.
-            y: The value.
+            what: The suggestion or its id; or the point that was measured, which need not have been suggested: by
+                column, as a Series such as a row of the domain's table, or as an array in the order of the columns.
+            y: The value: a number, or an array, Series or dictionary of one number.
             noise: Noise variance that the measurement really had; default: the expected one.
             level: Noise level that was used; only for a point of a study with noise levels.
             task: Name of the task that was measured; only for a point. Default: the target.
@@ -384,6 +386,57 @@ class Study(TransactionalStudy):
         self._stop_reason = None
         self._warn_of_outliers()
         return id_
+
+    def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
+        """Record a table of measurements, all of them or none.
+
+        The columns are those of the domain or `id`, the column of values, and optionally noise, cost, level and task. A
+        row with the id of a suggestion is its value. Rows without a value are left out: what was not measured yet stays
+        pending. Rows that were told before, from a table or file, are left out with a warning.
+
+        Args:
+            frame: A table of pandas, polars, pyarrow or another library, or the path of a CSV file or Excel workbook.
+            value: Name of the column of values; default: "value".
+            again: Record rows that were told before as second measurements.
+
+        Returns:
+            The ids of the measurements recorded.
+
+        Raises:
+            InvalidMeasurementError: If a column is unknown or missing, or a row cannot be used.
+
+        Warns:
+            RepeatedMeasurementWarning: If rows were told before.
+
+        Example:
+            >>> todo = study.ask_frame(4)
+            >>> study.tell_frame(todo.assign(value=[7.3, 6.9, 5.0, 8.1]))
+        """
+        from truvar.study.frames import new_measurements, read_frame
+        from truvar.study.measurements_io import tell_all, without_keys
+
+        measurements = read_frame(frame, self, value)
+        if again:
+            return tell_all(self, without_keys(measurements))
+        return tell_all(self, new_measurements(self, measurements))
+
+    def ask_frame(self, n: int = 1, *, lease: float | None = None) -> pd.DataFrame:
+        """Suggest where to measure next, as a table.
+
+        Args:
+            n: Number of suggestions, chosen as a batch.
+            lease: Seconds for which the suggestions are reserved, as for `ask`.
+
+        Returns:
+            A DataFrame with the columns id, the coordinates, level and task if the study has some, and cost. Its index
+            has the labels of the rows of the user's own table. With a column `value` it goes to `tell_frame`.
+
+        Raises:
+            Finished: If the study is finished, or its policy sees nothing more to gain.
+        """
+        from truvar.study.frames import suggestion_frame
+
+        return suggestion_frame(self.ask(n, lease=lease), self.domain)
 
     def _warn_of_outliers(self) -> None:
         """Name the measurements that are left out as gross errors, each once; called by what the user calls."""
@@ -891,7 +944,8 @@ class Study(TransactionalStudy):
         """Fit the model to another data set and take it as known from then on.
 
         Args:
-            frame: A table, or the path of a CSV file, with the domain's columns and a column of values.
+            frame: A table, or the path of a CSV file or Excel workbook, with the domain's columns and a column of
+                values.
             value: Name of the column of values; default: the only other column.
 
         Returns:
