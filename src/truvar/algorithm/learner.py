@@ -23,7 +23,7 @@ from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLike
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.engines import Engine, EngineLike
 from truvar.exceptions import InvalidModelError
 from truvar.messages import for_interface
@@ -76,10 +76,14 @@ class ActiveLearner:
         self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
         policy.check_supported(goal, self._actions.n_levels)
         reference = goal.threshold if isinstance(goal, LevelSet) else None
+        if isinstance(goal, Bands):
+            reference = goal.thresholds[len(goal.thresholds) // 2]
         implicit = isinstance(goal, LevelSet) and goal.threshold is None
         if isinstance(prior.kernel, Learned) and prior.kernel.transform == "log":
             _check_logarithm(goal)
         direction = 0 if goal.level_set and not implicit else goal.sign
+        if isinstance(goal, LevelSet) and goal.fraction_of_min is not None:
+            direction = -1
         self.surrogate = Surrogate(
             domain, prior, seed, engine, reference, learn_power=not implicit, direction=direction
         )
@@ -306,6 +310,9 @@ class ActiveLearner:
     @property
     def model_goal(self) -> Goal:
         """The goal in the units of the model's transform."""
+        if isinstance(self.goal, Bands) and not self.surrogate.transform.is_identity:
+            transformed = self.surrogate.transform.forward(np.array(self.goal.thresholds))
+            return replace(self.goal, thresholds=tuple(transformed.tolist()))
         if self.surrogate.transform.is_identity or not isinstance(self.goal, LevelSet) or self.goal.threshold is None:
             return self.goal
         return replace(self.goal, threshold=float(self.surrogate.transform.forward(self.goal.threshold)))
@@ -496,12 +503,14 @@ def _check_logarithm(goal: Goal) -> None:
     Raises:
         InvalidModelError: If it has none.
     """
+    if isinstance(goal, Bands):
+        goal = LevelSet(goal.thresholds[0])  # if the lowest has a logarithm, all have
     if not isinstance(goal, LevelSet):
         return
     log = for_interface('transform="log"', problem='[model] transform = "log"')
     if goal.threshold is None:
         raise InvalidModelError(
-            f"logarithms have no share of their maximum, got fraction_of_max={goal.fraction_of_max:g} with {log}; give "
+            f"logarithms have no share of their maximum, got {goal} with {log}; give "
             "the threshold itself, or leave out the transform"
         )
     if goal.threshold <= 0:

@@ -243,7 +243,14 @@ def build_goal(spec: GoalSpec) -> Goal:
     if spec.minimize:
         return Minimize(spec.monotone)
     with _section("goal"):
-        return LevelSet(spec.level_set, spec.fraction_of_max, spec.monotone)
+        thresholds: Any = spec.level_set
+        return LevelSet(
+            thresholds,
+            spec.fraction_of_max,
+            spec.monotone,
+            fraction_of_min=spec.fraction_of_min,
+            between=spec.between,
+        )
 
 
 def build_kernel(spec: ModelSpec, columns: int) -> NamedKernel | Learned:

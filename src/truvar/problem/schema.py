@@ -38,6 +38,7 @@ from truvar.problem.messages import (
 )
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
+GOAL_KEYS = ("level_set", "between", "fraction_of_max", "fraction_of_min", "maximize", "minimize")  # one is given
 ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -59,6 +60,9 @@ Interval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]"
 Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
 LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
 Mean = Annotated[Number | Text, expects("a number or the name of a column")]
+Thresholds = Annotated[
+    Number | Annotated[list[Number], Field(min_length=1)], expects("a number or an ascending list of numbers")
+]
 Start = Annotated[
     Literal["random"] | NonNegativeCount | dict[str, Number],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
@@ -169,15 +173,25 @@ class DomainSpec(StrictModel):
 
 
 class GoalSpec(StrictModel):
-    """The goal: exactly one of level_set, fraction_of_max, maximize and minimize."""
+    """The goal: exactly one of level_set, between, fraction_of_max, fraction_of_min, maximize and minimize."""
 
-    model_config = _one_required("level_set", "fraction_of_max", "maximize", "minimize")
+    model_config = _one_required(*GOAL_KEYS)
 
-    level_set: Number | None = Field(
-        default=None, description="Threshold: find the points whose value is above it.", examples=[7.0]
+    level_set: Thresholds | None = Field(
+        default=None,
+        description="Threshold: find the points whose value is above it; or several, for the bands between them.",
+        examples=[7.0, [5.0, 7.0, 10.0]],
     )
-    fraction_of_max: Probability | None = Field(
+    between: Interval | None = Field(
+        default=None, description="Find the points whose value lies between two thresholds.", examples=[[5.0, 7.0]]
+    )
+    fraction_of_max: Number | None = Field(
         default=None, description="Threshold relative to the unknown maximum, between 0 and 1.", examples=[0.8]
+    )
+    fraction_of_min: Positive | None = Field(
+        default=None,
+        description="Threshold relative to the unknown minimum: above 1 if that is positive, below 1 if negative.",
+        examples=[1.2],
     )
     maximize: Annotated[Literal[True], expects("true", "write true or leave out the key")] | None = Field(
         default=None, description="Find the point with the largest value."
@@ -193,7 +207,7 @@ class GoalSpec(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _check_one_given(self, "level_set", "fraction_of_max", "maximize", "minimize")
+        _check_one_given(self, *GOAL_KEYS)
         return self
 
 

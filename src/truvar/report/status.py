@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.domain.goals import LevelSet
+from truvar.domain.goals import Bands, LevelSet
 from truvar.inference.certificate import format_share
 from truvar.report.formatting import count_noun, format_estimate, format_number, format_place
 from truvar.report.limit_progress import limit_progress
@@ -34,10 +34,15 @@ SCORE_LIMITS = ("f1", "regret", "improvement_per_cost")  # limits of a run whose
 
 def describe_goal(goal: Goal) -> str:
     """Return the goal as a question: "where is the value above 7?"."""
+    if isinstance(goal, Bands):
+        if goal.inside:
+            return f"where does the value lie between {goal.thresholds[0]:g} and {goal.thresholds[1]:g}?"
+        return f"in which band is the value: {', '.join(goal.names)}?"
     if isinstance(goal, LevelSet):
         if goal.threshold is not None:
             return f"where is the value above {goal.threshold:g}?"
-        return f"where is the value above {100 * (goal.fraction_of_max or 0):g} % of its maximum?"
+        share = goal.fraction_of_max or goal.fraction_of_min or 0.0
+        return f"where is the value above {100 * share:g} % of its {goal.optimum_name}?"
     return f"where is the value {'highest' if goal.sign > 0 else 'lowest'}?"
 
 

@@ -42,6 +42,7 @@ from truvar.exceptions import (
     TruvarError,
     import_optional,
 )
+from truvar.inference.bands import BandStatements
 from truvar.inference.certificate import Certificate
 from truvar.inference.limits import StopCheck, check_improvement_goal
 from truvar.inference.statements import Estimate, JointStatements
@@ -671,7 +672,15 @@ def _statements(goal: Goal, form: Mapping[str, Any]) -> JointStatements:
         n_drawn=form["n_drawn"],
         n_relevant=form["n_relevant"],
         recommended_value=_estimate(form["recommended_value"], -inf),
+        bands=_bands(form["bands"]),
     )
+
+
+def _bands(form: Mapping[str, Any] | None) -> BandStatements | None:
+    if form is None:
+        return None
+    scores = [Estimate(_number(f1["mean"], nan), f1["low"], f1["high"]) for f1 in form["expected_f1"]]
+    return BandStatements(np.array(form["probability"], dtype=float), np.array(form["reported"], int), tuple(scores))
 
 
 def _estimate(form: Mapping[str, Any] | None, lowest: float = 0.0) -> Estimate | None:

@@ -39,6 +39,7 @@ CLASS_MODULES: dict[str, str] = {
     "Maximize": "truvar.domain.goals",
     "Minimize": "truvar.domain.goals",
     "LevelSet": "truvar.domain.goals",
+    "Bands": "truvar.domain.goals",
     "NoiseLevels": "truvar.domain.costs",
     "Cost": "truvar.domain.costs",
     "Tasks": "truvar.domain.costs",

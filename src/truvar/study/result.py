@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truvar._typing import Array, Mask
+from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
-from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.domain.labels import label_to_json
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
+from truvar.inference.bands import true_f1
 from truvar.inference.certificate import Certificate, lead_with
 from truvar.inference.statements import (
     CONFIDENCE,
@@ -209,10 +210,28 @@ class Result:
 
     @property
     def threshold(self) -> float | None:
-        """The threshold h of a level set; for `fraction_of_max` that share of the largest posterior mean."""
+        """The threshold h of a level set; for `fraction_of_max` that share of the largest posterior mean.
+
+        None for an optimum, and for several thresholds, which `thresholds` has.
+        """
         if not isinstance(self.goal, LevelSet):
             return None
         return self.goal.thresholds(self.mean, self.mean)[0]
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The thresholds of a level set, one or several; empty for an optimum."""
+        if isinstance(self.goal, Bands):
+            return self.goal.thresholds
+        return () if self.threshold is None else (self.threshold,)
+
+    @property
+    def bands(self) -> Index | None:
+        """The band to report at every point, from 0 for the lowest; None without several thresholds.
+
+        A point is reported above a threshold if it lies above it with probability >= 1/2.
+        """
+        return None if self.statements.bands is None else self.statements.bands.reported
 
     @property
     def classification(self) -> Mask | None:
@@ -224,7 +243,7 @@ class Result:
         return self.source.reported if isinstance(self.source, JointStatements) else self.source.reported()
 
     def f1(self, truth: ArrayLike) -> float:
-        """Return the F1 score of the classification.
+        """Return the F1 score of the classification; with several thresholds the mean over them.
 
         Args:
             truth: True values on the domain.
@@ -233,6 +252,8 @@ class Result:
             UnsupportedGoalError: If the goal is an optimum.
             InvalidArgumentError: If there is not one finite value per point.
         """
+        if isinstance(self.goal, Bands) and self.bands is not None:
+            return true_f1(self.goal, self.bands, check_truth(truth, len(self.mean)))
         if not isinstance(self.goal, LevelSet) or self.classification is None:
             raise UnsupportedGoalError(
                 f"F1 needs a level set, got the goal {self.goal}; for an optimum use regret(truth)"
@@ -357,12 +378,14 @@ class Result:
                 "above": int(classes.above.sum()),
                 "below": int(classes.below.sum()),
                 "undecided": int(classes.undecided.sum()),
+                **_band_counts(classes),
             },
             **self.statements.to_dict(),
             "potential": int(self.potential.sum()),
             "above": int(self.above.sum()),
             "below": int(self.below.sum()),
             "threshold": self.threshold,
+            "thresholds": list(self.thresholds),
             "best": self.best.to_dict(),
             "best_observed": best_observed,
             "outliers": list(self.outliers),
@@ -371,3 +394,10 @@ class Result:
             "model_check": self.model_check.to_dict(),
             "reason": self.reason,
         }
+
+
+def _band_counts(classes: Classification) -> dict[str, Any]:
+    """Return the number of points that are decided to lie in each band, by its name; nothing without bands."""
+    if classes.band is None:
+        return {}
+    return {"bands": {name: int((classes.band == k).sum()) for k, name in enumerate(classes.band_names)}}
