@@ -165,6 +165,42 @@ class ActiveLearner:
             return table, choice
         return self._refine_in_box(context, table, choice, last)
 
+    def choose_among(
+        self, points: Index, last: Array | None, pending: Sequence[Action], n_asked: int
+    ) -> tuple[Candidates, loop.Choice | None]:
+        """Choose the next measurement among some points of the domain; arguments and result as of `choose`.
+
+        Args:
+            points: Rows of the domain to choose among.
+            last: The last position (d,), or None.
+            pending: The pending actions.
+            n_asked: Number of suggestions made before.
+        """
+        table = self.actions.candidates(last)
+        n = len(self.domain)
+        rows = np.flatnonzero(np.isin(np.arange(len(table.points)) % n, points))  # of all tasks
+        context = self.context(n_asked)
+        everywhere = np.ones(n, bool)
+        design = self._design_rows(table, pending)
+        if design is None and not self.surrogate.fitted and self.surrogate.model is not None:
+            design = rows
+        if design is not None:
+            possible = np.intersect1d(design, rows)
+            return self._explore(context, everywhere, last, possible if len(possible) else rows)
+        if self._follows_complete_sets:
+            return (table, None) if self.stops_at_sets else self._explore(context, everywhere, last, rows)
+        modelled = self.modelled(table).take(rows)
+        choice = loop.choose(context, self.policy, modelled)
+        if choice is None and pending:
+            context, choice = loop.choose_ahead(context, self.policy, modelled)
+        if choice is not None:
+            return table, replace(choice, row=int(rows[choice.row]))
+        if self.surrogate.model is not None:
+            return self._explore(context, everywhere, last, rows)
+        if getattr(self.policy, "explores", False):
+            return self._explore(context, self.state.targets, last, rows)
+        return table, None
+
     def modelled(self, table: Candidates) -> Candidates:
         """Return a table with the noise in the units of the model, which differ from the user's for learned tasks."""
         units = self.surrogate.task_units

@@ -81,6 +81,15 @@ def seconds(text: str) -> float:
     return positive(float)(found[1]) * SECONDS_PER_UNIT[found[2]]
 
 
+def assignment(text: str) -> tuple[str, float]:
+    """Parse a column and its number, such as temperature=21.5."""
+    name, equals_sign, value = text.partition("=")
+    try:
+        return name.strip(), float(value if equals_sign else "")
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a column and a number such as x=1.5, got {text!r}") from None
+
+
 def read_text(path: str) -> str:
     """Return the contents of a text file, or of standard input if the path is "-".
 

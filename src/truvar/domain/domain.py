@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from truvar._typing import Array, Mask
 from truvar.domain.delimited import find_column
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
+from truvar.domain.given_context import check_context_columns
 from truvar.domain.labels import RowLabels
 from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
@@ -45,6 +46,7 @@ class Domain:
             None if there is none. `frame` is the table.
         continuous: Whether any point inside the bounds may be chosen.
         labels: Labels of the rows of the user's own table; None if there are none.
+        context: Columns that are given, not chosen, when a measurement is suggested.
 
     Raises:
         InvalidDomainError: If there are no columns or points, names are duplicated, or a coordinate is not finite.
@@ -57,9 +59,11 @@ class Domain:
     source: pd.DataFrame | Callable[[], pd.DataFrame] | None = None
     continuous: bool = False
     labels: RowLabels | None = None
+    context: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_columns(self.columns)
+        object.__setattr__(self, "context", check_context_columns(self.context, self.columns))
         if len(self.points) == 0:
             raise InvalidDomainError("a domain needs at least one point, got none; give it some points")
         bad = ~np.isfinite(self.points)
@@ -102,6 +106,7 @@ class Domain:
         label: str | None = None,
         missing: Literal["refuse", "drop"] = "refuse",
         duplicates: Literal["refuse", "drop"] = "refuse",
+        context: Sequence[str] = (),
     ) -> Domain:
         """Return the domain whose points are the rows of a table.
 
@@ -115,6 +120,7 @@ class Domain:
             missing: What to do with rows that lack a coordinate: refuse the table, or leave them out.
             duplicates: What to do with rows that are the same point as an earlier one: refuse the table, or leave them
                 out.
+            context: Columns that are given, not chosen, such as the temperature of the day: `ask(context={...})`.
 
         Raises:
             InvalidDomainError: If a column is missing or not numeric, a coordinate is missing, or two rows are the same
@@ -141,7 +147,8 @@ class Domain:
             frame = frame[kept]
             points = points[kept]
             labels = labels.take(np.flatnonzero(kept))
-        return cls.from_table_points(names, points, frame.reset_index(drop=True), labels)
+        domain = cls.from_table_points(names, points, frame.reset_index(drop=True), labels)
+        return domain.with_context(context) if context else domain
 
     @classmethod
     def from_table_points(
@@ -232,6 +239,24 @@ class Domain:
         side = max(2, round(representers ** (1 / d)))
         axes = tuple(np.linspace(low, high, side) for low, high in bounds)
         return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True)
+
+    def with_context(self, columns: Sequence[str]) -> Domain:
+        """Return the domain with columns that are given, not chosen: `ask(context={...})`.
+
+        Args:
+            columns: Names of the columns.
+
+        Raises:
+            InvalidDomainError: If one is not a coordinate, all of them are, or the domain is a box.
+
+        Example:
+            >>> Domain.grid(dose=[1, 2, 3], temperature=[10, 20]).with_context(["temperature"])
+        """
+        if self.continuous:
+            raise InvalidDomainError(
+                "a context needs a grid or a table, got a box; give a grid with the values that the context can have"
+            )
+        return replace(self, context=check_context_columns(columns, self.columns))
 
     # -- points and columns ----------------------------------------------------------------------------------------
 

@@ -227,13 +227,16 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
     if spec.table is not None:
         table = _table(spec.table, folder, tables)
         with _section("domain"):
-            return Domain.table(table, spec.columns, label=spec.label, missing=spec.missing, duplicates=spec.duplicates)
+            domain = Domain.table(
+                table, spec.columns, label=spec.label, missing=spec.missing, duplicates=spec.duplicates
+            )
+            return domain.with_context(spec.context or ())
     with _section("domain"):
         if spec.box is not None:
             intervals: dict[str, Any] = dict(spec.box)
             return Domain.box(representers=spec.representers or REPRESENTERS, **intervals)
         axes = {name: np.linspace(low, high, count) for name, (low, high, count) in (spec.grid or {}).items()}
-        return Domain.grid(**axes)
+        return Domain.grid(**axes).with_context(spec.context or ())
 
 
 def build_goal(spec: GoalSpec) -> Goal:

@@ -140,6 +140,11 @@ class DomainSpec(StrictModel):
         default="refuse",
         description="Rows of the table that repeat the point of another: refuse the table, or leave them out.",
     )
+    context: Annotated[list[Text], expects("a list of column names such as ['temperature']")] | None = Field(
+        default=None,
+        description="Columns of a table or grid that are given, not chosen, when a measurement is suggested.",
+        examples=[["temperature"]],
+    )
     grid: Annotated[dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)] | None = Field(
         default=None,
         description="Every combination of evenly spaced values: [low, high, number of points] by column.",
@@ -166,6 +171,8 @@ class DomainSpec(StrictModel):
         for key, owner in owners.items():
             if self.given(key) and kind != owner:
                 raise rule_error(f"{key} belongs to a {owner}, got a {kind}; leave out {key}")
+        if self.given("context") and kind == "box":
+            raise rule_error("context belongs to a table or grid, got a box; leave out context")
         for name in ("representers", "seed"):
             if name in (self.box or {}):
                 raise rule_error(f"box cannot have a column {name!r}, which is the name of an option; rename it")

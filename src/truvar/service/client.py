@@ -308,10 +308,16 @@ class RemoteStudy:
     # -- asking and telling --------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None, *, lease: float | None = None) -> Suggestion: ...
+    def ask(
+        self, n: None = None, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> Suggestion: ...
     @overload
-    def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
-    def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
+    def ask(
+        self, n: int, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> list[Suggestion]: ...
+    def ask(
+        self, n: int | None = None, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next, as `Study.ask`.
 
         If the connection fails before the answer arrives, the suggestions stay pending; a lease ends that.
@@ -319,12 +325,16 @@ class RemoteStudy:
         Args:
             n: Number of suggestions, chosen as a batch; None: one suggestion instead of a list.
             lease: Seconds for which the suggestions are reserved.
+            context: Value of every context column of the domain.
 
         Raises:
             Finished: If nothing is left to measure.
         """
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
-        answer = self._post("ask", {"n": count, "lease": lease})
+        body: dict[str, Any] = {"n": count, "lease": lease}
+        if context is not None:
+            body["context"] = {str(name): _plain(value) for name, value in context.items()}
+        answer = self._post("ask", body)
         batch = [_suggestion(form, self.domain) for form in answer["suggestions"]]
         return batch[0] if n is None else batch
 
@@ -369,9 +379,11 @@ class RemoteStudy:
         chosen = without_keys(measurements) if again else new_measurements(self, measurements)
         return [self.tell(each.what, each.value, **each.options) for each in chosen]
 
-    def ask_frame(self, n: int = 1, *, lease: float | None = None) -> pd.DataFrame:
+    def ask_frame(
+        self, n: int = 1, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> pd.DataFrame:
         """Suggest where to measure next, as a table, as `Study.ask_frame`."""
-        return suggestion_frame(self.ask(n, lease=lease), self.domain)
+        return suggestion_frame(self.ask(n, lease=lease, context=context), self.domain)
 
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None

@@ -50,6 +50,9 @@ class Ask(StrictModel):
     lease: Annotated[
         float | None, Field(gt=0, le=MAX_LEASE, description="Seconds for which the suggestions are reserved.")
     ] = None
+    context: Annotated[
+        dict[str, Number] | None, Field(description="Value of every context column, which is given, not chosen.")
+    ] = None
 
 
 class Tell(StrictModel):

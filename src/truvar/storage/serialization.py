@@ -216,6 +216,8 @@ def _serialize_domain(domain: Domain) -> dict[str, Any]:
     parts: dict[str, Any] = {"columns": list(domain.columns)}
     if domain.labels is not None:
         parts["labels"] = serialize(domain.labels.to_dict(), "the labels of the rows")
+    if domain.context:
+        parts["context"] = list(domain.context)
     if domain.frame is not None:
         return {**parts, "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
@@ -268,6 +270,9 @@ class StoredTable:
 
 
 def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
+    if "context" in parts:
+        domain = _deserialize_domain({key: part for key, part in parts.items() if key != "context"})
+        return domain.with_context(parts["context"])
     if "table" in parts:
         labels = None  # as domains stored by release 0.2.0 have it
         if "labels" in parts:

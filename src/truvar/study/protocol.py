@@ -90,10 +90,16 @@ class StudyLike(Protocol):
     # -- asking and telling --------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None, *, lease: float | None = None) -> Suggestion: ...
+    def ask(
+        self, n: None = None, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> Suggestion: ...
     @overload
-    def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
-    def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
+    def ask(
+        self, n: int, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> list[Suggestion]: ...
+    def ask(
+        self, n: int | None = None, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next."""
         ...
 
@@ -115,7 +121,9 @@ class StudyLike(Protocol):
         """Record a table of measurements."""
         ...
 
-    def ask_frame(self, n: int = 1, *, lease: float | None = None) -> pd.DataFrame:
+    def ask_frame(
+        self, n: int = 1, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> pd.DataFrame:
         """Suggest where to measure next, as a table."""
         ...
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
+from truvar.domain.given_context import rows_in_context
 from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.domain.labels import label_to_json
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
@@ -306,6 +307,22 @@ class Result:
             )
         values = self.goal.sign * check_truth(truth, len(self.mean))
         return float(values.max() - values[list(self.measured)].max())
+
+    def best_for(self, context: Mapping[str, float]) -> Best:
+        """Return the point of best posterior mean in a given context.
+
+        Args:
+            context: Value of every context column of the domain; the nearest one of the domain counts.
+
+        Raises:
+            InvalidArgumentError: If the domain has no context, or other columns.
+        """
+        rows = rows_in_context(self.domain, context)
+        if rows is None:
+            raise AssertionError("a context without columns is refused above")
+        index = int(rows[np.argmax(self.goal.sign * self.mean[rows])])
+        mean = float(self.mean[index])
+        return Best(index, self.domain.point(index), mean, float(self.sd[index]), self.domain.label(index))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per point: coordinates, mean, sd, lower, upper, probability, and class.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._deprecation import deprecated_alias
-from truvar._typing import Array
+from truvar._typing import Array, Index
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
 from truvar.acquisition.registry import DEFAULT_POLICY
@@ -23,6 +23,7 @@ from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
+from truvar.domain.given_context import rows_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.tables import as_table
 from truvar.engines import EngineLike
@@ -237,10 +238,16 @@ class Study(TransactionalStudy):
     # -- asking --------------------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None, *, lease: float | None = None) -> Suggestion: ...
+    def ask(
+        self, n: None = None, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> Suggestion: ...
     @overload
-    def ask(self, n: int, *, lease: float | None = None) -> list[Suggestion]: ...
-    def ask(self, n: int | None = None, *, lease: float | None = None) -> Suggestion | list[Suggestion]:
+    def ask(
+        self, n: int, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> list[Suggestion]: ...
+    def ask(
+        self, n: int | None = None, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next.
 
         A suggestion stays pending until its value is told or it is withdrawn; later suggestions take it into account.
@@ -249,6 +256,8 @@ class Study(TransactionalStudy):
             n: Number of suggestions, chosen as a batch; None for a single one.
             lease: Seconds for which the suggestions are reserved. The first `ask` after that assumes that they will
                 not be measured. Default: no end.
+            context: Value of every context column of the domain, which is given, not chosen: the suggestions are among
+                the points whose context is nearest to it.
 
         Returns:
             One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
@@ -263,12 +272,20 @@ class Study(TransactionalStudy):
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
         if lease is not None and not check_finite(lease, "lease") > 0:
             raise InvalidArgumentError(f"lease must be a number of seconds > 0, got {lease!r}; give one such as 3600")
-        batch, finished = self._change(lambda write: self._ask(write, count, lease))
+        allowed = rows_in_context(self.domain, context)
+        batch, finished = self._change(lambda write: self._ask(write, count, lease, context, allowed))
         if finished is not None and not batch:
             raise finished
         return batch[0] if n is None else batch
 
-    def _ask(self, write: WriteEvent, count: int, lease: float | None) -> tuple[list[Suggestion], Finished | None]:
+    def _ask(
+        self,
+        write: WriteEvent,
+        count: int,
+        lease: float | None,
+        context: Mapping[str, float] | None = None,
+        allowed: Index | None = None,
+    ) -> tuple[list[Suggestion], Finished | None]:
         """Return up to `count` suggestions, and what says that there are no more."""
         batch: list[Suggestion] = []
         for id_ in self._state.expired_leases(now()):
@@ -276,29 +293,40 @@ class Study(TransactionalStudy):
         until = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
         while len(batch) < count:
             try:
-                action = self._choose_action()
+                action = self._choose_action(allowed)
             except Finished as end:
-                if self.finished is not None or self.exhausted is not None or self._state.pending:
+                if (
+                    allowed is not None
+                    or self.finished is not None
+                    or self.exhausted is not None
+                    or self._state.pending
+                ):
                     return batch, end
                 write("exhausted")
                 return batch, Finished(str(self.exhausted))
-            write("asked", action, until=until)
+            details = {} if context is None else {"context": {name: float(value) for name, value in context.items()}}
+            write("asked", action, until=until, **details)
             batch.append(suggestion(self._state, action))
         return batch, None
 
-    def _choose_action(self) -> Action:
+    def _choose_action(self, allowed: Index | None = None) -> Action:
         reason = self.finished or self.exhausted
         if reason is not None:
             raise Finished(reason)
-        table, choice = self._choose()
+        table, choice = self._choose(allowed)
+        if choice is None and allowed is not None:
+            raise Finished("nothing is left to gain in this context")
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
         site = None if table.sites is None else int(table.sites[choice.row])
         level = None if self._learner.actions.noise_levels is None else choice.level
         return action_at(self._state, table, choice.row, choice.level, site=site, level=level, gain=choice.gain)
 
-    def _choose(self) -> tuple[Candidates, loop.Choice | None]:
+    def _choose(self, allowed: Index | None = None) -> tuple[Candidates, loop.Choice | None]:
         state = self._state
+        if allowed is not None:
+            pending = list(state.pending.values())
+            return self._learner.choose_among(allowed, last_position(state), pending, state.next_id)
         start = state.config.start
         if start is None or state.positions:
             return self._learner.choose(last_position(state), list(state.pending.values()), state.next_id)
@@ -420,12 +448,15 @@ class Study(TransactionalStudy):
             return tell_all(self, without_keys(measurements))
         return tell_all(self, new_measurements(self, measurements))
 
-    def ask_frame(self, n: int = 1, *, lease: float | None = None) -> pd.DataFrame:
+    def ask_frame(
+        self, n: int = 1, *, lease: float | None = None, context: Mapping[str, float] | None = None
+    ) -> pd.DataFrame:
         """Suggest where to measure next, as a table.
 
         Args:
             n: Number of suggestions, chosen as a batch.
             lease: Seconds for which the suggestions are reserved, as for `ask`.
+            context: Value of every context column, as for `ask`.
 
         Returns:
             A DataFrame with the columns id, the coordinates, level and task if the study has some, and cost. Its index
@@ -436,7 +467,7 @@ class Study(TransactionalStudy):
         """
         from truvar.study.frames import suggestion_frame
 
-        return suggestion_frame(self.ask(n, lease=lease), self.domain)
+        return suggestion_frame(self.ask(n, lease=lease, context=context), self.domain)
 
     def _warn_of_outliers(self) -> None:
         """Name the measurements that are left out as gross errors, each once; called by what the user calls."""

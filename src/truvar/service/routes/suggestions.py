@@ -29,7 +29,8 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
                     f"a study may have at most {limits.waiting} pending suggestions, got {pending} and {body.n} more; "
                     "tell or withdraw some first",
                 )
-            return {"suggestions": [suggestion.to_dict() for suggestion in study.ask(body.n, lease=body.lease)]}
+            batch = study.ask(body.n, lease=body.lease, context=body.context)
+            return {"suggestions": [suggestion.to_dict() for suggestion in batch]}
 
         return await change_study(sessions, name, who, work)
 
