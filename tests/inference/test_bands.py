@@ -138,7 +138,7 @@ def test_a_run_finds_the_bands_and_says_so() -> None:
     assert set(frame["class"]) <= {"below -0.2", "-0.2 to 0.3", "0.3 to 0.8", "above 0.8", "undecided"}
     counts = result.to_dict()["classified"]["bands"]
     assert counts["above 0.8"] == (frame["class"] == "above 0.8").sum()
-    assert "all points lie in the bands shown" in str(result.certificate)
+    assert "all decided points lie in their bands" in str(result.certificate)
     assert "several thresholds" in " ".join(result.certificate.cost_void)
     assert result.thresholds == tuple(LEVELS)
     assert result.threshold is None

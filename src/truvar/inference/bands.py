@@ -190,10 +190,12 @@ def band_sentence(statements: JointStatements, goal: Bands, kind: str, score: st
     counts = []
     for name in goal.names:
         count = int((classes.labels == name).sum())
+        low, between, high = name.partition(" to ")
+        where = f"between {low} and {high}" if between else name
         if count:
-            counts.append(f"{count} {name}")
+            counts.append(f"{count} {where}")
     over = "" if goal.inside else " (mean over the thresholds)"
     expected = f"Expected F1{over} {score}."
     if not counts:
         return f"{opening}, nothing is decided: all {n_undecided} {kind}s are undecided. {expected}"
-    return f"{opening}, all {kind}s lie in the bands shown: {', '.join(counts)}; {n_undecided} undecided. {expected}"
+    return f"{opening}, all decided {kind}s lie in their bands: {', '.join(counts)}; {n_undecided} undecided. {expected}"

@@ -8,8 +8,8 @@ A study is finished if one of these holds:
   model.
 
 Neither is said before the first value, since a model that nothing was compared with supports no statement (the only
-point of a domain is its optimum all the same), and with a learned model not before `Learned.least` values. That a *policy* sees nothing more to gain, because
-its own bounds are a rule of thumb, does not make a study finished.
+point of a domain is its optimum all the same), and with a learned model not before `Learned.least` values. That a
+*policy* sees nothing more to gain, because its own bounds are a rule of thumb, does not make a study finished.
 """
 
 from __future__ import annotations
