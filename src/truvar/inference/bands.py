@@ -198,4 +198,6 @@ def band_sentence(statements: JointStatements, goal: Bands, kind: str, score: st
     expected = f"Expected F1{over} {score}."
     if not counts:
         return f"{opening}, nothing is decided: all {n_undecided} {kind}s are undecided. {expected}"
-    return f"{opening}, all decided {kind}s lie in their bands: {', '.join(counts)}; {n_undecided} undecided. {expected}"
+    return (
+        f"{opening}, all decided {kind}s lie in their bands: {', '.join(counts)}; {n_undecided} undecided. {expected}"
+    )
