@@ -35,6 +35,13 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.domain.goals import LevelSet as LevelSet
     from truvar.domain.goals import Maximize as Maximize
     from truvar.domain.goals import Minimize as Minimize
+    from truvar.domain.parameters import Boolean as Boolean
+    from truvar.domain.parameters import Categorical as Categorical
+    from truvar.domain.parameters import Date as Date
+    from truvar.domain.parameters import Integer as Integer
+    from truvar.domain.parameters import Log as Log
+    from truvar.domain.parameters import Ordinal as Ordinal
+    from truvar.domain.parameters import Range as Range
     from truvar.exceptions import Finished as Finished
     from truvar.exceptions import TruvarError as TruvarError
     from truvar.inference.certificate import Certificate as Certificate
@@ -65,6 +72,13 @@ _MODULES = {
     "LevelSet": "truvar.domain.goals",
     "Maximize": "truvar.domain.goals",
     "Minimize": "truvar.domain.goals",
+    "Boolean": "truvar.domain.parameters",
+    "Categorical": "truvar.domain.parameters",
+    "Date": "truvar.domain.parameters",
+    "Integer": "truvar.domain.parameters",
+    "Log": "truvar.domain.parameters",
+    "Ordinal": "truvar.domain.parameters",
+    "Range": "truvar.domain.parameters",
     "Finished": "truvar.exceptions",
     "TruvarError": "truvar.exceptions",
     "Certificate": "truvar.inference.certificate",

@@ -76,7 +76,7 @@ def format_point(point: Mapping[str, Any], *, style: Interface | None = None, di
     style = style or _interface.get()
     if style == "python":
         return repr(dict(point))
-    texts = {name: _coordinate(value, digits) for name, value in point.items()}
+    texts = {name: format_coordinate(value, digits) for name, value in point.items()}
     if style == "cli":
         return " ".join(shlex.quote(f"{name}={text}") for name, text in texts.items())
     return ", ".join(f"{name} = {text}" for name, text in texts.items())
@@ -89,8 +89,11 @@ def format_coordinates(point: Mapping[str, float], *, digits: int = 6) -> str:
         point: The coordinates by column.
         digits: Significant digits of the coordinates.
     """
-    return ", ".join(f"{name} {_coordinate(value, digits)}" for name, value in point.items())
+    return ", ".join(f"{name} {format_coordinate(value, digits)}" for name, value in point.items())
 
 
-def _coordinate(value: Any, digits: int) -> str:
-    return f"{value:.{digits}g}" if isinstance(value, (int, float)) else str(value)
+def format_coordinate(value: Any, digits: int = 6) -> str:
+    """Return one value of a point as text."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:.{digits}g}"

@@ -170,8 +170,10 @@ def test_parameters_are_encoded_and_candidates_respect_their_distributions():
         }
     )
     point = space.encode([{"f": 1e-2, "i": 6, "c": None}])
-    np.testing.assert_allclose(point, [[0.5, 0.5, 0, 1, 0]])
-    drawn = space.candidates(64, [], [{"f": 1e-2, "i": 6, "c": None}], np.random.default_rng(0))
+    np.testing.assert_allclose(point, [[-2.0, 6.0, 1.0]])
+    assert space.decode(point[0]) == {"f": 1e-2, "i": 6, "c": None}
+    points = space.candidates(64, [], [{"f": 1e-2, "i": 6, "c": None}], np.random.default_rng(0))
+    drawn = [space.decode(point) for point in points]
     assert {p["i"] for p in drawn} == {2, 6, 10}
     assert {p["c"] for p in drawn} == {"u", None, True}
     assert all(1e-4 <= p["f"] <= 1.0 for p in drawn)

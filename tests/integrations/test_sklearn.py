@@ -286,14 +286,14 @@ def test_geometrically_spaced_numbers_are_encoded_by_their_logarithms():
     np.testing.assert_allclose(encode([{"a": a} for a in (-1, 0, 1, 3)])["a"], [0, 0.25, 0.5, 1])
 
 
-def test_categories_booleans_none_and_absent_parameters_are_indicators():
+def test_categories_booleans_none_and_absent_parameters_are_categories():
     frame = encode([{"kernel": k} for k in ("rbf", "linear", "poly")])
-    np.testing.assert_array_equal(frame.to_numpy(), np.eye(3))
+    assert tv.Domain.table(frame).parameters == (tv.Categorical(["value 0", "value 1", "value 2"]),)
     assert encode([{"shrink": True}, {"shrink": False}]).shape == (2, 1)
     depth = encode([{"depth": d} for d in (None, 2, 4, 8)])
-    np.testing.assert_allclose(depth.to_numpy(), [[0.5, 1], [0, 0], [0.5, 0], [1, 0]])
+    np.testing.assert_allclose(tv.Domain.table(depth).points, [[0.5, 0], [0, 1], [0.5, 1], [1, 1]])
     mixed = encode([{"kernel": "linear"}, *({"kernel": "rbf", "gamma": g} for g in (0.1, 1, 10))])
-    np.testing.assert_allclose(mixed.to_numpy(), [[0, 0.5], [1, 0], [1, 0.5], [1, 1]])  # one indicator
+    np.testing.assert_allclose(tv.Domain.table(mixed).points, [[0, 0.5], [1, 0], [1, 0.5], [1, 1]])  # one category
     assert len(encode([{"a": 1}, {"a": 1.0}, {"a": True}]).drop_duplicates()) == 3
     estimators = encode([{"step": s} for s in (PCA(), StandardScaler(), PCA(2), "passthrough")])
     assert len(estimators.drop_duplicates()) == 4

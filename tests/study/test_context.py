@@ -78,7 +78,7 @@ def test_a_resumed_study_continues_alike_and_the_log_has_the_context(tmp_path: P
     study = a_study(store=store, name="c")
     study.tell(study.ask(context={"temperature": 11}), 0.3)
     details = [row["details"] for _, row in study.events.iterrows() if row["kind"] == "asked"]
-    assert details[0]["context"] == {"temperature": 11.0}
+    assert details[0]["context"] == {"temperature": 11}
     copy = tv.load(store, "c")
     assert copy.domain.context == ("temperature",)
     other = tv.Study.from_json(study.to_json())

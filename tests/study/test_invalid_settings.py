@@ -22,7 +22,10 @@ DOMAINS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "no rows": (lambda: tv.Domain.table(pd.DataFrame({"a": []})), ["no rows", "at least one"]),
     "no columns": (lambda: tv.Domain.table(TABLE, []), ["at least one column", "name some"]),
     "unknown column": (lambda: tv.Domain.table(TABLE, ["a", "depth"]), ["'depth'", "a, b, price, kind"]),
-    "column of text": (lambda: tv.Domain.table(TABLE, ["a", "kind"]), ["'kind'", "row 0", "'p'"]),
+    "column of numbers and text": (
+        lambda: tv.Domain.table(pd.DataFrame({"kind": ["p", 1.5]}), ["kind"]),
+        ["'kind'", "row 1", "1.5", "not both"],
+    ),
     "column twice": (lambda: tv.Domain.table(TABLE, ["a", "a"]), ["'a' is duplicated"]),
     "column twice in the table": (
         lambda: tv.Domain.table(pd.DataFrame([[0.0, 1]], columns=["a", "a"]), ["a"]),

@@ -223,7 +223,7 @@ def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
         corner[side] += k * size[side]
         inside = cell.inside
         if inside is not None:
-            x = (context.domain.points[inside, side] - context.domain.bounds[side, 0]) / context.domain.extent[side]
+            x = (context.domain.points[inside, side] - context.domain.bounds[side, 0]) / _widths(context)[side]
             third = np.clip(((x - cell.corner[side]) / size[side]).astype(int), 0, CHILDREN - 1)
             inside = inside[third == k]
         yield from _cell(context, corner, size, inside)
@@ -231,10 +231,18 @@ def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
 
 def _cell(context: PolicyContext, corner: Array, size: Array, inside: Index | None) -> Iterator[Cell]:
     """Yield the cell with its point; nothing if it holds no point of a finite domain."""
-    centre = context.domain.bounds[:, 0] + (corner + size / 2) * context.domain.extent
+    centre = context.domain.bounds[:, 0] + (corner + size / 2) * _widths(context)
+    if context.domain.continuous and context.domain.discrete:
+        centre = context.domain.snap(centre[None, :])[0]
     if inside is None:
         yield Cell(corner, size, centre)
     elif len(inside):
         points = context.domain.points[inside]
         nearest = int(np.argmin((((points - centre) / context.domain.extent) ** 2).sum(axis=1)))
         yield Cell(corner, size, points[nearest], inside, int(inside[nearest]))
+
+
+def _widths(context: PolicyContext) -> Array:
+    """Return the width of the domain along each column, (d,); 1 where all points have the same coordinate."""
+    width = np.ptp(context.domain.bounds, axis=1)
+    return np.where(width > 0, width, 1.0)

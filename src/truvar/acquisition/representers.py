@@ -20,13 +20,14 @@ from scipy.linalg.lapack import dpstrf
 from truvar._typing import Array, Index
 from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import RESOLUTION
-from truvar.acquisition.optimizer import polish
+from truvar.acquisition.mixed_search import climb
 from truvar.acquisition.utils import expected_improvement, incumbent, moments
 from truvar.domain.candidates import Candidates
 
 RANK_TOLERANCE = 1e-10  # share of the largest variance: pivots below it are left out of a factor
 REFINED_TARGETS = 128  # undecided points of a box that a sum over them has, at least, if it is refined
 SCALES = 4.0 ** -np.arange(6)  # distances of refined points, in distances of the representers
+CATEGORY_CHANGE = 0.2  # probability that a refined point has another category than its centre
 PROPOSALS_PER_SCALE = 64  # refined points that are looked at around each centre, of which the undecided ones count
 
 
@@ -153,7 +154,7 @@ def _refine(context: PolicyContext) -> RefinedPoints:
     upper = context.upper if sign > 0 else -context.lower
     lower = context.lower if sign > 0 else -context.upper
     leader = leading_point(context)
-    peak = polish(upper_bound, domain.bounds, domain.points[int(np.argmax(upper))])
+    peak = climb(upper_bound, domain, domain.points[int(np.argmax(upper))])
     centres = np.stack([leader, peak])
     proposed = np.vstack([leader[None, :], _clouds(context, centres)])
     mean, variance = _predict(context, proposed)
@@ -182,7 +183,7 @@ def _lead(context: PolicyContext) -> Array:
 
     middle = sign * (context.lower + context.upper)  # of the interval: highest where the mean is
     starts = np.vstack([domain.points[int(np.argmax(middle))], _measured(context)])
-    return polish(signed_mean, domain.bounds, starts[int(np.argmax(signed_mean(starts)))])
+    return climb(signed_mean, domain, starts[int(np.argmax(signed_mean(starts)))])
 
 
 def improvement_in_box(context: PolicyContext, candidates: Candidates) -> Array | None:
@@ -219,8 +220,12 @@ def _clouds(context: PolicyContext, centres: Array) -> Array:
     d = len(domain.columns)
     spacing = domain.extent * len(domain) ** (-1 / d)
     offsets = context.rng.standard_normal((PROPOSALS_PER_SCALE, len(SCALES), len(centres), d))
-    points = centres + offsets * SCALES[:, None, None] * spacing
-    return np.asarray(np.clip(points.reshape(-1, d), domain.bounds[:, 0], domain.bounds[:, 1]))
+    points = (centres + offsets * SCALES[:, None, None] * spacing).reshape(-1, d)
+    for k in domain.categorical:
+        own = np.tile(centres[:, k], PROPOSALS_PER_SCALE * len(SCALES))
+        drawn = domain.parameters[k].from_unit(context.rng.random(len(points)))
+        points[:, k] = np.where(context.rng.random(len(points)) < CATEGORY_CHANGE, drawn, own)
+    return domain.snap(points)
 
 
 def _predict(context: PolicyContext, points: Array) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
 from truvar.acquisition import Policy, PolicyContext, ProposalPolicy, StartingPolicy
 from truvar.acquisition.confidence import RESOLUTION, EpochStart
-from truvar.acquisition.optimizer import best_in_box, polish
+from truvar.acquisition.mixed_search import best_in_domain, climb
 from truvar.acquisition.truvar import TruVaR
 from truvar.algorithm import loop
 from truvar.algorithm.covering import cover_cost, information_bound
@@ -302,7 +302,7 @@ class ActiveLearner:
             further = self.policy.starts(context)
             start = start if further is None else np.vstack([start, further])
         with blas_in_one_thread():  # many small solves one after the other: more threads would wait for each other
-            point = best_in_box(score, self.domain.bounds, start)
+            point = best_in_domain(score, self.domain, start)
         refined = self.actions.candidates_at(point[None, :], last)
         return refined, loop.choose(context, self.policy, self.modelled(refined))
 
@@ -438,7 +438,7 @@ class ActiveLearner:
 
         with blas_in_one_thread():
             start = starts[int(np.argmax(signed_mean(starts)))]
-            point: Array = polish(signed_mean, self.domain.bounds, start)
+            point: Array = climb(signed_mean, self.domain, start)
             if self.surrogate.ensemble is None or not measured:
                 return point
             among = np.stack([point, *measured])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,7 +75,7 @@ class Simulator:
 
     def _true_value(self, suggestion: Suggestion) -> float:
         if isinstance(self.truth, Function):
-            return float(self.truth.f(np.array([list(suggestion.point.values())]))[0])
+            return float(self.truth.f(_row(suggestion.point))[0])
         if suggestion.index is None:
             raise InvalidDomainError(
                 "a table only has values at its own points, got a point inside a box; give a grid or a table as the "
@@ -88,13 +88,21 @@ class Simulator:
         result = study.result()
         truth = self.truth
         if study.goal.level_set:
-            return result.f1(truth.f(study.domain.points) if isinstance(truth, Function) else truth)
+            return result.f1(
+                truth.f(study.domain.values(study.domain.points)) if isinstance(truth, Function) else truth
+            )
         if not isinstance(truth, Function):
             return result.regret(truth) if self.judged == "reported" else result.simple_regret(truth)
-        points = np.array([list(result.best.point.values())])
+        points = _row(result.best.point)
         if self.judged == "measured":
-            points = study.measurements[list(study.domain.columns)].to_numpy(dtype=float)
+            points = np.vstack([_row(record.point) for record in study.measurement_records()])
         return float(truth.optimum * study.goal.sign - (study.goal.sign * truth.f(points)).max())
+
+
+def _row(point: Mapping[str, Any]) -> Any:
+    """Return the values of a point, (1, d): floats, or objects if some are text."""
+    values = list(point.values())
+    return np.array([values], dtype=object if any(isinstance(value, str) for value in values) else float)
 
 
 def simulate_run(

@@ -14,6 +14,7 @@ with the index of the task as the last coordinate. The first n sites are the poi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -56,6 +57,21 @@ class Candidates:
         """Return the table restricted to some rows."""
         sites = None if self.sites is None else self.sites[rows]
         return Candidates(self.points[rows], self.noise[rows], self.cost[rows], sites)
+
+
+@dataclass(frozen=True)
+class CoordinateFunction:
+    """A function of the model's coordinates; functions that users give take their own values instead.
+
+    Attributes:
+        function: Takes coordinates (q, d) and returns (q,).
+    """
+
+    function: Callable[[Array], Array]
+
+    def __call__(self, points: Array) -> Array:
+        """Return the values at points (q, d)."""
+        return self.function(points)
 
 
 def model_sites(points: Array, tasks: Tasks | None) -> Array:
@@ -148,10 +164,11 @@ class ActionSpace:
         points = self.domain.points[sites]
         if callable(self._cost):
             return np.stack([self._cost_at(points, sites, last) for last in points])
+        numbers = self.domain.numbers(points)
         costs = np.repeat(self._cost_at(points, sites, None)[None], len(sites), axis=0)
         travel = self._cost.travel if isinstance(self._cost, Cost) else {}
         for name, rate in travel.items():
-            x = points[:, self._column_index(name)]
+            x = numbers[:, self._column_index(name)]
             costs += rate * np.abs(x[:, None] - x)[:, :, None]
         return costs
 
@@ -218,21 +235,31 @@ class ActionSpace:
         """Return the noise variances at points, shape (m, K)."""
         if self.noise_levels is not None:
             return np.tile(np.asarray(self.noise_levels.variance, dtype=float), (len(points), 1))
-        noise: Any = self._noise(points) if callable(self._noise) else self._on_domain(self._noise, "noise", index)
+        noise: Any
+        if isinstance(self._noise, CoordinateFunction):
+            noise = self._noise(points)
+        elif callable(self._noise):
+            noise = self._noise(self.domain.values(points))
+        else:
+            noise = self._on_domain(self._noise, "noise", index)
         return check_nonnegative_array(noise, "noise", count=len(points))[:, None]
 
     def _cost_at(self, points: Array, index: Index | None, last: Array | None) -> Array:
         """Return the costs at points, shape (m, K), without those of tasks."""
         if isinstance(self._cost, Cost):
             cost = self._base_cost(points, index).copy()
+            numbers = self.domain.numbers(points)
+            before = None if last is None else self.domain.numbers(last[None, :])[0]
             for name, rate in self._cost.magnitude.items():
-                cost += rate * np.abs(points[:, self._column_index(name)])
+                cost += rate * np.abs(numbers[:, self._column_index(name)])
             for name, rate in self._cost.travel.items():
                 k = self._column_index(name)
-                if last is not None:  # the first measurement pays no travel
-                    cost += rate * np.abs(points[:, k] - last[k])
+                if before is not None:  # the first measurement pays no travel
+                    cost += rate * np.abs(numbers[:, k] - before[k])
         elif callable(self._cost):
-            cost = check_nonnegative_array(self._cost(points, last), "cost", count=len(points))
+            values = self.domain.values(points)
+            before = None if last is None else self.domain.values(last[None, :])[0]
+            cost = check_nonnegative_array(self._cost(values, before), "cost", count=len(points))
         else:
             cost = self._base_cost(points, index)
         costs = cost[:, None]
@@ -273,4 +300,10 @@ class ActionSpace:
         """Return the position of a coordinate that a rate of the cost refers to."""
         if name not in self.domain.columns:
             raise InvalidArgumentError(f"cost has a rate for an {unknown_name('column', name, self.domain.columns)}")
-        return self.domain.columns.index(name)
+        k = self.domain.columns.index(name)
+        if k in self.domain.categorical:
+            raise InvalidArgumentError(
+                f"cost has a rate for the column {name!r}, which has no numbers; name another column, or give the cost "
+                "as a function"
+            )
+        return k

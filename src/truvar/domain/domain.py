@@ -2,7 +2,7 @@
 
 | paper | here | shape |
 |---|---|---|
-| D | `Domain.points` | (n, d), in the user's units |
+| D | `Domain.points` | (n, d), coordinates of the model: the user's values, unless `Domain.parameters` encode them |
 | compact domain | `Domain.box`: `points` are its representers, any point inside may be chosen | (n, d) |
 """
 
@@ -21,6 +21,8 @@ from truvar.domain.delimited import find_column
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.domain.given_context import check_context_columns
 from truvar.domain.labels import RowLabels
+from truvar.domain.parameters import Integer, Parameter, Range, box_parameter, grid_parameter, table_parameter
+from truvar.domain.scales import is_geometric
 from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, format_point, unknown_name
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 LISTED_ROWS = 10  # rows that a message lists, at most
 SAME_POINT = 1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
+LOG_RATIO = 100.0  # quotient of the largest and the smallest number of a column from which a log scale is detected
+CATEGORY_SPACING = 0.5  # of a column of categories: half of it is the shortest length-scale, where they are unrelated
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,7 @@ class Domain:
         source: Table with a row per point, including columns that are not coordinates, or a function that makes it;
             None if there is none. `frame` is the table.
         continuous: Whether any point inside the bounds may be chosen.
+        parameters: Type of each column, which encodes the user's values as coordinates; empty if all are plain numbers.
         labels: Labels of the rows of the user's own table; None if there are none.
         context: Columns that are given, not chosen, when a measurement is suggested.
 
@@ -58,6 +63,7 @@ class Domain:
     axes: tuple[Array, ...] | None = None
     source: pd.DataFrame | Callable[[], pd.DataFrame] | None = None
     continuous: bool = False
+    parameters: tuple[Parameter, ...] = ()
     labels: RowLabels | None = None
     context: tuple[str, ...] = ()
 
@@ -78,30 +84,37 @@ class Domain:
     # -- creation --------------------------------------------------------------------------------------------------
 
     @classmethod
-    def grid(cls, /, **axes: ArrayLike) -> Domain:
+    def grid(cls, /, **axes: ArrayLike | Parameter) -> Domain:
         """Return the grid of all combinations of the values of its axes.
 
         Args:
-            **axes: Values of each axis, by the name of its column.
+            **axes: Values of each axis, by the name of its column: a list of numbers or of texts, or a parameter such
+                as `Log(1e-6, 1e-1, count=6)`, `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`.
 
         Raises:
             InvalidDomainError: If an axis is empty, or has values that are not finite or occur twice.
 
         Example:
-            >>> Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3])
+            >>> Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3], solver=["lbfgs", "saga"])
         """
         if not axes:
             example = for_interface("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
             raise InvalidDomainError(f"a grid needs at least one axis, got none; give one: {example}")
-        values = tuple(_check_axis(name, axis) for name, axis in axes.items())
+        given = {name: grid_parameter(name, axis) for name, axis in axes.items()}
+        values = tuple(
+            _check_axis(name, axis) if parameter is None else parameter.grid_levels(name)
+            for (name, parameter), axis in zip(given.items(), axes.values(), strict=True)
+        )
         bounds = np.array([(axis.min(), axis.max()) for axis in values])
-        return cls(tuple(axes), mesh(values), bounds, axes=values)
+        parameters = _complete(list(given.values()), bounds)
+        return cls(tuple(axes), mesh(values), bounds, axes=values, parameters=parameters)
 
     @classmethod
     def table(
         cls,
         frame: Any,
         columns: Sequence[str] | None = None,
+        log: Sequence[str] | str = (),
         *,
         label: str | None = None,
         missing: Literal["refuse", "drop"] = "refuse",
@@ -110,11 +123,15 @@ class Domain:
     ) -> Domain:
         """Return the domain whose points are the rows of a table.
 
+        Columns may hold numbers, text, Booleans or dates.
+
         Args:
             frame: A DataFrame of pandas, polars or another library, a pyarrow table, a GeoDataFrame of points, or the
                 path of a CSV file or an Excel workbook.
             columns: Names of the columns that are coordinates. Default: all columns but `label`; for a GeoDataFrame
                 the coordinates of its points, named x and y, or lon and lat if they are in degrees.
+            log: Names of the columns of numbers that have a logarithmic scale; "auto" for those that are spaced by
+                ratios rather than by differences, such as 0.01, 0.1, 1, 10.
             label: Name of the column whose values name the rows: `Suggestion.label`. Default: the index of the
                 DataFrame.
             missing: What to do with rows that lack a coordinate: refuse the table, or leave them out.
@@ -123,7 +140,7 @@ class Domain:
             context: Columns that are given, not chosen, such as the temperature of the day: `ask(context={...})`.
 
         Raises:
-            InvalidDomainError: If a column is missing or not numeric, a coordinate is missing, or two rows are the same
+            InvalidDomainError: If a column is missing or mixes types, a coordinate is missing, or two rows are the same
                 point.
 
         Example:
@@ -135,19 +152,36 @@ class Domain:
         frame = as_table(frame)
         if isinstance(columns, str):
             raise InvalidDomainError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
-        labels = RowLabels.of(row_names(frame, label))
         names = geographic or tuple(name for name in frame.columns if name != label)
         if columns is not None:
             names = tuple(columns)
+            frame = _without_units(frame, names)
+        labels = RowLabels.of(row_names(frame, label))
+        complete = _complete_rows(frame, names, missing)
+        if not complete.all():
+            frame = frame[complete]
+            labels = labels.take(np.flatnonzero(complete))
+        logarithmic = _log_columns(frame, names, log)
+        given = [table_parameter(_checked_column(frame, name), name, name in logarithmic) for name in names]
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
-            points[:, k] = number_column(frame, name)
-        kept = _rows_to_keep(points, names, missing, duplicates)
-        if not kept.all():
+            parameter = given[k]
+            points[:, k] = (
+                number_column(frame, name) if parameter is None else parameter.encode_column(frame[name], name)
+            )
+        if _drops(duplicates, "duplicates"):
+            kept = ~_is_duplicate(points)
             frame = frame[kept]
             points = points[kept]
             labels = labels.take(np.flatnonzero(kept))
-        domain = cls.from_table_points(names, points, frame.reset_index(drop=True), labels)
+        parameters: tuple[Parameter, ...] = ()
+        if len(points) and any(parameter is not None for parameter in given):
+            bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
+            for k, name in enumerate(names):
+                if given[k] is None and frame[name].dtype.kind in "iu" and bounds[k, 0] < bounds[k, 1]:
+                    given[k] = Integer(int(bounds[k, 0]), int(bounds[k, 1]))
+            parameters = _complete(given, bounds)
+        domain = cls.from_table_points(names, points, frame.reset_index(drop=True), parameters, labels)
         return domain.with_context(context) if context else domain
 
     @classmethod
@@ -156,6 +190,7 @@ class Domain:
         columns: Sequence[str],
         points: Array,
         source: pd.DataFrame | Callable[[], pd.DataFrame],
+        parameters: tuple[Parameter, ...] = (),
         labels: RowLabels | None = None,
     ) -> Domain:
         """Return the domain of a table whose coordinates have been read.
@@ -164,6 +199,7 @@ class Domain:
             columns: Names of the coordinates.
             points: Coordinates of the rows. (n, d)
             source: The table, or a function that makes it when it is needed.
+            parameters: Type of each column; empty if all are plain numbers.
             labels: Labels of the rows, if they have some.
 
         Raises:
@@ -172,7 +208,7 @@ class Domain:
         if len(points) == 0:
             raise InvalidDomainError("a table needs rows to measure at, got no rows; give it at least one")
         bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
-        domain = cls(tuple(columns), points, bounds, source=source, labels=labels)
+        domain = cls(tuple(columns), points, bounds, source=source, parameters=parameters, labels=labels)
         duplicate = _first_duplicate(points)
         if duplicate is not None:
             first, second = duplicate
@@ -208,26 +244,42 @@ class Domain:
         return domain if frame.empty else replace(domain, source=frame)
 
     @classmethod
-    def box(cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float]) -> Domain:
-        """Return a continuous box. Sums over it run over representer points.
+    def box(
+        cls, /, *, representers: int = 2500, seed: int = 0, **intervals: tuple[float, float] | Parameter | Sequence[Any]
+    ) -> Domain:
+        """Return a box. Sums over it run over representer points.
+
+        A box without a continuous side that has no more points than `representers` is a grid.
 
         Args:
             representers: Number of representer points: about that many on a grid in one and two dimensions, exactly
-                that many scrambled Sobol points in more.
+                that many scrambled Sobol points in more. Where some sides have few values, equal points count once.
             seed: Seed of the Sobol points.
-            **intervals: Lower and upper end of each column.
+            **intervals: Lower and upper end of each column; or a parameter such as `Log(1e-6, 1e-1)`,
+                `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`; or a list of texts, which are
+                categories.
 
         Raises:
             InvalidDomainError: If an interval is not a pair (low, high) with low < high.
 
         Example:
             >>> Domain.box(x=(0, 1), y=(0, 1))
+            >>> Domain.box(lr=Log(1e-6, 1e-1), depth=Integer(1, 12), solver=["lbfgs", "saga"])
         """
         if not intervals:
             example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
             raise InvalidDomainError(f"a box needs at least one interval, got none; give one: {example}")
         representers = check_integer(representers, "the number of representers of a box", minimum=2)
-        bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()])
+        given = [box_parameter(name, interval) for name, interval in intervals.items()]
+        bounds = np.array(
+            [
+                _check_interval(name, interval) if parameter is None else parameter.bounds
+                for parameter, (name, interval) in zip(given, intervals.items(), strict=True)
+            ]
+        )
+        parameters = _complete(given, bounds)
+        if any(parameter.n_levels is not None for parameter in parameters):
+            return _mixed_box(tuple(intervals), parameters, bounds, representers, seed)
         d = len(bounds)
         if d > 2:
             from scipy.stats import qmc
@@ -235,10 +287,10 @@ class Domain:
             sobol = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(seed))
             unit = sobol.random_base2(int(np.ceil(np.log2(representers))))[:representers]
             points = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
-            return cls(tuple(intervals), points, bounds, continuous=True)
+            return cls(tuple(intervals), points, bounds, continuous=True, parameters=parameters)
         side = max(2, round(representers ** (1 / d)))
         axes = tuple(np.linspace(low, high, side) for low, high in bounds)
-        return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True)
+        return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True, parameters=parameters)
 
     def with_context(self, columns: Sequence[str]) -> Domain:
         """Return the domain with columns that are given, not chosen: `ask(context={...})`.
@@ -277,15 +329,23 @@ class Domain:
     def extent(self) -> Array:
         """Width of the domain along each column, shape (d,); 1 where all points have the same coordinate."""
         width = self.bounds[:, 1] - self.bounds[:, 0]
-        return np.where(width > 0, width, 1.0)
+        extent = np.where(width > 0, width, 1.0)
+        extent[list(self.categorical)] = 1.0  # two categories are equal or different
+        return extent
 
     @cached_property
     def spacing(self) -> Array:
         """Mean distance of neighbouring coordinates along each column, as a share of its extent, shape (d,)."""
         if self.continuous:
-            return np.zeros(len(self.columns))
-        counts = np.array([len(np.unique(column)) for column in self.points.T])
-        return np.asarray(1.0 / np.maximum(counts - 1, 1))
+            spacing = np.zeros(len(self.columns))
+            for k, parameter in enumerate(self.parameters):
+                if parameter.n_levels is not None:
+                    spacing[k] = 1.0 / max(parameter.n_levels - 1, 1)
+        else:
+            counts = np.array([len(np.unique(column)) for column in self.points.T])
+            spacing = np.asarray(1.0 / np.maximum(counts - 1, 1))
+        spacing[list(self.categorical)] = CATEGORY_SPACING
+        return spacing
 
     def label(self, index: int | None) -> Any:
         """Return the label of the row with that index in the user's own table; None if there is none."""
@@ -296,15 +356,89 @@ class Domain:
         """Whether the rows have labels that say more than their position."""
         return self.labels is not None and not self.labels.are_positions
 
-    def point(self, index: int) -> dict[str, float]:
+    # -- values and coordinates ------------------------------------------------------------------------------------
+
+    @cached_property
+    def categorical(self) -> tuple[int, ...]:
+        """Positions of the columns whose values are only equal or different."""
+        return tuple(k for k, parameter in enumerate(self.parameters) if parameter.categorical)
+
+    @cached_property
+    def discrete(self) -> tuple[int, ...]:
+        """Positions of the columns of a box that have finitely many values."""
+        return tuple(k for k, parameter in enumerate(self.parameters) if parameter.n_levels is not None)
+
+    def snap(self, points: Array) -> Array:
+        """Return the nearest points (q, d) of a box: inside its bounds, and with values that its parameters have."""
+        if not self.parameters:
+            return np.clip(points, self.bounds[:, 0], self.bounds[:, 1])
+        return np.column_stack([parameter.snap(points[:, k]) for k, parameter in enumerate(self.parameters)])
+
+    def values(self, points: Array) -> Any:
+        """Return points (q, d) as the user's values: floats, or objects if some of them are text or dates."""
+        if not self.parameters:
+            return points
+        decoded = [parameter.decode_column(points[:, k]) for k, parameter in enumerate(self.parameters)]
+        if all(parameter.numeric for parameter in self.parameters):
+            return np.column_stack([np.asarray(column, dtype=float) for column in decoded])
+        return np.column_stack([np.asarray(column, dtype=object) for column in decoded])
+
+    def numbers(self, points: Array) -> Array:
+        """Return points (q, d) as the user's numbers, with coordinates in place of text and dates."""
+        if not self.parameters:
+            return points
+        numbers = np.array(points, dtype=float)
+        for k, parameter in enumerate(self.parameters):
+            if parameter.numeric:
+                numbers[:, k] = parameter.decode_column(points[:, k])
+        return numbers
+
+    def point(self, index: int) -> dict[str, Any]:
         """Return the point with that index as {column: value}."""
         return self.named(self.points[index])
 
-    def named(self, x: ArrayLike) -> dict[str, float]:
+    def named(self, x: ArrayLike) -> dict[str, Any]:
         """Return coordinates of shape (d,) as {column: value}."""
-        return dict(zip(self.columns, np.asarray(x, dtype=float).tolist(), strict=True))
+        coordinates = np.asarray(x, dtype=float).tolist()
+        if self.parameters:
+            decoded = [each.decode(value) for each, value in zip(self.parameters, coordinates, strict=True)]
+            return dict(zip(self.columns, decoded, strict=True))
+        return dict(zip(self.columns, coordinates, strict=True))
 
-    def array(self, point: Mapping[str, float]) -> Array:
+    def encode(self, points: Any) -> Array:
+        """Return points as coordinates (q, d).
+
+        Args:
+            points: An array of the user's values (q, d) or one point (d,), a list of points by column, or a DataFrame
+                with the columns.
+
+        Raises:
+            InvalidArgumentError: If the shape is wrong or a value has the wrong type.
+            PointNotInDomainError: If a value is not one that its parameter has.
+        """
+        d = len(self.columns)
+        if hasattr(points, "to_dict") and hasattr(points, "columns"):
+            points = points.to_dict("records")
+        if isinstance(points, Mapping):
+            points = [points]
+        if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
+            return np.stack(
+                [self.array({name: point[name] for name in self.columns if name in point}) for point in points]
+            )
+        array = np.atleast_2d(np.asarray(points, dtype=object if self.parameters else float))
+        if array.ndim != 2 or array.shape[1] != d:
+            raise InvalidArgumentError(f"points must have shape (q, {d}), got {array.shape}; give one row per point")
+        if not self.parameters:
+            return array
+        return np.stack([self.array(dict(zip(self.columns, row, strict=True))) for row in array])
+
+    def parse(self, name: str, text: str) -> Any:
+        """Return the value of a column that a text of a file, a form or the command line means."""
+        if not self.parameters:
+            return Range(0.0, 1.0).parse(text, name)
+        return self.parameters[self.columns.index(name)].parse(text, name)
+
+    def array(self, point: Mapping[str, Any]) -> Array:
         """Return a point, given as {column: value}, as coordinates of shape (d,).
 
         Raises:
@@ -322,14 +456,20 @@ class Domain:
                     f"a point needs the columns {', '.join(self.columns)}, but {name!r} is missing in "
                     f"{format_point(point)}; give it"
                 )
-            x[k] = check_finite(point[name], f"column {name!r} of the point")
+            if self.parameters:
+                x[k] = self.parameters[k].encode(point[name], name)
+            else:
+                x[k] = check_finite(point[name], f"column {name!r} of the point")
         return x
 
     def nearest(self, x: Array) -> int:
         """Return the index of the point nearest to x, with each column divided by its extent."""
-        return int(np.argmin((((self.points - x) / self.extent) ** 2).sum(axis=1)))
+        difference = (self.points - x) / self.extent
+        for k in self.categorical:
+            difference[:, k] = difference[:, k] != 0
+        return int(np.argmin((difference**2).sum(axis=1)))
 
-    def locate(self, point: Mapping[str, float]) -> tuple[int | None, Array]:
+    def locate(self, point: Mapping[str, Any]) -> tuple[int | None, Array]:
         """Find a point in the domain.
 
         In a grid and a box any point inside the bounds is accepted, since the model can be conditioned on it. In a
@@ -361,7 +501,12 @@ class Domain:
             InvalidDomainError: If there is no such column, or it is not numeric.
         """
         if name in self.columns:
-            return self.points[:, self.columns.index(name)]
+            k = self.columns.index(name)
+            if self.parameters and not self.parameters[k].numeric:
+                raise InvalidDomainError(
+                    f"column {name!r} must contain numbers, got {self.parameters[k].describe()}; name another column"
+                )
+            return self.numbers(self.points)[:, k]
         if self.frame is None:
             raise InvalidDomainError(unknown_name("column", name, self.columns))
         return number_column(self.frame, name)
@@ -371,17 +516,21 @@ class Domain:
         import pandas as pd
 
         index = None if self.labels is None else self.labels.index
-        return pd.DataFrame(self.points, columns=list(self.columns), index=index)
+        if not self.parameters:
+            return pd.DataFrame(self.points, columns=list(self.columns), index=index)
+        columns = [parameter.decode_column(self.points[:, k]) for k, parameter in enumerate(self.parameters)]
+        frame = pd.DataFrame(dict(enumerate(columns))).set_axis(list(self.columns), axis=1)
+        return frame if index is None else frame.set_axis(index, axis=0)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def number_column(frame: pd.DataFrame, name: str) -> Array:
-    """Return a column of a table as floats.
+def _checked_column(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Return a column of a table.
 
     Raises:
-        InvalidDomainError: If the column is missing or duplicated, or a row of it is not a number.
+        InvalidDomainError: If it is missing or duplicated.
     """
     if name not in frame.columns:
         with_unit = find_column(frame.columns, name)
@@ -392,6 +541,16 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
         raise InvalidDomainError(
             f"columns of a table must have different names, but {name!r} is duplicated; rename one"
         )
+    return frame[name]
+
+
+def number_column(frame: pd.DataFrame, name: str) -> Array:
+    """Return a column of a table as floats.
+
+    Raises:
+        InvalidDomainError: If the column is missing or duplicated, or a row of it is not a number.
+    """
+    name = str(_checked_column(frame, name).name)
     try:
         return np.ascontiguousarray(frame[name].to_numpy(dtype=float))
     except (TypeError, ValueError):
@@ -402,6 +561,25 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
         raise InvalidDomainError(
             f"column {name!r} must contain numbers, got {frame[name].iloc[row]!r} in row {row}; fix or drop that row"
         ) from None
+
+
+def _log_columns(frame: pd.DataFrame, names: Sequence[str], log: Sequence[str] | str) -> list[str]:
+    """Return the columns that have a logarithmic scale.
+
+    Raises:
+        InvalidDomainError: If one of them is not a column of numbers.
+    """
+    if isinstance(log, str) and log != "auto":
+        raise InvalidDomainError(f'log must be "auto" or a list of columns, got {log!r}; give [{log!r}]')
+    if log == "auto":
+        numeric = [name for name in names if _checked_column(frame, name).dtype.kind in "iuf"]
+        return [name for name in numeric if is_geometric(frame[name].to_numpy(dtype=float), LOG_RATIO)]
+    for name in log:
+        if name not in names:
+            raise InvalidDomainError(f"log has an {unknown_name('column', name, names)}")
+        if _checked_column(frame, name).dtype.kind not in "iuf":
+            raise InvalidDomainError(f"log must name columns of numbers, got {name!r}, which has others; leave it out")
+    return list(log)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -417,7 +595,7 @@ def _check_columns(columns: tuple[str, ...]) -> None:
             )
 
 
-def _check_axis(name: str, axis: ArrayLike) -> Array:
+def _check_axis(name: str, axis: Any) -> Array:
     """Return the values of an axis of a grid, or raise."""
     try:
         values = np.atleast_1d(np.asarray(axis, dtype=float))
@@ -444,7 +622,7 @@ def _check_axis(name: str, axis: ArrayLike) -> Array:
     return values
 
 
-def _check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
+def _check_interval(name: str, interval: Any) -> tuple[float, float]:
     """Return the ends of an interval of a box as floats, or raise."""
     try:
         low, high = interval
@@ -462,35 +640,76 @@ def _check_interval(name: str, interval: tuple[float, float]) -> tuple[float, fl
 # -- points ------------------------------------------------------------------------------------------------------------
 
 
+def _complete(given: Sequence[Parameter | None], bounds: Array) -> tuple[Parameter, ...]:
+    """Return the parameters with a `Range` in place of those that are plain numbers; empty if all are."""
+    if all(parameter is None or parameter == _plain(*ends) for parameter, ends in zip(given, bounds, strict=True)):
+        return ()
+    return tuple(
+        _plain(*ends) if parameter is None else parameter for parameter, ends in zip(given, bounds, strict=True)
+    )
+
+
+def _plain(low: float, high: float) -> Range:
+    return Range(float(low), float(high) if high > low else float(low) + 1.0)
+
+
+def _mixed_box(
+    columns: tuple[str, ...], parameters: tuple[Parameter, ...], bounds: Array, representers: int, seed: int
+) -> Domain:
+    """Return a box some of whose sides have finitely many values."""
+    from scipy.stats import qmc
+
+    counts = [parameter.n_levels for parameter in parameters]
+    if None not in counts and np.prod(np.array(counts, dtype=float)) <= representers:
+        axes = tuple(parameter.levels for parameter in parameters)
+        return Domain(columns, mesh(axes), bounds, axes=axes, parameters=parameters)
+    sobol = qmc.Sobol(len(bounds), scramble=True, rng=np.random.default_rng(seed))
+    unit = sobol.random_base2(int(np.ceil(np.log2(representers))))[:representers]
+    points = np.column_stack([parameter.from_unit(unit[:, k]) for k, parameter in enumerate(parameters)])
+    _, first = np.unique(points, axis=0, return_index=True)
+    return Domain(columns, points[np.sort(first)], bounds, continuous=True, parameters=parameters)
+
+
 def mesh(axes: Sequence[Array]) -> Array:
     """Return all combinations of the values of the axes, shape (n, d), the first axis slowest."""
     return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
-def _rows_to_keep(points: Array, names: Sequence[str], missing: str, duplicates: str) -> Mask:
-    """Return which rows of a table stay in the domain.
+def _without_units(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return a table whose headers have the given names where they had a unit behind them."""
+    found = {find_column(frame.columns, name): name for name in names if name not in frame.columns}
+    found.pop(None, None)
+    return frame.rename(columns=found) if found else frame
+
+
+def _complete_rows(frame: pd.DataFrame, names: Sequence[str], missing: str) -> Mask:
+    """Return which rows of a table have all coordinates.
 
     Raises:
         InvalidDomainError: If coordinates are missing and those rows are not to be dropped; names all such rows.
     """
-    for name, choice in (("missing", missing), ("duplicates", duplicates)):
-        if choice not in ("refuse", "drop"):
-            raise InvalidDomainError(f"{name} must be 'refuse' or 'drop', got {choice!r}; give one of them")
-    lacking = np.isnan(points)
+    drop = _drops(missing, "missing")
+    lacking = np.stack([_checked_column(frame, name).isna().to_numpy() for name in names], axis=1)
     empty = lacking.any(axis=1)
-    if empty.any() and missing == "refuse":
+    if empty.any() and not drop:
         rows = np.flatnonzero(empty)
         column = names[int(np.argmax(lacking[rows[0]]))]
+        expected = "given, got none"
+        if _checked_column(frame, column).dtype.kind in "iuf":
+            expected = "a finite number, got nan"
         listed = ", ".join(map(str, rows[:LISTED_ROWS])) + ", ..." * (len(rows) > LISTED_ROWS)
         raise InvalidDomainError(
-            f"every coordinate must be a finite number, got nan in row {rows[0]}, column {column!r} ({len(rows)} "
+            f"every coordinate must be {expected} in row {rows[0]}, column {column!r} ({len(rows)} "
             f"incomplete row{'s' * (len(rows) > 1)}: {listed}); drop or fix that row, or give {_option('missing')}"
         )
-    kept = np.logical_not(empty)
-    if duplicates == "drop":
-        complete = np.flatnonzero(kept)
-        kept[complete[_is_duplicate(points[complete])]] = False
-    return np.asarray(kept)
+    return np.logical_not(empty)
+
+
+def _drops(choice: str, name: str) -> bool:
+    """Return whether rows are to be dropped."""
+    if choice not in ("refuse", "drop"):
+        raise InvalidDomainError(f"{name} must be 'refuse' or 'drop', got {choice!r}; give one of them")
+    return choice == "drop"
 
 
 def _option(name: str) -> str:

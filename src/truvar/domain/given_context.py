@@ -73,6 +73,9 @@ def rows_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Index 
         if name not in context:
             raise InvalidArgumentError(f"the context needs {name!r}, got {dict(context)}; give {remedy}")
         k = domain.columns.index(name)
-        given = check_finite(context[name], f"context {name!r}")
+        if domain.parameters:
+            given = domain.parameters[k].encode(context[name], name)
+        else:
+            given = check_finite(context[name], f"context {name!r}")
         distance += ((domain.points[:, k] - given) / domain.extent[k]) ** 2
     return np.flatnonzero(distance <= distance.min() + 1e-12)

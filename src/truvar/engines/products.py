@@ -85,9 +85,10 @@ def has_grid_product(posterior: Posterior, domain: Domain) -> bool:
 
 
 def _stationary_form(posterior: Posterior) -> Stationary | None:
-    """Return the kernel within a task in its compiled form, if it has one."""
+    """Return the kernel within a task in its compiled form, if it has one that depends on differences alone."""
     kernel = posterior.kernel
-    return stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
+    form = stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
+    return None if form is None or form.categorical else form
 
 
 # -- regular grids -----------------------------------------------------------------------------------------------------

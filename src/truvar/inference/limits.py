@@ -33,7 +33,7 @@ import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
-from truvar.acquisition.optimizer import polish
+from truvar.acquisition.mixed_search import climb
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands, Goal
 from truvar.exceptions import UnsupportedGoalError
@@ -253,7 +253,7 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
 
     starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:STARTS]]
     starts.append(inputs.best[: len(inputs.bounds)])
-    ends = np.stack([polish(rates_at, inputs.bounds, start) for start in starts])
+    ends = np.stack([climb(rates_at, learner.domain, start) for start in starts])
     return float(max(on_domain.max(), rates_at(ends).max()))
 
 

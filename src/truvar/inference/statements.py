@@ -31,6 +31,7 @@ Where more than `MAX_ROWS` points would have to be drawn, that many of them, cho
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import erfc, isfinite, sqrt
@@ -226,6 +227,7 @@ class StatementInputs:
         transform: From the user's values to those of the model.
         best: The recommended point, as the posterior takes it. (d',)
         bounds: Bounds of a box, (d, 2); None for a finite domain.
+        snap: Returns the nearest points of a box with finitely many values in some columns; None for others.
         seed: Seeds of the draws.
         fitted: Whether there is a model to state anything with.
         thresholds: Several thresholds in the units of the model; empty without them.
@@ -243,6 +245,7 @@ class StatementInputs:
     seed: tuple[int, int]
     fitted: bool
     thresholds: tuple[float, ...] = ()
+    snap: Callable[[Array], Array] | None = None
 
     @property
     def n(self) -> int:
@@ -313,6 +316,7 @@ class StatementInputs:
         else:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
+        snap = learner.domain.snap if learner.domain.discrete else None
         return StatementInputs(
             goal=learner.goal,
             threshold=getattr(learner.model_goal, "threshold", None),
@@ -324,6 +328,7 @@ class StatementInputs:
             transform=surrogate.transform,
             best=np.append(best, np.zeros(n_zeros)),
             bounds=learner.domain.bounds if learner.domain.continuous else None,
+            snap=snap,
             seed=(learner.seed, len(learner.observations)),
             fitted=surrogate.fitted and (len(learner.observations) > 0 or surrogate.mean is not None),
         )
@@ -649,6 +654,8 @@ def _around_best(inputs: StatementInputs) -> Array:
     offsets = radius * (high - low) * rng.uniform(-1.0, 1.0, (REFINED, d))
     around = np.tile(inputs.best, (REFINED, 1))
     around[:, :d] = np.clip(inputs.best[:d] + offsets, low, high)
+    if inputs.snap is not None:
+        around[:, :d] = inputs.snap(around[:, :d])
     return around
 
 

@@ -27,6 +27,7 @@ from truvar.domain.goals import Goal, Maximize
 from truvar.exceptions import Finished
 from truvar.integrations.cost_model import predict_costs
 from truvar.models.fit import Learned, Model, fit, unfitted
+from truvar.models.kernels import indicator_columns
 from truvar.study.result import Result
 from truvar.study.study import Study
 
@@ -267,7 +268,8 @@ class FoldSearch:
             return np.ones(len(self.scores))
         seen = self.tried.any(axis=1)
         seconds = np.nanmean(self.seconds[seen], axis=1) if seen.any() else np.empty(0)
-        return predict_costs(self.domain.points[seen], seconds, self.domain.points, self.seed)
+        points, _ = indicator_columns(self.domain.points, self.domain.categorical)
+        return predict_costs(points[seen], seconds, points, self.seed)
 
     def _study(self, domain: Domain, fold_costs: Array) -> Study:
         """Return a study with the scores so far as measurements.
@@ -284,7 +286,7 @@ class FoldSearch:
             best = float(values.max())
             if best > median:
                 values = np.maximum(values, median - CLIP_FACTOR * (best - median))
-        model = self._fit(domain.points[rows], values, variance / count)
+        model = self._fit(domain, rows, values, variance / count)
         levels = NoiseLevels([variance / m for m in range(1, self.folds + 1)], np.arange(1.0, self.folds + 1).tolist())
         study = Study(
             domain,
@@ -299,13 +301,15 @@ class FoldSearch:
             study.tell(domain.point(int(row)), float(value), level=int(folds) - 1)
         return study
 
-    def _fit(self, points: Array, values: Array, noise: Array) -> Model:
+    def _fit(self, domain: Domain, rows: Index, values: Array, noise: Array) -> Model:
         """Return the model of the scores, fitted again if there are enough new configurations."""
         family = Learned()
+        points = domain.points[rows]
         extent = np.ones(points.shape[1])
         if len(values) < N_INITIAL:
             return unfitted(family, extent, values)
         if self._model is None or len(values) >= REFIT_GROWTH * self._n_fitted:
-            self._model = fit(family, points, values, noise, extent, None, self.seed % 2**31 + len(values))
+            seed = self.seed % 2**31 + len(values)
+            self._model = fit(family, points, values, noise, extent, None, seed, domain.categorical)
             self._n_fitted = len(values)
         return self._model

@@ -17,6 +17,7 @@ from truvar.exceptions import InvalidArgumentError, import_optional
 from truvar.integrations.cost_model import predict_costs
 from truvar.integrations.optuna_space import SearchSpace
 from truvar.models.fit import Learned, Model, fit, unfitted
+from truvar.models.kernels import indicator_columns
 from truvar.models.surrogate import Prior
 from truvar.validation import check_integer, check_nonnegative
 
@@ -107,7 +108,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         best = [finished[i].params for i in np.argsort(-goal.sign * values)[:N_BEST]]
         candidates = space.candidates(self._points, [*best, *(t.params for t in finished)], best, self._rng)
         index = self._choose(goal, values, space, candidates, finished, running)
-        return {name: candidates[index][name] for name in search_space}
+        return space.decode(candidates[index])
 
     def _trials(self, study: Any, trial: Any, space: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
         """Return the finished trials with a finite value, and the other running ones, that have all parameters.
@@ -130,20 +131,19 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         goal: Any,
         values: Array,
         space: SearchSpace,
-        candidates: Sequence[Mapping[str, Any]],
+        points: Array,
         finished: Sequence[Any],
         running: Sequence[Any],
     ) -> int:
         """Return the index of the best candidate, given the finished trials and their values."""
         observed = space.encode([t.params for t in finished])
-        points = space.encode(candidates)
-        domain = Domain(space.columns, points, np.tile([0.0, 1.0], (points.shape[1], 1)))
+        domain = space.domain(points)
         given_noise = self._noise_variances(finished)
-        model = self._fit_model(observed, values, given_noise)
+        model = self._fit_model(domain, observed, values, given_noise)
         min_noise = MIN_NOISE * float(model.kernel.diag(points[:1])[0])
         noise = np.maximum(np.where(np.isnan(given_noise), model.noise or 0.0, given_noise), min_noise)
         usual_noise = float(np.median(noise)) if len(noise) else float(model.noise or 0.0)
-        cost = self._predicted_costs(observed, finished, points)
+        cost = self._predicted_costs(domain, observed, finished)
         prior = Prior(model.kernel, model.mean, usual_noise)
         learner = ActiveLearner(domain, goal, self._policy, prior, cost, int(self._rng.integers(2**31)))
         for number, (x, y, variance) in enumerate(zip(observed, values, noise, strict=True)):
@@ -161,28 +161,33 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         given = [_attribute(t, self._noise_attribute, "noise") for t in trials]
         return np.array([np.nan if variance is None else variance for variance in given], dtype=float)
 
-    def _fit_model(self, observed: Array, values: Array, given_noise: Array) -> Model:
+    def _fit_model(self, domain: Domain, observed: Array, values: Array, given_noise: Array) -> Model:
         """Return kernel, mean and noise learned from the trials.
 
         If some trials report their noise, that is used, with the median of it for the others.
         """
-        extent = np.ones(observed.shape[1])
+        extent = domain.extent
+        categorical = domain.categorical
         if len(values) < MIN_TRIALS:
             return unfitted(Learned(noise=True), extent, values)
         if np.isnan(given_noise).all():
-            return fit(Learned(noise=True, restarts=2), observed, values, 0.0, extent, None, len(values))
+            return fit(Learned(noise=True, restarts=2), observed, values, 0.0, extent, None, len(values), categorical)
         usual = float(np.nanmedian(given_noise))
         noise = np.where(np.isnan(given_noise), usual, given_noise)
-        model = fit(Learned(noise=False, restarts=2), observed, values, noise, extent, None, len(values))
+        family = Learned(noise=False, restarts=2)
+        model = fit(family, observed, values, noise, extent, None, len(values), categorical)
         return Model(model.kernel, model.mean, usual, model.log_likelihood)
 
-    def _predicted_costs(self, observed: Array, finished: Sequence[Any], points: Array) -> Array | None:
-        """Return the predicted costs at the points, or None if no trial has a cost."""
+    def _predicted_costs(self, domain: Domain, observed: Array, finished: Sequence[Any]) -> Array | None:
+        """Return the predicted costs at the candidates, or None if no trial has a cost."""
         costs = [_attribute(t, self._cost_attribute, "cost") for t in finished]
         known = [i for i, cost in enumerate(costs) if cost is not None]
         if not known:
             return None
-        return predict_costs(observed[known], np.array([costs[i] for i in known], dtype=float), points, len(known))
+        given = np.array([costs[i] for i in known], dtype=float)
+        both = np.concatenate([observed[known], domain.points])
+        unit, _ = indicator_columns((both - domain.bounds[:, 0]) / domain.extent, domain.categorical)
+        return predict_costs(unit[: len(known)], given, unit[len(known) :], len(known))
 
 
 def _attribute(trial: Any, name: str, option: str) -> float | None:

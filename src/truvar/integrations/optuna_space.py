@@ -1,19 +1,18 @@
-"""Search spaces of Optuna as points of [0, 1]^d.
-
-A number is one coordinate, on a logarithmic scale if its distribution is logarithmic; a categorical parameter has one
-indicator per choice.
-"""
+"""Search spaces of Optuna as parameters of truvar, and candidates of a trial."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import ceil, log, log2
+from functools import cached_property
+from math import ceil, log2
 from typing import Any
 
 import numpy as np
 from scipy.stats import qmc
 
 from truvar._typing import Array
+from truvar.domain.domain import Domain
+from truvar.domain.parameters import Categorical, Integer, Log, Parameter, Range
 
 # Standard deviations with which candidates are drawn near the best trials, as shares of each parameter's range.
 NEIGHBOURHOODS = (0.1, 0.01)
@@ -22,43 +21,51 @@ CATEGORY_CHANGE = 0.2  # probability that a neighbour of a trial has another cat
 
 
 class SearchSpace:
-    """Named distributions, and the coordinates of their values.
+    """Named distributions as parameters of truvar.
 
     Args:
         distributions: Optuna's distributions by parameter.
 
     Attributes:
         distributions: Optuna's distributions by parameter.
-        columns: Names of the coordinates.
+        parameters: The parameter of each; that of choices, which may be of any type, has their positions as values.
     """
 
     def __init__(self, distributions: Mapping[str, Any]) -> None:
         self.distributions = dict(distributions)
-        columns: list[str] = []
-        for name, distribution in self.distributions.items():
-            if _is_number(distribution):
-                columns.append(name)
-            else:
-                columns += [f"{name}={i}" for i in range(len(distribution.choices))]
-        self.columns = tuple(columns)
+        self.parameters = tuple(as_parameter(distribution) for distribution in self.distributions.values())
+
+    def domain(self, points: Array) -> Domain:
+        """Return the domain of candidates (n, d)."""
+        return Domain(tuple(self.distributions), points, self.bounds, parameters=self.parameters)
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Smallest and largest coordinate of each parameter, (d, 2)."""
+        return np.array([parameter.bounds for parameter in self.parameters])
 
     def encode(self, params: Sequence[Mapping[str, Any]]) -> Array:
-        """Return the points of sets of parameters, shape (n, d)."""
-        points = np.zeros((len(params), len(self.columns)))
-        column = 0
-        for name, distribution in self.distributions.items():
-            if _is_number(distribution):
-                points[:, column] = [_relative_position(distribution, each[name]) for each in params]
-                column += 1
-            else:
-                for row, each in enumerate(params):
-                    points[row, column + int(distribution.to_internal_repr(each[name]))] = 1.0
-                column += len(distribution.choices)
+        """Return the coordinates of sets of parameters, (n, d)."""
+        points = np.empty((len(params), len(self.parameters)))
+        for k, (name, distribution) in enumerate(self.distributions.items()):
+            for row, each in enumerate(params):
+                value = each[name]
+                if isinstance(self.parameters[k], Categorical):
+                    value = int(distribution.to_internal_repr(value))
+                points[row, k] = self.parameters[k].encode(value, name)
         return points
+
+    def decode(self, point: Array) -> dict[str, Any]:
+        """Return the set of parameters at a point (d,)."""
+        params: dict[str, Any] = {}
+        for k, (name, distribution) in enumerate(self.distributions.items()):
+            value = self.parameters[k].decode(float(point[k]))
+            params[name] = distribution.choices[value] if isinstance(self.parameters[k], Categorical) else value
+        return params
 
     def candidates(
         self, count: int, seen: Sequence[Mapping[str, Any]], best: Sequence[Mapping[str, Any]], rng: np.random.Generator
-    ) -> list[dict[str, Any]]:
+    ) -> Array:
         """Draw candidates to choose among.
 
         Args:
@@ -69,68 +76,32 @@ class SearchSpace:
             rng: Source of randomness.
 
         Returns:
-            Different sets of parameters.
+            Different points, (n, d).
         """
-        names = list(self.distributions)
-        distributions = list(self.distributions.values())
-        size = len(names)
-        categorical = np.array([not _is_number(distribution) for distribution in distributions])
-        change_probability = np.where(categorical, CATEGORY_CHANGE, 0.0)
+        size = len(self.parameters)
         sobol = qmc.Sobol(size, rng=rng)
-        unit = [sobol.random_base2(ceil(log2(count)))[:count]]
-        for params in best:
-            centre = np.array([_unit_value(self.distributions[name], params[name]) for name in names])
+        unit = sobol.random_base2(ceil(log2(count)))[:count]
+        drawn = [np.column_stack([each.from_unit(unit[:, k]) for k, each in enumerate(self.parameters)])]
+        width = self.bounds[:, 1] - self.bounds[:, 0]
+        categorical = np.array([parameter.categorical for parameter in self.parameters])
+        for centre in self.encode(best):
             for scale in NEIGHBOURHOODS:
-                near = np.clip(centre + scale * rng.standard_normal((count // NEIGHBOUR_SHARE, size)), 0.0, 1.0)
-                change = rng.random(near.shape) < change_probability
-                near[:, categorical] = np.where(change, rng.random(near.shape), centre)[:, categorical]
-                unit.append(near)
-        drawn = [
-            {name: _value_at(self.distributions[name], u) for name, u in zip(names, row, strict=True)}
-            for row in np.vstack(unit)
-        ]
-        tried = [{name: params[name] for name in names} for params in seen[:count]]
-        different = {self.encode([params]).tobytes(): params for params in [*drawn, *tried]}
-        return list(different.values())
+                near = centre + scale * width * rng.standard_normal((count // NEIGHBOUR_SHARE, size))
+                others = rng.random(near.shape) * width
+                change = rng.random(near.shape) < CATEGORY_CHANGE
+                near[:, categorical] = np.where(change, others, centre)[:, categorical]
+                drawn.append(np.column_stack([each.snap(near[:, k]) for k, each in enumerate(self.parameters)]))
+        points = np.concatenate([*drawn, self.encode(seen[:count])])
+        _, first = np.unique(points, axis=0, return_index=True)
+        return np.asarray(points[np.sort(first)])
 
 
-def _is_number(distribution: Any) -> bool:
-    return not hasattr(distribution, "choices")
-
-
-def _is_integer(distribution: Any) -> bool:
-    return _is_number(distribution) and isinstance(distribution.low, int)
-
-
-def _relative_position(distribution: Any, value: float) -> float:
-    """Return the position of a number between the bounds of its distribution, from 0 to 1."""
-    low = distribution.low
-    high = distribution.high
+def as_parameter(distribution: Any) -> Parameter:
+    """Return a distribution of Optuna as a parameter."""
+    if hasattr(distribution, "choices"):
+        return Categorical(list(range(len(distribution.choices))))
+    if isinstance(distribution.low, int):
+        return Integer(distribution.low, distribution.high, step=distribution.step or 1, log=bool(distribution.log))
     if distribution.log:
-        return (log(value) - log(low)) / (log(high) - log(low))
-    return float((value - low) / (high - low))
-
-
-def _unit_value(distribution: Any, value: Any) -> float:
-    """Return the middle of the numbers in [0, 1] that `_value_at` maps to a value."""
-    if _is_number(distribution):
-        return _relative_position(distribution, value)
-    return (int(distribution.to_internal_repr(value)) + 0.5) / len(distribution.choices)
-
-
-def _value_at(distribution: Any, u: float) -> Any:
-    """Return the value of a distribution for a number u in [0, 1]; steps and choices have equal shares of [0, 1]."""
-    if not _is_number(distribution):
-        return distribution.choices[min(int(u * len(distribution.choices)), len(distribution.choices) - 1)]
-    low = distribution.low
-    high = distribution.high
-    if distribution.log:
-        value = float(np.exp(log(low) + u * (log(high) - log(low))))
-        value = round(value) if _is_integer(distribution) else value
-    elif distribution.step is not None:
-        steps = round((high - low) / distribution.step)
-        value = low + min(int(u * (steps + 1)), steps) * distribution.step
-    else:
-        value = low + u * (high - low)
-    value = min(max(value, low), high)
-    return int(value) if _is_integer(distribution) else float(value)
+        return Log(distribution.low, distribution.high)
+    return Range(distribution.low, distribution.high, step=distribution.step)

@@ -1,6 +1,7 @@
-"""Encoding of parameters of any type as coordinates: numbers on a linear or logarithmic scale, others by indicators.
+"""Configurations of any parameters as a table for `Domain.table`: numbers on a linear or log scale, others as text.
 
-Every coordinate goes from 0 to 1, so that its learned length-scale says how much the parameter matters.
+Numbers go from 0 to 1, so that the learned length-scale says how much the parameter matters. Columns of text are
+categories to the domain.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pandas as pd
 from truvar._typing import Array
 from truvar.domain.scales import is_geometric
 
+NUMBER = "(number)"  # category of all numbers of a parameter that has other values too
 ABSENT = "(absent)"  # value of a parameter that a configuration does not have, as in a list of grids
 
 
@@ -26,17 +28,19 @@ def encode(configurations: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         configurations: Parameters by name; not all configurations need the same names.
 
     Returns:
-        A row per configuration and a column per coordinate. Coordinates that never change, or that repeat or mirror
-        another one, are left out. Configurations with equal parameters have equal rows.
+        A row per configuration. A parameter has a column of numbers, a column of texts or, if it mixes numbers with
+        other values, both. Columns that never change, or that repeat or mirror another one, are left out.
+        Configurations with equal parameters have equal rows.
     """
     names = list(dict.fromkeys(name for configuration in configurations for name in configuration))
-    columns: dict[str, Array] = {}
+    columns: dict[str, Any] = {}
     for name in names:
         columns |= _coordinates(name, [configuration.get(name, ABSENT) for configuration in configurations])
-    distinct: dict[bytes, tuple[str, Array]] = {}
+    distinct: dict[bytes, tuple[str, Any]] = {}
     for name, values in columns.items():
-        if np.ptp(values) > 0 and (1 - values).tobytes() not in distinct:
-            distinct.setdefault(values.tobytes(), (name, values))
+        codes = values if values.dtype.kind == "f" else pd.factorize(values)[0].astype(float)
+        if np.ptp(codes) > 0 and (1 - codes).tobytes() not in distinct:
+            distinct.setdefault(codes.tobytes(), (name, values))
     return pd.DataFrame(dict(distinct.values()), index=range(len(configurations)))
 
 
@@ -69,23 +73,22 @@ def value_hash(value: Any) -> str:
         return f"object {id(value)}"
 
 
-def _coordinates(name: str, values: Sequence[Any]) -> dict[str, Array]:
-    """Return the coordinates of one parameter: one for its numbers, and an indicator for each other value."""
+def _coordinates(name: str, values: Sequence[Any]) -> dict[str, Any]:
+    """Return the columns of one parameter: one for its numbers, and one that tells its other values apart."""
     numeric = np.array([is_number(value) for value in values])
     if _mixes_equal_types([value for value, is_one in zip(values, numeric, strict=True) if is_one]):
         numeric[:] = False  # 1 and 1.0 mean different things to some estimators, so they become categories
-    columns: dict[str, Array] = {}
+    columns: dict[str, Any] = {}
     if numeric.any():
         numbers = np.array([float(value) for value, is_one in zip(values, numeric, strict=True) if is_one])
         coordinate = np.full(len(values), 0.5)
         coordinate[numeric] = scale_to_unit(numbers)
         columns[name] = coordinate
-    hashes = [None if is_one else value_hash(value) for value, is_one in zip(values, numeric, strict=True)]
-    categories = list(dict.fromkeys(category for category in hashes if category is not None))
-    if len(categories) == 2 and not numeric.any():
-        categories = categories[1:]  # one indicator tells two categories apart
-    for position, category in enumerate(categories):
-        columns[f"{name}={position}"] = np.array([float(value == category) for value in hashes])
+    if not numeric.all():
+        hashes = [NUMBER if is_one else value_hash(value) for value, is_one in zip(values, numeric, strict=True)]
+        positions = {category: position for position, category in enumerate(dict.fromkeys(hashes))}
+        texts = [f"value {positions[category]}" for category in hashes]
+        columns[f"{name}=" if numeric.any() else name] = np.array(texts, dtype=object)
     return columns
 
 

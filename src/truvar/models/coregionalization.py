@@ -56,6 +56,7 @@ class TaskModel:
         transform: From the user's values to those of the model; its power is 1.
         outliers: Positions of the observations that are left out as gross errors.
         log_posterior: Log posterior density of the mode, up to a constant; NaN if nothing was fitted.
+        categorical: Positions of the columns of categories, if the kernel is learned.
     """
 
     family: str | None
@@ -69,6 +70,7 @@ class TaskModel:
     transform: OutputTransform
     outliers: tuple[int, ...] = ()
     log_posterior: float = float("nan")
+    categorical: tuple[int, ...] = ()
 
     @property
     def signal(self) -> Array:
@@ -84,7 +86,8 @@ class TaskModel:
         """Return the learned kernel that `covariance[0]` multiplies, if the target has that variance in the latter."""
         if self.family is None or self.lengthscales is None:
             return None
-        return check_named_kernel(self.family, self.lengthscales[0], float(self.signal[0]) / target_variance)
+        variance = float(self.signal[0]) / target_variance
+        return check_named_kernel(self.family, self.lengthscales[0], variance, self.categorical)
 
     def members(self, most: int) -> Index:
         """Return the rows of at most that many members, spread over the sample; the mode if that is one."""
@@ -210,7 +213,7 @@ def _correlation(model: TaskModel, j: int, kernel: Kernel | NamedKernel | None) 
         return covariance_function(kernel)
     if model.family is None or model.lengthscales is None:
         raise AssertionError("a model without a family has a known kernel")
-    return Stationary(twice_nu(SMOOTHNESS[model.family]), 1.0, model.lengthscales[j])
+    return Stationary(twice_nu(SMOOTHNESS[model.family]), 1.0, model.lengthscales[j], model.categorical)
 
 
 def _tasks_of(points: Array) -> Index:

@@ -47,6 +47,7 @@ class EnsembleModel:
         separate: Positions of the observations that are far from all others by their values alone; None: `outliers`.
         noise_slopes: Slopes of the log noise variance per unit of each coordinate; None: it is equal everywhere. (d,)
         noise_centre: The point where the noise variances are those of `noise`; None without slopes. (d,)
+        categorical: Positions of the columns of categories.
     """
 
     family: str
@@ -59,11 +60,12 @@ class EnsembleModel:
     separate: tuple[int, ...] | None = None
     noise_slopes: Array | None = None
     noise_centre: Array | None = None
+    categorical: tuple[int, ...] = ()
 
     @property
     def kernel(self) -> NamedKernel:
         """The kernel of the mode."""
-        return check_named_kernel(self.family, self.lengthscales[0], float(self.signal[0]))
+        return check_named_kernel(self.family, self.lengthscales[0], float(self.signal[0]), self.categorical)
 
     @property
     def mode_noise(self) -> float | None:
@@ -123,7 +125,7 @@ class Ensemble:
         smoothness = twice_nu(SMOOTHNESS[model.family])
         self.sites = np.ascontiguousarray(sites, dtype=float)
         self.kernels: list[Covariance] = [
-            Stationary(smoothness, float(model.signal[j]), model.lengthscales[j]) for j in rows
+            Stationary(smoothness, float(model.signal[j]), model.lengthscales[j], model.categorical) for j in rows
         ]
         self.signal = model.signal[rows]
         self.constant = np.zeros(len(rows)) if mean is not None else CONSTANT * self.signal

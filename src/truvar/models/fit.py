@@ -17,10 +17,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
-from truvar.domain.domain import number_column
+from truvar.domain.domain import Domain, number_column
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError
 from truvar.messages import for_interface, unknown_name
-from truvar.models.kernels import check_kernel_name, named_kernel, to_sklearn
+from truvar.models.kernels import check_kernel_name, indicator_columns, named_kernel, to_sklearn
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:
@@ -149,7 +149,14 @@ def unfitted(family: Learned, extent: Array, values: Array) -> Model:
 
 
 def fit(
-    family: Learned, points: Array, values: Array, noise: Array | float, extent: Array, mean: float | None, seed: int
+    family: Learned,
+    points: Array,
+    values: Array,
+    noise: Array | float,
+    extent: Array,
+    mean: float | None,
+    seed: int,
+    categorical: Sequence[int] = (),
 ) -> Model:
     """Return the hyperparameters that maximise the marginal likelihood of the values times the priors.
 
@@ -161,6 +168,8 @@ def fit(
         extent: Extent of the domain. (d,)
         mean: Constant mean; None: learned.
         seed: Seed of the random starting points.
+        categorical: Positions of the columns of categories, whose length-scales in the kernel belong to the Hamming
+            distance (see `kernels.with_categories`).
     """
     from scipy.optimize import minimize
 
@@ -169,7 +178,7 @@ def fit(
     spread = spread if spread > 0 else 1.0
     z = (values - centre) / spread
     known = np.broadcast_to(np.asarray(noise, dtype=float) / spread**2, values.shape)
-    problem = _Likelihood(family, points / extent, z, known, learn_mean=mean is None)
+    problem = _Likelihood(family, points / extent, z, known, mean is None, categorical)
     rng = np.random.default_rng(seed)
     starts = [problem.typical] + [problem.draw(rng) for _ in range(family.restarts - 1)]
     best: Any = None
@@ -192,13 +201,25 @@ class _Likelihood:
     Its argument is theta = (log signal variance, log length-scales (d), log noise if learned).
     """
 
-    def __init__(self, family: Learned, points: Array, z: Array, known: Array, learn_mean: bool) -> None:
+    def __init__(
+        self,
+        family: Learned,
+        points: Array,
+        z: Array,
+        known: Array,
+        learn_mean: bool,
+        categorical: Sequence[int] = (),
+    ) -> None:
         self.family = family
         self.points = points
+        self._columns = np.arange(points.shape[1])  # that the columns of the points belong to
+        if categorical:
+            self.points, self._columns = indicator_columns(points, categorical)
         self.z = z
         self.known = known
         self.learn_mean = learn_mean
-        d = points.shape[1]
+        self._dimension = points.shape[1]
+        d = self._dimension
         priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d]
         self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d]
         if family.noise:
@@ -215,7 +236,10 @@ class _Likelihood:
     def loss(self, theta: Array) -> tuple[float, Array]:
         """Return the penalised negative log likelihood and its gradient."""
         kernel = self._kernel(theta)
-        covariance, slopes = kernel(self.points, eval_gradient=True)  # (q, q), (q, q, 1 + d)
+        covariance, slopes = kernel(self.points, eval_gradient=True)  # (q, q), (q, q, 1 + columns)
+        if len(self._columns) > self._dimension:  # the indicators of a parameter share its length-scale
+            of = np.append(0, 1 + self._columns)
+            slopes = np.stack([slopes[:, :, of == k].sum(axis=2) for k in range(1 + self._dimension)], axis=2)
         noise = self._noise(theta)
         factor = cho_factor(covariance + np.diag(noise + JITTER), lower=True)
         residual = self.z - self._gls(factor)
@@ -243,8 +267,8 @@ class _Likelihood:
         return float(ones @ self.z / ones.sum())
 
     def _kernel(self, theta: Array) -> Kernel:
-        d = self.points.shape[1]
-        return named_kernel(self.family.kernel, np.exp(theta[1 : 1 + d]), float(np.exp(theta[0])))
+        lengthscales = np.exp(theta[1 : 1 + self._dimension])[self._columns]
+        return named_kernel(self.family.kernel, lengthscales, float(np.exp(theta[0])))
 
     def _noise(self, theta: Array) -> Array:
         return np.full(len(self.z), np.exp(theta[-1])) if self.family.noise else self.known
@@ -284,13 +308,16 @@ def fit_kernel(
     return Model(fitted, centre, learned_noise, float(regressor.log_marginal_likelihood_value_))
 
 
-def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None) -> tuple[Array, Array]:
+def training_data(
+    frame: pd.DataFrame, columns: Sequence[str], value: str | None, domain: Domain | None = None
+) -> tuple[Array, Array]:
     """Return the points (q, d) and values (q,) of a table to learn from.
 
     Args:
         frame: The table.
         columns: Names of the coordinate columns.
         value: Name of the column of values; None: the only column besides the coordinates.
+        domain: The domain whose parameters encode the columns; None: they are plain numbers.
 
     Raises:
         InvalidModelError: If the column of values is ambiguous or there are fewer than 2 rows.
@@ -304,7 +331,11 @@ def training_data(frame: pd.DataFrame, columns: Sequence[str], value: str | None
                 f"{', '.join(map(str, others)) or 'none'}; give {for_interface('value=...', problem='[model] value')}"
             )
         value = str(others[0])
-    points = np.column_stack([number_column(frame, name) for name in columns])
+    if domain is not None and domain.parameters:
+        encoders = zip(domain.parameters, columns, strict=True)
+        points = np.column_stack([each.encode_column(frame[name], name) for each, name in encoders])
+    else:
+        points = np.column_stack([number_column(frame, name) for name in columns])
     values = number_column(frame, value)
     if len(values) < 2:
         raise InvalidModelError(

@@ -38,6 +38,9 @@ REACH = 4.0  # prior standard deviations that the search for the mode may go
 FREEDOM = 5.0  # degrees of freedom of the proposals
 WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
 MOST_ITERATIONS = 60  # of the search for the mode
+CATEGORY_FACTOR = (
+    2.0  # on the typical length-scale of categories: those that differ are an extent apart, not a fraction
+)
 SLOPE_SD = 3.0  # prior standard deviation of a slope of the log noise variance, per extent
 STEP = 1e-3  # of the differences that give the curvature at the mode
 
@@ -65,6 +68,7 @@ class HyperPrior:
         learn_power: bool,
         shortest: Array | float = 0.0,
         learn_slopes: bool = False,
+        categorical: Sequence[int] = (),
     ) -> HyperPrior:
         """Return the priors for a domain of that dimension.
 
@@ -78,8 +82,10 @@ class HyperPrior:
             learn_power: Whether theta has a component for the power.
             shortest: Shortest length-scale in extents, such as the spacing of the domain. (d,) or a number
             learn_slopes: Whether theta has components for the slopes of the log noise variance.
+            categorical: Positions of the columns of categories.
         """
         mean = np.array([np.log(0.3 * np.sqrt(dimension))] * dimension + [0.0])
+        mean[list(categorical)] += np.log(CATEGORY_FACTOR)
         sd = np.array([1.0] * dimension + [0.5])
         low = mean - REACH * sd
         with np.errstate(divide="ignore"):
@@ -135,6 +141,7 @@ class MarginalLikelihood:
         learn_slopes: Whether the log of the learned noise variance has a slope in each coordinate; theta has the
             variance at the mean of the points, and the slopes.
         relative: Known factors of the learned noise variance. (t,)
+        categorical: Positions of the columns of categories.
     """
 
     def __init__(
@@ -150,7 +157,9 @@ class MarginalLikelihood:
         learn_noise: bool | None = None,
         learn_slopes: bool = False,
         relative: Array | None = None,
+        categorical: tuple[int, ...] = (),
     ) -> None:
+        self.categorical = categorical
         self.points = np.ascontiguousarray(points, dtype=float)
         self.values = np.asarray(values, dtype=float)
         self.smoothness = smoothness
@@ -180,6 +189,7 @@ class MarginalLikelihood:
             self.learn_noise,
             self.learn_slopes,
             self.relative[kept],
+            self.categorical,
         )
 
     def with_slopes(self) -> MarginalLikelihood:
@@ -200,6 +210,7 @@ class MarginalLikelihood:
             "known_power": self.known_power,
             "constant": self.constant,
             "learn_noise": self.learn_noise,
+            "categorical": self.categorical,
         }
         return MarginalLikelihood(**(parts | changed))
 
@@ -251,7 +262,7 @@ class MarginalLikelihood:
     def signal_covariance(self, theta: Array, points: Array, others: Array) -> Array:
         """Return s^2 (R + C) between points, in extents."""
         variance = self.signal_variance(theta)
-        kernel = Stationary(self.smoothness, variance, self.lengthscales(theta))
+        kernel = Stationary(self.smoothness, variance, self.lengthscales(theta), self.categorical)
         return kernel(points, others) + variance * self.constant
 
     def value(self, theta: Array) -> float:
@@ -312,13 +323,14 @@ class MarginalLikelihood:
 
     def _lengthscale_gradient(self, theta: Array, inner: Array, out: Array) -> None:
         """Write d log p / d log l_k, one column of the points at a time."""
-        scaled = self.points / self.lengthscales(theta)
-        square = np.zeros((len(scaled), len(scaled)))
-        for column in scaled.T:
-            square += (column[:, None] - column) ** 2
-        weights = inner * self.signal_variance(theta) * lengthscale_slope(square, self.smoothness)
-        for k, column in enumerate(scaled.T):
-            out[k] = 0.5 * float((weights * (column[:, None] - column) ** 2).sum())
+        lengthscales = self.lengthscales(theta)
+        squares = [squared_distances(self.points, lengthscales, k, self.categorical) for k in range(self.dimension)]
+        total = np.zeros((len(self.points), len(self.points)))
+        for square in squares:
+            total += square
+        weights = inner * self.signal_variance(theta) * lengthscale_slope(total, self.smoothness)
+        for k, square in enumerate(squares):
+            out[k] = 0.5 * float((weights * square).sum())
 
     def _power_gradient(self, theta: Array, alpha: Array, inner_diagonal: Array) -> float:
         slope = power_slope(self.values, self.power(theta))
@@ -327,6 +339,15 @@ class MarginalLikelihood:
         known = ~self.learned  # known noise is scaled by psi'^2
         gradient += float((inner_diagonal * (self.noise_variances(theta) - JITTER) * size)[known].sum())
         return gradient
+
+
+def squared_distances(points: Array, lengthscales: Array, k: int, categorical: Sequence[int]) -> Array:
+    """Return the squared distances of points (t, d) along column k, in length-scales: (t, t)."""
+    column = points[:, k]
+    if k in categorical:
+        return np.asarray((column[:, None] != column) / lengthscales[k] ** 2)
+    scaled = column / lengthscales[k]
+    return np.asarray((scaled[:, None] - scaled) ** 2)
 
 
 def lengthscale_slope(square: Array, smoothness: int) -> Array:

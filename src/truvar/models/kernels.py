@@ -3,6 +3,7 @@
 | paper | here |
 |---|---|
 | k(x, x') | any scikit-learn kernel, in the user's units |
+| categories c, c' of a column with length-scale l | [c != c'] / l^2 is added to the squared distance (Hamming) |
 | k(x, x) = 1 | `prior_scale`: the standard deviation that the algorithm divides by |
 | multi-task k((x, i), (x', j)) | `Coregionalized`: covariance[i, j] k(x, x'), the task in the last column |
 """
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._numba import kernels
-from truvar._typing import Array
+from truvar._typing import Array, Index
 from truvar.exceptions import InvalidModelError
 from truvar.messages import unknown_name
 
@@ -41,11 +42,13 @@ class NamedKernel:
         name: "rbf", "matern12", "matern32" or "matern52".
         length_scale: One length-scale, or one per column.
         variance: Prior variance; None: 1, without a `ConstantKernel`.
+        categorical: Positions of the columns of categories; scikit-learn has no such kernel.
     """
 
     name: str
     length_scale: float | Array
     variance: float | None = None
+    categorical: tuple[int, ...] = ()
 
     @cached_property
     def sklearn(self) -> Kernel:
@@ -61,10 +64,12 @@ class NamedKernel:
         """The compiled form."""
         scales = np.atleast_1d(np.asarray(self.length_scale, dtype=float))
         variance = 1.0 if self.variance is None else float(self.variance)
-        return Stationary(twice_nu(SMOOTHNESS[self.name]), variance, scales)
+        return Stationary(twice_nu(SMOOTHNESS[self.name]), variance, scales, self.categorical)
 
     def __call__(self, points: Array, others: Array | None = None) -> Array:
         """Return k(points, others)."""
+        if self.categorical:
+            return self.form(points, points if others is None else others)
         return np.asarray(self.sklearn(points, others))
 
     def diag(self, points: Array) -> Array:
@@ -72,12 +77,14 @@ class NamedKernel:
         return np.full(len(points), self.form.variance)
 
     def __repr__(self) -> str:
+        if self.categorical:
+            return f"{self.sklearn!r} with the Hamming distance in columns {list(self.categorical)}"
         return repr(self.sklearn)
 
 
-def to_sklearn(kernel: Kernel | NamedKernel) -> Kernel:
-    """Return a kernel as a scikit-learn object."""
-    return kernel.sklearn if isinstance(kernel, NamedKernel) else kernel
+def to_sklearn(kernel: Kernel | NamedKernel) -> Kernel | NamedKernel:
+    """Return a kernel as a scikit-learn object; one of categories, which scikit-learn does not have, as it is."""
+    return kernel.sklearn if isinstance(kernel, NamedKernel) and not kernel.categorical else kernel
 
 
 def check_kernel_name(name: Any) -> None:
@@ -90,13 +97,16 @@ def check_kernel_name(name: Any) -> None:
         raise InvalidModelError(unknown_name("kernel", name, SMOOTHNESS))
 
 
-def check_named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> NamedKernel:
+def check_named_kernel(
+    name: str, lengthscales: ArrayLike, variance: float = 1.0, categorical: tuple[int, ...] = ()
+) -> NamedKernel:
     """Return the kernel of that name, without importing scikit-learn.
 
     Args:
         name: "rbf", "matern12", "matern32" or "matern52".
         lengthscales: One length-scale, or one per column (ARD).
         variance: Prior variance.
+        categorical: Positions of the columns of categories.
 
     Raises:
         InvalidModelError: If there is no such kernel, or a number is not positive.
@@ -107,7 +117,7 @@ def check_named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0
     if not (np.isfinite(variance) and variance > 0):
         raise InvalidModelError(f"the kernel must have a positive variance, got {variance}; give a number > 0")
     check_kernel_name(name)
-    return NamedKernel(name, scales, variance)
+    return NamedKernel(name, scales, variance, categorical)
 
 
 def named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> Kernel:
@@ -211,22 +221,79 @@ class Stationary:
         smoothness: Twice nu; 0 for RBF.
         variance: k(x, x).
         lengthscales: One for all columns, or one per column.
+        categorical: Positions of the columns of categories, whose distance is 1 if they differ.
     """
 
     smoothness: int
     variance: float
     lengthscales: Array
+    categorical: tuple[int, ...] = ()
 
     def __call__(self, points: Array, others: Array) -> Array:
         """Return k(points, others): (p, q)."""
         if len(others) < len(points):  # the kernel is symmetric, and the compiled loop is fastest along the longer side
             return self(others, points).T
+        if self.categorical:
+            return self._of_categories(points, others)
         out = np.empty((len(points), len(others)))
         points = np.ascontiguousarray(points, dtype=float)
         others = np.ascontiguousarray(others, dtype=float)
         scales = np.full(others.shape[1], self.lengthscales)
         kernels.stationary(points, others, scales, self.smoothness, self.variance, out)
         return out
+
+    def _of_categories(self, points: Array, others: Array) -> Array:
+        """Return k(points, others) with indicators, at distance 1 from each other, in place of the categories."""
+        scales = np.full(others.shape[1], self.lengthscales)
+        both, columns = indicator_columns(np.concatenate([points, others]), self.categorical)
+        plain = Stationary(self.smoothness, self.variance, scales[columns])
+        return plain(both[: len(points)], both[len(points) :])
+
+
+def indicator_columns(points: Array, categorical: Sequence[int]) -> tuple[Array, Index]:
+    """Return points with indicators in place of categories, at a squared distance of 1 if these differ.
+
+    Args:
+        points: Points with the positions of their categories. (q, d)
+        categorical: Positions of the columns of categories.
+
+    Returns:
+        The points (q, d'), and the original column that each column belongs to (d',).
+    """
+    parts: list[Array] = []
+    columns: list[int] = []
+    for k in range(points.shape[1]):
+        column = points[:, k : k + 1]
+        if k in categorical:
+            values = np.unique(column)
+            column = np.sqrt(0.5) * (column == values)
+            if len(values) == 2:
+                column = np.sqrt(2.0) * column[:, 1:]
+        parts.append(column)
+        columns += [k] * column.shape[1]
+    return np.ascontiguousarray(np.hstack(parts)), np.array(columns)
+
+
+def with_categories(kernel: Kernel | NamedKernel, categorical: tuple[int, ...]) -> Kernel | NamedKernel:
+    """Return a kernel with the Hamming distance in some columns.
+
+    Args:
+        kernel: The kernel that the user gave.
+        categorical: Positions of the columns of categories.
+
+    Raises:
+        InvalidModelError: If the kernel is not one in which distances can be replaced.
+    """
+    if not categorical:
+        return kernel
+    form = stationary_form(kernel)
+    if form is None:
+        raise InvalidModelError(
+            f"a kernel of categories must be a constant times RBF or Matern with nu 1/2, 3/2 or 5/2, got {kernel}; "
+            "give such a kernel, or leave it out to learn one"
+        )
+    name = next(name for name, nu in SMOOTHNESS.items() if twice_nu(nu) == form.smoothness)
+    return NamedKernel(name, form.lengthscales, form.variance, categorical)
 
 
 def stationary_form(kernel: Kernel | NamedKernel) -> Stationary | None:

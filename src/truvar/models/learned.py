@@ -64,6 +64,7 @@ class FitData:
         thresholds: The threshold minus the mean function at the points; None without one of them. (t,)
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
         learn_noise: Whether a noise variance is learned even if all are known; None: only if some are not.
+        categorical: Positions of the columns of categories.
     """
 
     points: Array
@@ -78,6 +79,7 @@ class FitData:
     thresholds: Array | None = None
     direction: int = 0
     learn_noise: bool | None = None
+    categorical: tuple[int, ...] = ()
 
     @property
     def learns_noise(self) -> bool:
@@ -146,6 +148,7 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
         outliers=tuple(int(i) for i in outliers),
         log_posterior=found.density,
         separate=separate,
+        categorical=data.categorical,
     )
     if slopes is None:
         return model
@@ -231,6 +234,8 @@ def _noise_slopes(found: _Found, data: FitData) -> _NoiseSlopes | None:
     """
     if not data.learns_noise or found.fit.likelihood.learned.sum() < LEAST_FOR_SLOPES:
         return None
+    if data.categorical:  # a slope along a list of categories means nothing
+        return None
     tried = [_fit_slopes(found.option, found.fit, data)]
     if found.plain is not None:
         tried.append(_fit_slopes(*found.plain, data))
@@ -309,13 +314,14 @@ def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:
     reference = None if data.reference is None else float(OutputTransform(log=data.log).forward(data.reference))
     shift, scale = location_and_scale(values, reference, data.mean)
     d = len(data.extent)
-    prior = HyperPrior.default(d, data.learns_noise, False)
+    prior = HyperPrior.default(d, data.learns_noise, False, categorical=data.categorical)
     return EnsembleModel(
         family=family,
         lengthscales=np.exp(prior.mean[None, :d]) * data.extent,
         signal=np.array([scale**2]),
         noise=np.exp(prior.mean[d + 1 :]) * scale**2 if data.learns_noise else None,
         transform=OutputTransform(shift, scale, 1.0, data.log),
+        categorical=data.categorical,
     )
 
 
@@ -386,9 +392,11 @@ def _problem(
         known_power=1.0 if power is None else power,
         constant=CONSTANT * (data.mean is None),
         learn_noise=data.learns_noise,
+        categorical=data.categorical,
     )
     d = data.points.shape[1]
-    return likelihood, HyperPrior.default(d, data.learns_noise, learn_power, 0.5 * data.spacing)
+    shortest = 0.5 * data.spacing
+    return likelihood, HyperPrior.default(d, data.learns_noise, learn_power, shortest, categorical=data.categorical)
 
 
 def _starts(

@@ -41,7 +41,15 @@ from truvar.models.coregionalization import (
     power_of_two,
 )
 from truvar.models.ensemble import CONSTANT
-from truvar.models.hyperposterior import JITTER, REACH, HyperPrior, find_mode, lengthscale_slope, sample_posterior
+from truvar.models.hyperposterior import (
+    JITTER,
+    REACH,
+    HyperPrior,
+    find_mode,
+    lengthscale_slope,
+    sample_posterior,
+    squared_distances,
+)
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
 from truvar.models.learned import EFFORT, FLAT, LARGE, REFERENCE, is_one_sided, location_and_scale, prior_members
 from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
@@ -74,6 +82,7 @@ class TaskData:
         reference: A value of the target that matters, such as the threshold; None without one.
         thresholds: The threshold minus the mean function at the target's points; None without one of them.
         log: Whether the logarithms of the values are modelled.
+        categorical: Positions of the columns of categories.
     """
 
     points: Array
@@ -91,6 +100,7 @@ class TaskData:
     reference: float | None = None
     thresholds: Array | None = None
     log: bool = False
+    categorical: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -159,7 +169,7 @@ def task_prior(data: TaskData) -> HyperPrior:
     layout = _layout(data)
     parts: list[tuple[Array, Array, Array, Array]] = []
     if layout.dimension:
-        own = HyperPrior.default(layout.dimension, False, False, 0.5 * data.spacing)
+        own = HyperPrior.default(layout.dimension, False, False, 0.5 * data.spacing, categorical=data.categorical)
         d = layout.dimension
         parts.append((own.mean[:d], own.sd[:d], own.low[:d], own.high[:d]))
     parts.append(_normal(np.zeros(layout.n_scales), SCALE_SD))
@@ -185,6 +195,7 @@ class TaskLikelihood:
 
     def __init__(self, data: TaskData, kept: Index, shifts: Array, scales: Array) -> None:
         self.layout = _layout(data)
+        self.categorical = data.categorical
         self.tasks = data.tasks[kept]
         self.points = np.ascontiguousarray(data.points[kept] / data.extent)
         self.values = (data.modelled_values[kept] - shifts[self.tasks]) / scales[self.tasks]
@@ -271,7 +282,7 @@ class TaskLikelihood:
         if self.smoothness is None:
             raise AssertionError("a kernel is known or learned")
         lengthscales = np.exp(theta[: self.layout.dimension])
-        return Stationary(self.smoothness, 1.0, lengthscales)(self.points, self.points)
+        return Stationary(self.smoothness, 1.0, lengthscales, self.categorical)(self.points, self.points)
 
     def _task_correlation(self, theta: Array) -> Array:
         if self._correlation is not None:
@@ -280,14 +291,17 @@ class TaskLikelihood:
 
     def _lengthscale_gradient(self, theta: Array, inner: Array, out: Array) -> None:
         """Write d log p / d log l_k, one column of the points at a time."""
-        scaled = self.points / np.exp(theta[: self.layout.dimension])
-        square = np.zeros((len(scaled), len(scaled)))
-        for column in scaled.T:
-            square += (column[:, None] - column) ** 2
+        lengthscales = np.exp(theta[: self.layout.dimension])
+        squares = [
+            squared_distances(self.points, lengthscales, k, self.categorical) for k in range(self.layout.dimension)
+        ]
+        total = np.zeros((len(self.points), len(self.points)))
+        for square in squares:
+            total += square
         between = self.between(theta)[np.ix_(self.tasks, self.tasks)]
-        weights = inner * between * lengthscale_slope(square, self.smoothness or 0)
-        for k, column in enumerate(scaled.T):
-            out[k] = 0.5 * float((weights * (column[:, None] - column) ** 2).sum())
+        weights = inner * between * lengthscale_slope(total, self.smoothness or 0)
+        for k, square in enumerate(squares):
+            out[k] = 0.5 * float((weights * square).sum())
 
     def _partial_gradient(self, theta: Array, weights: Array) -> Array:
         """Return the gradient with respect to the partial correlations, for d log p = sum(weights dC) / 2."""
@@ -402,6 +416,7 @@ def _model(
         transform=OutputTransform(float(shifts[0]), float(scales[0]), 1.0, data.log),
         outliers=outliers,
         log_posterior=density,
+        categorical=data.categorical,
     )
 
 

@@ -56,7 +56,7 @@ class MeanFunction:
         given: Any = mean
         self._source = f"column {mean!r}" if isinstance(mean, str) else "an array"
         if self._function is not None:
-            given = self._function(domain.points)
+            given = self._function(domain.values(domain.points))
         elif domain.continuous and not isinstance(mean, str):
             raise InvalidModelError(
                 "in a box any point may be measured, so its mean must be known everywhere, got an array; give a "
@@ -81,7 +81,7 @@ class MeanFunction:
             return self.values
         if self._function is None:
             return self.values[self._rows(points)]
-        return check_finite_array(self._function(points), "mean", count=len(points))
+        return check_finite_array(self._function(self._domain.values(points)), "mean", count=len(points))
 
     def _rows(self, points: Array) -> Index:
         """Return the row of the domain of each point."""
@@ -125,6 +125,7 @@ def _as_function(domain: Domain, mean: Any) -> Callable[[Array], Any] | None:
         function: Callable[[Array], Any] = mean
         return function
     if isinstance(mean, str) and mean in domain.columns:
+        domain.column(mean)  # raises if it has no numbers
         column = domain.columns.index(mean)
-        return lambda points: points[:, column]
+        return lambda points: np.asarray(points[:, column], dtype=float)
     return None

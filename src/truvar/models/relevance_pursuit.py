@@ -268,7 +268,7 @@ def _share_left(likelihood: MarginalLikelihood, i: int, lengthscales: Array, noi
         lengthscales: Of f, in extents. (d,)
         noise: Noise variance as a share of that of f.
     """
-    kernel = Stationary(likelihood.smoothness, 1.0, lengthscales)
+    kernel = Stationary(likelihood.smoothness, 1.0, lengthscales, likelihood.categorical)
     rest = np.delete(np.arange(len(likelihood.values)), i)
     covariance = kernel(likelihood.points[rest], likelihood.points[rest])
     covariance[np.diag_indices_from(covariance)] += noise + 1e-8

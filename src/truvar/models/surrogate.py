@@ -26,7 +26,7 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.domain.action import Action
-from truvar.domain.candidates import model_sites
+from truvar.domain.candidates import CoordinateFunction, model_sites
 from truvar.domain.costs import NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
@@ -36,7 +36,7 @@ from truvar.models.coregionalization import TaskEnsemble, TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
 from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, is_refit_step, training_data, unfitted
 from truvar.models.frozen import FrozenPosterior
-from truvar.models.kernels import Coregionalized, check_kernel, covariance_function, prior_scale
+from truvar.models.kernels import Coregionalized, check_kernel, covariance_function, prior_scale, with_categories
 from truvar.models.mean import MeanFunction, MeanLike, is_mean_function
 from truvar.models.noise import NoiseModel, fit_noise, unfitted_noise
 from truvar.models.outliers import find_outliers
@@ -166,7 +166,8 @@ class Surrogate:
         self._engine = None if engine is None else check_engine(engine)
         self._sites = model_sites(domain.points, prior.tasks)
         if self.family is None:
-            self.kernel = check_kernel(prior.kernel, domain.points, domain.columns)
+            kernel = check_kernel(prior.kernel, domain.points, domain.columns)
+            self.kernel = with_categories(kernel, domain.categorical)
         self._refit(())
 
     # -- updates -----------------------------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ class Surrogate:
             self.learns_noise = False
         if not self.learns_tasks:
             self.action_tasks = self.tasks
-        self.kernel = model.kernel
+        self.kernel = with_categories(model.kernel, self.domain.categorical)
         self.mean = model.mean
         self.family = None
         self.model = None
@@ -320,7 +321,7 @@ class Surrogate:
                 'a model is fitted to a table as its values are, got transform="log"; leave out the transform and give '
                 "logarithms as values"
             )
-        points, values = training_data(frame, self.domain.columns, value)
+        points, values = training_data(frame, self.domain.columns, value, self.domain)
         if self.mean_function is not None:
             values = values - self.mean_function(points)
         noise: float | None = None  # a column or function of noise says nothing about other data
@@ -329,11 +330,16 @@ class Surrogate:
             given = self.tasks.noise[0]  # the table has values of the target
         if isinstance(given, Real) and not (self.learns_noise or self._learns_task_noise):
             noise = float(given)
+        if self.family is None and self.domain.categorical:
+            raise InvalidModelError(
+                "a kernel of your own is fitted to numbers only, and this domain has categories; leave out the kernel"
+            )
         if self.family is None:
             model = fit_kernel(self.kernel, points, values, noise, self.mean, self.seed)
             return model if self.learns_noise else replace(model, noise=None)
         family = replace(self.family, noise=self.family.noise or noise is None)
-        return fit(family, points, values, noise or 0.0, self.domain.extent, self.mean, self.seed)
+        extent = self.domain.extent
+        return fit(family, points, values, noise or 0.0, extent, self.mean, self.seed, self.domain.categorical)
 
     @property
     def fitted(self) -> bool:
@@ -439,11 +445,11 @@ class Surrogate:
                 self.kernel = self.model.kernel
                 noise = self.model.mode_noise
                 if self.model.noise_slopes is not None:
-                    self._use_noise(self.model.mode_noise_at)
+                    self._use_noise(CoordinateFunction(self.model.mode_noise_at))
                     noise = None
             else:
                 model = self._fit_family(self.family)
-                self.kernel = model.kernel
+                self.kernel = with_categories(model.kernel, self.domain.categorical)
                 noise = model.noise
             if self.family.noise and noise is not None:
                 self._use_noise(noise)
@@ -501,7 +507,7 @@ class Surrogate:
         points = np.stack([action.point for action, _ in self.observations])
         noise = np.array([action.noise for action, _ in self.observations])
         extent = self.domain.extent
-        model = fit(family, points, values, noise, extent, self.mean, self.seed + count)
+        model = fit(family, points, values, noise, extent, self.mean, self.seed + count, self.domain.categorical)
         self.fitted_models[count] = model
         return model
 
@@ -550,6 +556,7 @@ class Surrogate:
             learn_power=self._learn_power and family.transform == "auto" and plain and exact,
             thresholds=thresholds,
             direction=self._direction,
+            categorical=self.domain.categorical,
         )
 
     def _residuals(self, observations: Sequence[tuple[Action, float]]) -> Array:
@@ -793,6 +800,7 @@ class Surrogate:
             reference=self._reference_of_residuals(values[tasks == 0]),
             thresholds=thresholds,
             log=self.family is not None and self.family.transform == "log",
+            categorical=self.domain.categorical,
         )
 
 

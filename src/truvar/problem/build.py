@@ -23,6 +23,7 @@ from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.messages import unknown_name
 from truvar.models.fit import Learned, training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
+from truvar.problem.parameters import build_parameter
 from truvar.problem.schema import (
     REPRESENTERS,
     CostSpec,
@@ -185,7 +186,7 @@ def problem_from_dict(
         if model.training is not None:
             training = _table(model.training, folder, tables)
             with _section("model"):
-                training_data(training, problem.domain.columns, model.value)
+                training_data(training, problem.domain.columns, model.value, problem.domain)
     return problem
 
 
@@ -228,15 +229,24 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
         table = _table(spec.table, folder, tables)
         with _section("domain"):
             domain = Domain.table(
-                table, spec.columns, label=spec.label, missing=spec.missing, duplicates=spec.duplicates
+                table, spec.columns, spec.log or (), label=spec.label, missing=spec.missing, duplicates=spec.duplicates
             )
             return domain.with_context(spec.context or ())
     with _section("domain"):
         if spec.box is not None:
-            intervals: dict[str, Any] = dict(spec.box)
+            intervals: dict[str, Any] = {name: build_parameter(side) for name, side in spec.box.items()}
             return Domain.box(representers=spec.representers or REPRESENTERS, **intervals)
-        axes = {name: np.linspace(low, high, count) for name, (low, high, count) in (spec.grid or {}).items()}
-        return Domain.grid(**axes).with_context(spec.context or ())
+        return Domain.grid(**{name: _axis(axis) for name, axis in (spec.grid or {}).items()}).with_context(
+            spec.context or ()
+        )
+
+
+def _axis(axis: Any) -> Any:
+    """Return an axis of a grid as `Domain.grid` takes it."""
+    if isinstance(axis, tuple):
+        low, high, count = axis
+        return np.linspace(low, high, count)
+    return build_parameter(axis)
 
 
 def build_goal(spec: GoalSpec) -> Goal:

@@ -18,6 +18,8 @@ MAX_VALUE_LENGTH = 200  # characters of a value that a message repeats
 MAX_VALUE_DEPTH = 4  # levels of nested lists and tables that it shows
 TEXT = "<text>"  # tag of a union that pydantic adds to the location: the value is text
 TABLE = "<table>"  # and this one: the value is a table of keys
+NUMBERS = "<numbers>"  # and this one: the value is a list of numbers
+VALUES = "<values>"  # and this one: the value is a list of texts
 
 # What a value must be and how to correct it, by pydantic's type of error; {...} is filled in from the error's context.
 EXPECTED: dict[str, tuple[str, str]] = {
@@ -150,7 +152,7 @@ def _dotted(parts: Sequence[str | int]) -> str:
     """Return "levels[1].variance" for ("levels", 1, "variance")."""
     text = ""
     for part in parts:
-        if part in (TEXT, TABLE):
+        if part in (TEXT, TABLE, NUMBERS, VALUES):
             continue
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
     return text.removeprefix(".")

@@ -29,13 +29,16 @@ from truvar.acquisition.registry import POLICY_NAMES, policy_classes
 from truvar.exceptions import InvalidProblemError
 from truvar.problem.messages import (
     MAX_VALUE_LENGTH,
+    NUMBERS,
     TABLE,
     TEXT,
+    VALUES,
     expects,
     problem_message,
     rule_error,
     unknown_name_error,
 )
+from truvar.problem.parameters import Names, ParameterSpec
 
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
 GOAL_KEYS = ("level_set", "between", "fraction_of_max", "fraction_of_min", "maximize", "minimize")  # one is given
@@ -53,24 +56,44 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 NonNegativeCount = Annotated[int, Field(strict=True, ge=0)]
 Text = Annotated[str, Field(strict=True)]
 
-Axis = Annotated[
+NumberAxis = Annotated[
     tuple[Number, Number, Count], expects("[low, high, number of points] such as [0, 1, 50]", "give three numbers")
 ]
-Interval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
+NumberInterval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
 Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
 LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
 Mean = Annotated[Number | Text, expects("a number or the name of a column")]
+Pair = Annotated[tuple[Number, Number], expects("[low, high] such as [5, 7]", "give two numbers")]
 Thresholds = Annotated[
     Number | Annotated[list[Number], Field(min_length=1)], expects("a number or an ascending list of numbers")
 ]
 Start = Annotated[
-    Literal["random"] | NonNegativeCount | dict[str, Number],
+    Literal["random"] | NonNegativeCount | dict[str, Number | Flag | Text],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
 ]
 PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
 NoisePerTask = Annotated[
     list[Number] | list[list[Number]],
     expects("a list of numbers, one per task, or with noise levels a list per task with one number per level"),
+]
+
+
+def _kind_of_side(value: Any) -> str:
+    """Return which kind of column of a box or grid a value describes."""
+    if isinstance(value, (Mapping, ParameterSpec)):
+        return TABLE
+    if isinstance(value, (list, tuple)) and value and all(isinstance(part, (str, bool)) for part in value):
+        return VALUES
+    return NUMBERS
+
+
+Axis = Annotated[
+    Annotated[NumberAxis, Tag(NUMBERS)] | Annotated[Names, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
+    Discriminator(_kind_of_side),
+]
+Interval = Annotated[
+    Annotated[NumberInterval, Tag(NUMBERS)] | Annotated[Names, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
+    Discriminator(_kind_of_side),
 ]
 
 
@@ -147,11 +170,20 @@ class DomainSpec(StrictModel):
     )
     grid: Annotated[dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)] | None = Field(
         default=None,
-        description="Every combination of evenly spaced values: [low, high, number of points] by column.",
+        description="Every combination of values: by column [low, high, number of points], a list of texts, or a "
+        "parameter such as {log = [1e-6, 1e-1], count = 6} or {integer = [1, 12]}.",
         examples=[{"x": [0, 1478, 50], "y": [-18, 0, 50]}],
     )
     box: Annotated[dict[str, Interval], expects("a table of columns such as {x = [0, 1]}", parts=True)] | None = Field(
-        default=None, description="Continuous domain: [low, high] by column.", examples=[{"x": [0, 1], "y": [0, 1]}]
+        default=None,
+        description="Any point in between: by column [low, high], a list of texts, which are categories, or a "
+        "parameter such as {log = [1e-6, 1e-1]}, {integer = [1, 12]}, {ordinal = [16, 32, 64]} or {boolean = true}.",
+        examples=[{"x": [0, 1], "y": [0, 1]}, {"lr": {"log": [1e-6, 1e-1]}, "solver": ["lbfgs", "saga"]}],
+    )
+    log: Annotated[Literal["auto"] | list[Text], expects('"auto" or a list of column names')] | None = Field(
+        default=None,
+        description='Columns of the table that have a logarithmic scale; "auto" for those spaced by ratios.',
+        examples=[["C", "gamma"]],
     )
     representers: Annotated[int, Field(strict=True, ge=2)] | None = Field(
         default=None, description=f"Number of points that stand for a box ({REPRESENTERS} by default).", examples=[2500]
@@ -163,6 +195,7 @@ class DomainSpec(StrictModel):
         (kind,) = self.given("table", "grid", "box")
         owners = {
             "columns": "table",
+            "log": "table",
             "label": "table",
             "missing": "table",
             "duplicates": "table",
@@ -189,7 +222,7 @@ class GoalSpec(StrictModel):
         description="Threshold: find the points whose value is above it; or several, for the bands between them.",
         examples=[7.0, [5.0, 7.0, 10.0]],
     )
-    between: Interval | None = Field(
+    between: Pair | None = Field(
         default=None, description="Find the points whose value lies between two thresholds.", examples=[[5.0, 7.0]]
     )
     fraction_of_max: Number | None = Field(

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from truvar.domain.labels import label_text
+from truvar.domain.parameters import Log, Range
 from truvar.inference.certificate import format_share
-from truvar.messages import format_coordinates
+from truvar.messages import format_coordinate, format_coordinates
 
 if TYPE_CHECKING:
+    from truvar.domain.domain import Domain
     from truvar.inference.statements import Estimate
     from truvar.study.result import Result
 
@@ -24,6 +28,7 @@ REWRITTEN = {
     "um": "µm", "us": "µs", "C": "°C", "degC": "°C", "deg": "°", "pct": "%", "percent": "%", "m_s": "m/s",
     "ugL": "µg/L", "mgL": "mg/L", "ug_m3": "µg/m³", "mg_m3": "mg/m³", "kg_m3": "kg/m³",
 }  # fmt: skip
+TICKS = 5  # of an axis whose values are not plain numbers
 UNITS = {unit: unit for unit in SAME_AS_SYMBOL} | REWRITTEN  # suffix of a column name: symbol of the unit
 
 
@@ -35,6 +40,40 @@ def column_label(column: str) -> str:
         if unit and len(words) > length:
             return f"{' '.join(words[:-length])} ({unit})"
     return " ".join(words)
+
+
+def describe_columns(domain: Domain) -> str:
+    """Return every column of a domain with its values: "x from 0 to 1", "solver: lbfgs, saga"."""
+    if domain.parameters:
+        pairs = zip(domain.columns, domain.parameters, strict=True)
+        return ", ".join(f"{name}: {parameter.describe()}" for name, parameter in pairs)
+    pairs_of_ends = zip(domain.columns, domain.bounds, strict=True)
+    return ", ".join(f"{name} from {low:.6g} to {high:.6g}" for name, (low, high) in pairs_of_ends)
+
+
+def column_ends(domain: Domain, k: int) -> tuple[str, str]:
+    """Return the first and the last value of a column as text."""
+    if not domain.parameters:
+        low, high = (format_number(float(end)) for end in domain.bounds[k])
+        return low, high
+    first, last = (domain.parameters[k].decode(float(end)) for end in domain.bounds[k])
+    return format_coordinate(first, 4), format_coordinate(last, 4)
+
+
+def column_ticks(domain: Domain, k: int) -> list[tuple[float, str]] | None:
+    """Return coordinates and texts for an axis of a column; None for plain numbers, whose axis needs none."""
+    if not domain.parameters or isinstance(domain.parameters[k], Range):
+        return None
+    parameter = domain.parameters[k]
+    low, high = (float(end) for end in domain.bounds[k])
+    if parameter.categorical:
+        coordinates = parameter.levels
+    else:
+        coordinates = np.unique(parameter.snap(np.linspace(low, high, TICKS)))
+        if isinstance(parameter, Log) and high - low >= 2:  # whole decades
+            step = int(np.ceil((high - low) / TICKS))
+            coordinates = np.arange(np.ceil(low - 1e-9), high + 1e-9, step)
+    return [(float(x), format_coordinate(parameter.decode(float(x)), 3)) for x in coordinates]
 
 
 def format_number(value: float) -> str:

@@ -17,9 +17,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from truvar.exceptions import OutputError
 from truvar.inference.certificate import REGIME_SUMMARIES, format_share
+from truvar.messages import format_coordinate
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
-from truvar.report.formatting import column_label, count_noun, format_number
+from truvar.report.formatting import column_label, count_noun, describe_columns, format_number
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData, optimum_name
@@ -281,7 +282,7 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
     rows = [
         [
             record.id,
-            *(f"{coordinate:.6g}" for coordinate in record.point.values()),
+            *(format_coordinate(value) for value in record.point.values()),
             *(getattr(record, name) for name in optional),
             f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
             f"{sqrt(record.noise):.3g}",
@@ -309,10 +310,7 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
 
 
 def _settings(study: Study) -> list[tuple[str, str]]:
-    columns = ", ".join(
-        f"{name} from {low:.6g} to {high:.6g}"
-        for name, (low, high) in zip(study.domain.columns, study.domain.bounds, strict=True)
-    )
+    columns = describe_columns(study.domain)
     epoch = study.epoch
     descriptions = {"model": describe_transform(study.transform), "tasks": describe_tasks(study)}
     return [

@@ -8,7 +8,7 @@ import numpy as np
 
 from truvar._typing import Array, Index
 from truvar.report import style
-from truvar.report.formatting import column_label, format_number
+from truvar.report.formatting import column_label, column_ticks, format_number
 from truvar.report.plot_data import INTERVAL_LABEL, PlotData, add_legend, cell_edges, order_shades, star
 from truvar.report.style import INK
 
@@ -38,11 +38,14 @@ def draw_curve(ax: Any, data: PlotData) -> None:
         )  # fmt: skip
     for number, point in enumerate(data.pending):
         label = "suggested" if number == 0 else None
-        ax.axvline(point[column], color=style.PENDING, lw=1.3, ls="-.", label=label)
+        ax.axvline(data.coordinates(point)[0], color=style.PENDING, lw=1.3, ls="-.", label=label)
     if data.shows_best:
         ax.plot(data.best_point[0], result.best.mean, ls="", **star(), label="recommended")
     if style.use_log_axis(x):
         ax.set_xscale("log")
+    ticks = column_ticks(data.domain, 0)
+    if ticks is not None:
+        ax.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
     ax.set_xlim(x[0], x[-1] if x[-1] > x[0] else x[0] + 1)
     low, high = ax.get_ylim()
     ax.set_ylim(low - 2 * STRIP_HEIGHT * (high - low), high)

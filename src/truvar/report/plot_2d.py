@@ -9,7 +9,7 @@ import numpy as np
 
 from truvar._typing import Array, Index
 from truvar.report import style
-from truvar.report.formatting import column_label, format_number
+from truvar.report.formatting import column_label, column_ticks, format_number
 from truvar.report.plot_data import PlotData, add_legend, cell_edges, diamond, optimum_name, order_shades, star
 from truvar.report.style import INK
 
@@ -186,5 +186,8 @@ def _set_axes(ax: Any, data: PlotData) -> None:
         borders = cell_edges(axis, geometric)
         if geometric:
             ax.set(**{f"{letter}scale": "log"})
+        ticks = column_ticks(data.domain, k)
+        if ticks is not None:
+            getattr(ax, f"set_{letter}ticks")([at for at, _ in ticks], [text for _, text in ticks])
         limits = (borders[0], borders[-1])
         ax.set(**{f"{letter}lim": limits, f"{letter}label": column_label(data.domain.columns[k])})

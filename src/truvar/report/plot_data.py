@@ -72,7 +72,7 @@ class PlotData:
     measured: Array
     values: Array
     noise: Array
-    pending: tuple[dict[str, float], ...]
+    pending: tuple[dict[str, Any], ...]
     truth: Array | None
     travels: bool
     title: str
@@ -93,7 +93,7 @@ class PlotData:
         columns = study.domain.columns
         target = None if study.tasks is None else study.tasks.names[0]
         records = study.measurement_records()
-        points = [[record.point[name] for name in columns] for record in records]
+        points = [study.domain.array(record.point) for record in records]
         if result is None:
             result = study.result()
         left_out = set(result.outliers)
@@ -171,9 +171,9 @@ class PlotData:
         """Coordinates (d,) of the point with the best posterior mean."""
         return self.coordinates(self.result.best.point)
 
-    def coordinates(self, point: dict[str, float]) -> Array:
+    def coordinates(self, point: dict[str, Any]) -> Array:
         """Return the coordinates (d,) of a named point in the order of the columns."""
-        return np.array([point[name] for name in self.domain.columns], dtype=float)
+        return self.domain.array(point)
 
     @property
     def colours(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.report import style
-from truvar.report.formatting import column_label, format_number
+from truvar.report.formatting import column_label, column_ticks, format_number
 from truvar.report.plot_data import PlotData, add_legend
 from truvar.report.style import INK
 
@@ -77,7 +77,9 @@ def draw_parallel(ax: Any, data: PlotData) -> None:
     handles = data.legend_handles() + _draw_points(ax, data, scales)
     for k, scale in enumerate(scales):
         ax.axvline(k, color=INK, lw=0.8, zorder=6)
-        for height, text in scale.ticks():
+        ticks = column_ticks(data.domain, k) if k < len(columns) - 1 else None
+        marks = scale.ticks() if ticks is None else [(scale.height(at), text) for at, text in ticks]
+        for height, text in marks:
             ax.annotate(
                 text, (k, height), (4, 0), textcoords="offset points", va="center", fontsize=7.5, zorder=8,
                 bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.8},
@@ -95,7 +97,6 @@ def draw_parallel(ax: Any, data: PlotData) -> None:
 def _draw_points(ax: Any, data: PlotData, scales: list[UnitScale]) -> list[Any]:
     """Draw the measured, suggested and best points; return their legend entries."""
     line = style.import_matplotlib("lines").Line2D
-    columns = data.domain.columns
     handles = []
     if len(data.measured):
         for k, column in enumerate(data.measured.T):
@@ -103,13 +104,13 @@ def _draw_points(ax: Any, data: PlotData, scales: list[UnitScale]) -> list[Any]:
             ax.plot(np.full(len(heights), k), heights, ls="", marker="o", ms=4, mfc="white", mec=INK, mew=0.8, zorder=7)
         handles.append(line([], [], ls="", marker="o", ms=4, mfc="white", mec=INK, label="measured"))
     for point in data.pending:
-        suggested = [scales[k].height(point[name]) for k, name in enumerate(columns)]
+        suggested = [scales[k].height(float(x)) for k, x in enumerate(data.coordinates(point))]
         ax.plot(suggested, color=style.PENDING, lw=1.8, marker="D", ms=5, zorder=7)
     if data.pending:
         handles.append(line([], [], color=style.PENDING, lw=1.8, marker="D", ms=5, label="suggested"))
     if data.shows_best:
         best = data.result.best
-        path = [scales[k].height(best.point[name]) for k, name in enumerate(columns)]
+        path = [scales[k].height(float(x)) for k, x in enumerate(data.best_point)]
         path.append(scales[-1].height(best.mean))
         ax.plot(path, color=INK, lw=2.4, zorder=7)
         handles.append(line([], [], color=INK, lw=2.4, label="recommended"))

@@ -13,7 +13,7 @@ from truvar.domain.goals import LevelSet
 from truvar.models.fit import PLUG_IN_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
-from truvar.report.formatting import format_number
+from truvar.report.formatting import describe_columns, format_number
 from truvar.report.status import describe_goal, describe_policy, task_correlations
 from truvar.report.terminal import TerminalStyle
 
@@ -76,10 +76,7 @@ def problem_warnings(problem: Problem, study: Study) -> list[str]:
 def _domain(problem: Problem, study: Study) -> str:
     domain = study.domain
     kind = next(kind for kind in POINTS if kind in problem.spec["domain"])
-    ranges = [
-        f"{name} from {low:.6g} to {high:.6g}" for name, (low, high) in zip(domain.columns, domain.bounds, strict=True)
-    ]
-    return f"{len(domain)} {POINTS[kind]}: {', '.join(ranges)}"
+    return f"{len(domain)} {POINTS[kind]}: {describe_columns(domain)}"
 
 
 def _model(problem: Problem) -> str:

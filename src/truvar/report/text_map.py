@@ -14,7 +14,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.messages import format_coordinates
 from truvar.report import style
-from truvar.report.formatting import column_label, format_number
+from truvar.report.formatting import column_ends, column_label, format_number
 from truvar.report.plot_2d import grid_of
 from truvar.report.plot_data import INTERVAL_LABEL, PlotData
 from truvar.report.terminal import TerminalStyle
@@ -115,7 +115,7 @@ class Axis:
 
 def _plane(data: PlotData, terminal: TerminalStyle) -> str:
     x_name, y_name = (terminal.plain(column_label(column)) for column in data.domain.columns)
-    (x_low, x_high), (y_low, y_high) = ([format_number(float(v)) for v in bounds] for bounds in data.domain.bounds)
+    (x_low, x_high), (y_low, y_high) = (column_ends(data.domain, k) for k in range(2))
     margin = max(len(y_low), len(y_high))
     points = data.domain.points
     x, y = _plane_axes(points, min(MAX_WIDTH, terminal.width - margin - 5))
@@ -212,11 +212,11 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     letters = _class_letters(data, terminal)
     strip = [letters[name] for name in _majority(data, cells, x.cells) for _ in range(x.repeat)]
     for point in data.pending:
-        strip[x.letter_of(point[column])] = _mark("pending", terminal)
+        strip[x.letter_of(float(data.coordinates(point)[0]))] = _mark("pending", terminal)
 
     lines = [f"  {labels.get(k, ''):>{margin}} {side}{''.join(table[k])}" for k in range(MAX_HEIGHT - 1, -1, -1)]
     lines.append(f"  {'':>{margin}}  {''.join(strip)}")
-    ends = _axis_ends(format_number(float(points.min())), format_number(float(points.max())), x.size)
+    ends = _axis_ends(*column_ends(data.domain, 0), x.size)
     lines.append(f"  {'':>{margin}}  {ends}  {terminal.plain(column_label(column))}")
     key = f"  {mean} mean   {band} {INTERVAL_LABEL}"
     lines.append(f"{key}   {dash} threshold" if data.thresholds else key)
@@ -234,7 +234,7 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     labels = [terminal.plain(column_label(column)) for column in data.domain.columns]
     label_width = max(map(len, labels))
     size = max(MIN_BINS, min(MAX_BINS, (terminal.width - label_width - 26) // len(masks) - 2))
-    ends = [[format_number(float(v)) for v in bounds] for bounds in data.domain.bounds]
+    ends = [column_ends(data.domain, k) for k in range(len(labels))]
     left = max(len(low) for low, _ in ends)
     right = max(len(high) for _, high in ends)
     lines = [

@@ -599,7 +599,7 @@ class RemoteStudy:
         """Predict the target at any points, as `Study.predict`; computed here, on a copy of the study."""
         return self.copy().predict(points)
 
-    def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
+    def predict_measurement(self, what: Suggestion | int | Mapping[str, Any]) -> tuple[float, float]:
         """Predict the value that a measurement would give, as `Study.predict_measurement`; computed here."""
         return self.copy().predict_measurement(what)
 

@@ -18,7 +18,7 @@ MEASUREMENT_FIELDS = frozenset({"y", "noise", "cost", "level"})  # of the bodies
 MAX_LEASE = 366 * 86_400  # seconds: a year
 
 Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")]
-Point = Annotated[dict[str, Number], Field(examples=[{"distance_m": 300.0, "depth_m": -8.0}])]
+Point = Annotated[dict[str, Number | Text | bool | None], Field(examples=[{"distance_m": 300.0, "depth_m": -8.0}])]
 ProblemSource = Annotated[
     Annotated[Text, Tag(TEXT)] | Annotated[ProblemSpec, Tag(TABLE)],
     Discriminator(text_or_table),

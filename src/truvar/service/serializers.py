@@ -106,7 +106,7 @@ def posterior(study: Study) -> dict[str, Any]:
     stated = {name: getattr(statements, name).tolist() for name in STATEMENT_ARRAYS}
     return {
         "columns": list(study.domain.columns),
-        "points": study.domain.points.tolist(),
+        "points": study.domain.values(study.domain.points).tolist(),
         **arrays,
         "bounds_certificate": result.bounds_certificate.to_dict(),
         "statements": {
@@ -193,6 +193,8 @@ def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[st
     points = np.repeat(at[None, :], SLICE_SIDE**2, axis=0)
     for k, values in zip(across, np.meshgrid(*axes, indexing="ij"), strict=True):
         points[:, k] = values.ravel()
+    if study.domain.parameters:
+        points = study.domain.values(study.domain.snap(points))
     mean, sd = study.predict(points)
     return {
         "x": _rounded(axes[0]),

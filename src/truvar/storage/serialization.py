@@ -40,6 +40,13 @@ CLASS_MODULES: dict[str, str] = {
     "Minimize": "truvar.domain.goals",
     "LevelSet": "truvar.domain.goals",
     "Bands": "truvar.domain.goals",
+    "Range": "truvar.domain.parameters",
+    "Log": "truvar.domain.parameters",
+    "Integer": "truvar.domain.parameters",
+    "Ordinal": "truvar.domain.parameters",
+    "Categorical": "truvar.domain.parameters",
+    "Boolean": "truvar.domain.parameters",
+    "Date": "truvar.domain.parameters",
     "NoiseLevels": "truvar.domain.costs",
     "Cost": "truvar.domain.costs",
     "Tasks": "truvar.domain.costs",
@@ -218,6 +225,8 @@ def _serialize_domain(domain: Domain) -> dict[str, Any]:
         parts["labels"] = serialize(domain.labels.to_dict(), "the labels of the rows")
     if domain.context:
         parts["context"] = list(domain.context)
+    if domain.parameters:
+        parts["parameters"] = [serialize(parameter, "a parameter") for parameter in domain.parameters]
     if domain.frame is not None:
         return {**parts, "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
@@ -273,24 +282,32 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
     if "context" in parts:
         domain = _deserialize_domain({key: part for key, part in parts.items() if key != "context"})
         return domain.with_context(parts["context"])
+    parameters = tuple(deserialize(parameter) for parameter in parts.get("parameters", ()))
     if "table" in parts:
         labels = None  # as domains stored by release 0.2.0 have it
         if "labels" in parts:
             labels = RowLabels.from_dict(deserialize(parts["labels"]))
         table = StoredTable(parts["table"])
-        coordinates = []
+        coordinates: list[Array] = []
+        if parameters:
+            frame = table()
+            encoders = zip(parameters, parts["columns"], strict=True)
+            coordinates = [parameter.encode_column(frame[name], name) for parameter, name in encoders]
+            return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, parameters, labels)
         for name in parts["columns"]:
             column = table.read_numbers(name)
             if column is None:  # pandas converts it
                 return replace(Domain.table(table(), parts["columns"]), labels=labels)
             coordinates.append(column)
-        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, labels)
+        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, labels=labels)
     bounds = np.array(parts["bounds"])
     axes = None
     if "axes" in parts:
         axes = tuple(np.array(axis, dtype=float) for axis in parts["axes"])
     points = np.array(parts["points"], dtype=float) if axes is None else mesh(axes)
-    return Domain(tuple(parts["columns"]), points, bounds, axes=axes, continuous=parts["continuous"])
+    return Domain(
+        tuple(parts["columns"]), points, bounds, axes=axes, continuous=parts["continuous"], parameters=parameters
+    )
 
 
 # -- events and whole studies ------------------------------------------------------------------------------------------

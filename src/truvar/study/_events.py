@@ -82,7 +82,7 @@ class StudyConfig:
         for name in ("noise", "mean"):
             function = details[name]
             if callable(function) and not self.domain.continuous:
-                details[name] = np.asarray(function(self.domain.points), dtype=float)
+                details[name] = np.asarray(function(self.domain.values(self.domain.points)), dtype=float)
         return StudyConfig.from_details({name: deserialize(serialize(part, name)) for name, part in details.items()})
 
 
@@ -113,9 +113,13 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
     """Return the action as an event holds it."""
     tasks = config.prior.tasks
     task = None if tasks is None else tasks.names[action.task]
+    coordinates = action.point[: len(config.domain.columns)]
+    # Values that the user reads may have fewer digits than the coordinates of the model.
+    encoded = {"coordinates": coordinates.tolist()} if config.domain.parameters else {}
     return {
         "id": action.id,
-        "point": config.domain.named(action.point[: len(config.domain.columns)]),
+        "point": config.domain.named(coordinates),
+        **encoded,
         "site": action.site,
         "level": action.level,
         "task": task,
@@ -128,7 +132,8 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
 
 def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Action:
     """Return the action that an event holds."""
-    coordinates = [details["point"][name] for name in config.domain.columns]
+    given = details["point"]
+    coordinates = list(details.get("coordinates") or [given[name] for name in config.domain.columns])
     task = 0
     if config.prior.tasks is not None:
         task = list(config.prior.tasks.names).index(details["task"])

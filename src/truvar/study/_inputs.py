@@ -14,7 +14,7 @@ from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError
 if TYPE_CHECKING:
     import pandas as pd
 
-PointLike: TypeAlias = "Mapping[str, float] | pd.Series | pd.DataFrame | ArrayLike"
+PointLike: TypeAlias = "Mapping[str, Any] | pd.Series | pd.DataFrame | ArrayLike"
 ValueLike: TypeAlias = "float | ArrayLike | Mapping[str, float] | pd.Series"
 
 

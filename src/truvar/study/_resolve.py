@@ -152,7 +152,7 @@ def check_measurement(y: Any, noise: Any, cost: Any) -> tuple[float, float | Non
     return value, noise, cost
 
 
-def _action_at_point(state: StudyState, point: Mapping[str, float], level: int | None, task: str | None) -> Action:
+def _action_at_point(state: StudyState, point: Mapping[str, Any], level: int | None, task: str | None) -> Action:
     """Return the measurement of a point that was not suggested."""
     domain = state.config.domain
     actions = state.learner.actions

@@ -40,7 +40,7 @@ class MeasurementInput:
         source: Where it was read, such as "line 3"; opens the message if it is refused.
     """
 
-    what: int | Mapping[str, float]
+    what: int | Mapping[str, Any]
     value: float
     options: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
@@ -79,7 +79,7 @@ def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Me
     """
     given = {name: value for name, value in options.items() if value is not None}
     measurements: list[MeasurementInput] = []
-    point: dict[str, float] = {}
+    point: dict[str, Any] = {}
     id_: int | None = None
     for word in words:
         name, equals_sign, text = word.rpartition("=")
@@ -88,7 +88,7 @@ def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Me
                 raise InvalidMeasurementError(f"expected a value before {word!r}; see truvar tell --help")
             if name not in domain.columns:
                 raise InvalidMeasurementError(unknown_name("coordinate", name, domain.columns))
-            point[name] = _parse_number(text, name)
+            point[name] = _parse_value(domain, name, text)
         elif id_ is not None:
             measurements.append(MeasurementInput(id_, _parse_number(word, "the measured value"), given))
             id_ = None
@@ -305,11 +305,22 @@ class MeasurementReader:
                 options[name] = self._number(cell, name)
         return options
 
-    def _point(self, cells: Mapping[str, Any]) -> dict[str, float] | None:
+    def _point(self, cells: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the coordinates of a row; None if one is missing."""
         if any(cells.get(name) is None for name in self._domain.columns):
             return None
-        return {name: self._number(cells[name], name) for name in self._domain.columns}
+        return {name: self._coordinate(cells[name], name) for name in self._domain.columns}
+
+    def _coordinate(self, cell: Any, name: str) -> Any:
+        """Return the value of a coordinate: a number, or what the type of its column makes of a text."""
+        if not self._domain.parameters:
+            return self._number(cell, name)
+        if not isinstance(cell, str):
+            return cell
+        try:
+            return self._numbers.parse(cell)
+        except ValueError:
+            return _parse_value(self._domain, name, cell)
 
     def _number(self, cell: Any, name: str) -> float:
         try:
@@ -325,7 +336,7 @@ def _located(error: TruvarError, source: str) -> TruvarError:
     return type(error)(f"{source}: {error} (nothing of the file was told)")
 
 
-def known_points(study: StudyLike) -> dict[int, dict[str, float]]:
+def known_points(study: StudyLike) -> dict[int, dict[str, Any]]:
     """Return the points of all pending suggestions and measurements by id."""
     points = {suggestion.id: dict(suggestion.point) for suggestion in study.pending}
     for record in study.measurement_records():
@@ -333,24 +344,46 @@ def known_points(study: StudyLike) -> dict[int, dict[str, float]]:
     return points
 
 
-def _point_as_shown(domain: Domain, point: dict[str, float]) -> dict[str, float]:
+def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
     """Return the only point of the domain that is shown as the given one on cards and maps, or the given one itself."""
     if domain.continuous or any(name not in point for name in domain.columns):
         return point
-    x = np.array([point[name] for name in domain.columns])
+    if domain.parameters:
+        try:
+            x = domain.numbers(domain.array(point)[None, :])[0]
+        except TruvarError:
+            return point  # it is refused with a message where it is told
+    else:
+        x = np.array([point[name] for name in domain.columns])
     exponent = np.floor(np.log10(np.abs(x), out=np.full(len(x), -np.inf), where=x != 0))
     half_unit = 0.5000001 * 10.0 ** (exponent - (SHOWN_DIGITS - 1))  # of the last digit, with room for rounding
-    matches = (np.abs(domain.points - x) <= half_unit).all(axis=1)
+    matches = (np.abs(domain.numbers(domain.points) - x) <= half_unit).all(axis=1)
     if matches.sum() != 1:
         return point
     return domain.point(int(np.argmax(matches)))
 
 
-def _is_same_point(known: Mapping[str, float] | None, point: Mapping[str, float]) -> bool:
+def _is_same_point(known: Mapping[str, Any] | None, point: Mapping[str, Any]) -> bool:
     """Return whether two points agree in the digits that a CSV file has."""
     if known is None:
         return False
-    return all(isclose(known[name], x, rel_tol=TABLE_TOLERANCE) for name, x in point.items())
+    return all(_is_same_value(known[name], x) for name, x in point.items())
+
+
+def _is_same_value(known: Any, value: Any) -> bool:
+    if isinstance(known, (int, float)) and isinstance(value, (int, float)):
+        return isclose(known, value, rel_tol=TABLE_TOLERANCE)
+    return bool(known == value)
+
+
+def _parse_value(domain: Domain, name: str, text: str) -> Any:
+    """Return the value of a coordinate that a text means."""
+    if not domain.parameters:
+        return _parse_number(text, name)
+    try:
+        return domain.parse(name, text)
+    except InvalidArgumentError:
+        raise InvalidMeasurementError(f"{name} must be a finite number, got {text!r}; correct it") from None
 
 
 def _parse_number(text: str, name: str) -> float:

@@ -244,7 +244,7 @@ class StudyLike(Protocol):
         """Predict the target at any points."""
         ...
 
-    def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
+    def predict_measurement(self, what: Suggestion | int | Mapping[str, Any]) -> tuple[float, float]:
         """Predict the value that a measurement would give."""
         ...
 

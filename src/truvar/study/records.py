@@ -31,7 +31,7 @@ class MeasurementRecord:
 
     id: int
     index: int | None
-    point: dict[str, float]
+    point: dict[str, Any]
     level: int | None
     task: str | None
     noise: float

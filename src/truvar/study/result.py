@@ -47,7 +47,7 @@ class Best:
     """
 
     index: int | None
-    point: dict[str, float]
+    point: dict[str, Any]
     mean: float
     sd: float
     label: Any = None
@@ -71,7 +71,7 @@ class BestObserved:
 
     id: int
     index: int | None
-    point: dict[str, float]
+    point: dict[str, Any]
     value: float
     label: Any = None
 

@@ -154,7 +154,7 @@ class Study(TransactionalStudy):
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
         policy: Policy | str | None = None,
-        start: Literal["random"] | int | Mapping[str, float] | None = None,
+        start: Literal["random"] | int | Mapping[str, Any] | None = None,
         seed: int = 0,
         engine: EngineLike = None,
         limits: Mapping[str, float] | None = None,
@@ -304,7 +304,7 @@ class Study(TransactionalStudy):
                     return batch, end
                 write("exhausted")
                 return batch, Finished(str(self.exhausted))
-            details = {} if context is None else {"context": {name: float(value) for name, value in context.items()}}
+            details = {} if context is None else {"context": dict(context)}
             write("asked", action, until=until, **details)
             batch.append(suggestion(self._state, action))
         return batch, None
@@ -765,7 +765,7 @@ class Study(TransactionalStudy):
         """Predict the target at any points, which need not be the domain's.
 
         Args:
-            points: Coordinates, shape (q, d).
+            points: Values, shape (q, d); also a list of points by column, or a DataFrame with the columns.
 
         Returns:
             Posterior mean (q,) and standard deviation (q,).
@@ -775,14 +775,10 @@ class Study(TransactionalStudy):
             PointNotInDomainError: If the prior mean is a column or array, which has values at the points of the domain
                 only, and a point is another one.
         """
-        array = np.atleast_2d(np.asarray(points, dtype=float))
-        d = len(self.domain.columns)
-        if array.ndim != 2 or array.shape[1] != d:
-            raise InvalidArgumentError(f"points must have shape (q, {d}), got {array.shape}; give one row per point")
-        mean, variance = self._learner.surrogate.predict(array)
+        mean, variance = self._learner.surrogate.predict(self.domain.encode(points))
         return mean, np.sqrt(variance)
 
-    def predict_measurement(self, what: Suggestion | int | Mapping[str, float]) -> tuple[float, float]:
+    def predict_measurement(self, what: Suggestion | int | Mapping[str, Any]) -> tuple[float, float]:
         """Predict the value that a measurement would give, its noise included.
 
         Args:

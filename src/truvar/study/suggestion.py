@@ -27,7 +27,7 @@ class Suggestion:
 
     id: int
     index: int | None
-    point: dict[str, float]
+    point: dict[str, Any]
     level: int | None
     task: str | None
     noise: float

@@ -1,0 +1,149 @@
+"""Maximisation of a score over a box some of whose sides have finitely many values.
+
+A box without such sides is searched by `optimizer`. In a mixed one every combination of the values is looked at, or a
+sample of them where they are many; from the best combinations a local search goes on that exchanges one value at a time
+and moves in the continuous sides in between. Every point that is scored is a point of the box: nothing is relaxed.
+
+| symbol | here |
+|---|---|
+| combination | one level for each side that has levels |
+| exchange | another level of one side, all others kept |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from truvar._typing import Array
+from truvar.acquisition.optimizer import EVALUATIONS_PER_DIMENSION, Score, best_in_box, polish
+from truvar.domain.domain import Domain, mesh
+from truvar.domain.parameters import Parameter
+
+MAX_COMBINATIONS = 256  # of which all are looked at; from more, a sample of this size is drawn
+MIN_POINTS = 4  # in the continuous sides, for each combination
+CLIMBS = 4  # combinations from which a local search starts
+MAX_LISTED_LEVELS = 48  # levels of a side that are all tried in an exchange; of more, those at distances 1, 2, 4, ...
+MAX_EXCHANGES = 20  # of a local search
+
+
+def best_in_domain(score: Score, domain: Domain, start: Array) -> Array:
+    """Return the point of a box with the highest score that was found, at least as good as `start`.
+
+    Args:
+        score: Maps points (q, d) to scores (q,).
+        domain: The box.
+        start: A point of it, or several of them. Shape (d,) or (s, d).
+    """
+    if not domain.discrete:
+        return best_in_box(score, domain.bounds, start)
+    starts = np.atleast_2d(start)
+    combinations = _combinations(domain, starts)
+    points = _spread(domain, combinations, starts)
+    scores = score(points)
+    scores = np.where(np.isnan(scores), -np.inf, scores)
+    n_each = len(points) // len(combinations)
+    by_combination = scores.reshape(len(combinations), n_each)
+    found = [(starts[int(np.argmax(score(starts)))])]
+    for row in np.argsort(-by_combination.max(axis=1), kind="stable")[:CLIMBS]:
+        found.append(points[row * n_each + int(np.argmax(by_combination[row]))])
+    ends = np.stack([found[0], *(climb(score, domain, each) for each in found)])
+    return np.asarray(ends[int(np.argmax(score(ends)))])
+
+
+def climb(score: Score, domain: Domain, start: Array) -> Array:
+    """Return a local maximum of the score in a box, near `start` and at least as good.
+
+    Args:
+        score: Maps points (q, d) to scores (q,).
+        domain: The box.
+        start: A point of it. Shape (d,).
+    """
+    if not domain.discrete:
+        return polish(score, domain.bounds, start)
+    x = np.array(start, dtype=float)
+    value = float(score(x[None, :])[0])
+    for _ in range(MAX_EXCHANGES):
+        x = _polish_continuous(score, domain, x)
+        value = max(value, float(score(x[None, :])[0]))
+        exchanged = _exchanges(domain, x)
+        if len(exchanged) == 0:
+            break
+        values = score(exchanged)
+        best = int(np.argmax(np.where(np.isnan(values), -np.inf, values)))
+        if not values[best] > value:
+            break
+        x = exchanged[best]
+        value = float(values[best])
+    return x
+
+
+def _polish_continuous(score: Score, domain: Domain, x: Array) -> Array:
+    """Return a local maximum in the continuous sides, all others kept."""
+    free = [k for k in range(len(x)) if k not in domain.discrete]
+    if not free:
+        return x
+
+    def score_free(points: Array) -> Array:
+        whole = np.tile(x, (len(points), 1))
+        whole[:, free] = points
+        return score(whole)
+
+    moved = x.copy()
+    moved[free] = polish(score_free, domain.bounds[free], x[free])
+    return moved
+
+
+def _exchanges(domain: Domain, x: Array) -> Array:
+    """Return the points that differ from x in one level. Shape (q, d)."""
+    rows: list[Array] = []
+    for k in domain.discrete:
+        levels = _other_levels(domain.parameters[k], float(x[k]))
+        changed = np.tile(x, (len(levels), 1))
+        changed[:, k] = levels
+        rows.append(changed)
+    return np.concatenate(rows)
+
+
+def _other_levels(parameter: Parameter, x: float) -> Array:
+    """Return the levels that a side may be changed to."""
+    count = parameter.n_levels or 1
+    here = int(parameter.level_of(np.array([x]))[0])
+    if count <= MAX_LISTED_LEVELS:
+        return parameter.level_at(np.delete(np.arange(count), here))
+    steps = 2 ** np.arange(int(np.log2(count)) + 1)
+    others = np.concatenate([here - steps, here + steps])
+    return parameter.level_at(others[(others >= 0) & (others < count)])
+
+
+def _combinations(domain: Domain, starts: Array) -> Array:
+    """Return combinations to look at, those of the starts among them. Shape (m, sides with levels)."""
+    parameters = [domain.parameters[k] for k in domain.discrete]
+    if np.prod([float(parameter.n_levels or 1) for parameter in parameters]) <= MAX_COMBINATIONS:
+        return mesh([parameter.levels for parameter in parameters])
+    rng = np.random.default_rng(0)  # the same for every choice: a search is a function of the score alone
+    unit = rng.random((MAX_COMBINATIONS, len(parameters)))
+    drawn = np.column_stack([parameter.from_unit(unit[:, j]) for j, parameter in enumerate(parameters)])
+    own = starts[:, list(domain.discrete)]
+    near = np.concatenate([_exchanges(domain, start) for start in starts])[:, list(domain.discrete)]
+    return np.unique(np.concatenate([own, drawn, near]), axis=0)
+
+
+def _spread(domain: Domain, combinations: Array, starts: Array) -> Array:
+    """Return points of every combination, the same number of each, one combination after the other. Shape (q, d)."""
+    d = len(domain.columns)
+    free = [k for k in range(d) if k not in domain.discrete]
+    if not free:
+        points = np.empty((len(combinations), d))
+        points[:, list(domain.discrete)] = combinations
+        return points
+    from scipy.stats import qmc
+
+    count = max(MIN_POINTS, EVALUATIONS_PER_DIMENSION * d // len(combinations))
+    sobol = qmc.Sobol(len(free), scramble=True, rng=np.random.default_rng(0))
+    unit = sobol.random_base2(int(np.ceil(np.log2(count))))[:count]
+    low = domain.bounds[free, 0]
+    inside = np.concatenate([starts[:, free], low + unit * (domain.bounds[free, 1] - low)])
+    points = np.empty((len(combinations) * len(inside), d))
+    points[:, list(domain.discrete)] = np.repeat(combinations, len(inside), axis=0)
+    points[:, free] = np.tile(inside, (len(combinations), 1))
+    return points
