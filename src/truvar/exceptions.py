@@ -152,6 +152,10 @@ class OutlierWarning(UserWarning):
     """A measured value is taken for a gross error and left out of the model."""
 
 
+class RepeatedMeasurementWarning(UserWarning):
+    """Rows of a table of measurements were told before and are left out."""
+
+
 class Finished(Exception):
     """Raised by `ask` when there is nothing to suggest.
 

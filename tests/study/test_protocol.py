@@ -70,6 +70,9 @@ def script(study: StudyLike) -> dict[str, Any]:
     study.correct(id_, 0.5)
     answers["repeats"] = study.tell_repeats({"x": 1.0, "y": 0.0}, [0.25, 0.5])
     answers["vehicles"] = (study.vehicles, study.returns, study.vehicle_statuses)
+    frame = study.ask_frame(2)
+    answers["frame"] = (list(frame.columns), study.tell_frame(frame.assign(value=[0.5, None]).head(1)))
+    study.withdraw(int(frame["id"].iloc[1]))
     study.note("a remark")
     study.refresh()
     with pytest.raises(UnknownSuggestionError, match="99"):
