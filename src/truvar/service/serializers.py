@@ -9,8 +9,8 @@ domain is represented by some of its points.
 from __future__ import annotations
 
 import json
-from math import isfinite
 from dataclasses import asdict
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
