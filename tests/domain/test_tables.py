@@ -127,6 +127,17 @@ def test_incomplete_rows_are_refused_with_all_their_numbers_or_dropped() -> None
     assert [domain.label(0), domain.label(1)] == ["a", "c"]
 
 
+def test_the_rows_that_satisfy_a_constraint_keep_their_labels_and_context() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]}, index=list("abc"))
+    domain = tv.Domain.table(frame, constraints="x >= 2", context=["y"])
+    assert [domain.label(0), domain.label(1)] == ["b", "c"]
+    study = tv.Study(domain, tv.Maximize(), noise=0.1)
+    copy = tv.Study.from_json(study.to_json()).domain
+    assert [copy.label(0), copy.label(1)] == ["b", "c"]
+    assert copy.context == ("y",)
+    assert copy.points.tolist() == [[2.0, 2.0], [3.0, 3.0]]
+
+
 def test_repeated_points_are_refused_with_their_rows_or_dropped() -> None:
     frame = pd.DataFrame({"x": [1.0, 2.0, 1.0, 1.0], "y": [1.0, 2.0, 1.0, 1.0]})
     with pytest.raises(InvalidDomainError, match=r"rows 0 and 2 are both .*, and 1 more row repeats others"):

@@ -73,6 +73,8 @@ def test_the_best_dose_is_learned_for_every_temperature() -> None:
         study.tell(suggestion, yield_of(suggestion.point))
     result = study.result()
     assert [result.best_for({"temperature": t}).point["dose"] for t in (10, 15, 20)] == [0.25, 0.5, 0.75]
+    study.exclude({"dose": (0.7, 0.8)})
+    assert study.result().best_for({"temperature": 20}).point["dose"] in (0.625, 0.875)
 
 
 def test_a_vehicle_is_suggested_what_it_can_pay_for_in_the_context() -> None:
@@ -88,6 +90,35 @@ def test_a_vehicle_is_suggested_what_it_can_pay_for_in_the_context() -> None:
     with pytest.raises(tv.Finished, match="left of the budget of near do not pay"):
         study.ask(who="near", context={"temperature": 15.0}, budget=2.0)
     assert study.ask(who="far", context={"temperature": 15.0}).point["temperature"] == 15.0
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"kernel": None, "mean": None, "noise": None}, {"policy": "ei"}, {"policy": "truvar"}]
+)
+def test_excluded_and_failed_places_are_not_suggested_in_a_context(settings: dict[str, Any]) -> None:
+    study = a_study(**settings)
+    study.exclude({"dose": (0.4, 0.8)}, reason="toxic")
+    failed = study.ask(context={"temperature": 20.0})
+    study.fail(failed, "spilt")
+    for k in range(9):
+        temperature = [10.0, 15.0, 20.0][k % 3]
+        try:
+            suggestion = study.ask(context={"temperature": temperature})
+        except tv.Finished:
+            continue
+        assert suggestion.point["temperature"] == temperature
+        assert not 0.4 <= suggestion.point["dose"] <= 0.8
+        assert suggestion.point != failed.point
+        study.tell(suggestion, yield_of(suggestion.point))
+    assert study.steps >= 4
+
+
+def test_a_context_whose_places_are_all_excluded_has_no_suggestion() -> None:
+    study = a_study()
+    study.exclude({"temperature": 20.0})
+    with pytest.raises(tv.Finished, match="every place of this context is excluded"):
+        study.ask(context={"temperature": 20.0})
+    assert study.ask(context={"temperature": 10.0}).point["temperature"] == 10.0
 
 
 def test_a_study_with_a_context_and_vehicles_can_be_uploaded(tmp_path: Path) -> None:

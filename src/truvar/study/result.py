@@ -333,7 +333,7 @@ class Result:
         return float(values.max() - values[list(self.measured)].max())
 
     def best_for(self, context: Mapping[str, float]) -> Best:
-        """Return the point of best posterior mean in a given context.
+        """Return the point of best posterior mean in a given context, excluded ones left out if others remain.
 
         Args:
             context: Value of every context column of the domain; the nearest one of the domain counts.
@@ -344,6 +344,8 @@ class Result:
         rows = rows_in_context(self.domain, context)
         if rows is None:
             raise AssertionError("a context without columns is refused above")
+        if self.excluded is not None and not self.excluded[rows].all():
+            rows = rows[~self.excluded[rows]]
         index = int(rows[np.argmax(self.goal.sign * self.mean[rows])])
         mean = float(self.mean[index])
         return Best(index, self.domain.point(index), mean, float(self.sd[index]), self.domain.label(index))

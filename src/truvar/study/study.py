@@ -369,6 +369,9 @@ class Study(TransactionalStudy):
             affordable = affordable.reshape(-1, len(self.domain))[:, allowed]  # of all tasks
         if choice is None and not affordable.all():  # with a larger budget there may be something to gain
             raise BudgetSpent(_nothing_affordable(origin, who, useful=bool(affordable.any())))
+        excluded = self._learner.excluded
+        if choice is None and allowed is not None and excluded is not None and excluded[allowed].all():
+            raise Finished("every place of this context is excluded or failed; allow some of them to continue")
         if choice is None and allowed is not None:
             raise Finished("nothing is left to gain in this context")
         if choice is None:
