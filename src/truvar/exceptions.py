@@ -152,6 +152,10 @@ class OutlierWarning(UserWarning):
     """A measured value may be a gross error: it is far from what was expected, or the model leaves it out."""
 
 
+class RepeatedMeasurementWarning(UserWarning):
+    """Rows of a table of measurements were told before and are left out."""
+
+
 class Finished(Exception):
     """Raised by `ask` when there is nothing to suggest.
 

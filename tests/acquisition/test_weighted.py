@@ -49,6 +49,15 @@ def posterior(noise=NOISE, pending=()):
 # -- level sets --------------------------------------------------------------------------------------------------------
 
 
+def test_the_weights_of_several_thresholds_add_up():
+    mean, covariance = posterior()
+    weights = np.sum([reference.level_set_weights(mean, covariance, h) for h in (-0.2, H, 0.8)], axis=0)
+    expected = reference.weighted_reduction(covariance, weights, [NOISE])[:, 0]
+    running = study(tv.LevelSet([-0.2, H, 0.8]))
+    np.testing.assert_allclose(running.gains().ravel(), expected, rtol=1e-9)
+    assert running.ask().index == int(np.argmax(expected))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_gains_of_a_level_set_are_those_of_the_transcription_in_every_engine(engine):
     mean, covariance = posterior()

@@ -552,3 +552,58 @@ def test_completion_knows_every_command_and_option(truvar: Truvar, shell: str) -
     script = truvar("completion", shell)
     for word in (*(command.name for command in COMMANDS), "lease", "retries", "epsilon"):
         assert word in script
+
+
+def test_importing_a_file_twice_is_noticed_and_doubles_nothing(truvar: Truvar) -> None:
+    truvar("new", "sine.toml")
+    Path("day.csv").write_text("x (m);value;\n0;0,5;\n1,5;0,25;\n")
+    assert "2 measurements read, 2 of them new" in truvar("import", "day.csv")
+    again = truvar("import", "day.csv")
+    assert "2 measurements read, 0 of them new; lines 2, 3 were told before and left out (--again" in again
+    assert json.loads(truvar("import", "day.csv", "--json"))["left_out"] == [2, 3]
+    Path("day.csv").write_text("x (m);value;\n0;0,5;\n1,5;0,25;\n3;0,75;\n")
+    assert "3 measurements read, 1 of them new" in truvar("import", "day.csv")
+    assert "3 measurements read, 3 of them new" in truvar("import", "day.csv", "--again")
+    assert load("sqlite:///sine.db").steps == 6
+
+
+def test_telling_a_file_twice_warns(truvar: Truvar, capsys: pytest.CaptureFixture[str]) -> None:
+    truvar("new", "sine.toml")
+    Path("day.csv").write_text("x_m,algae\n0,0.5\n")
+    truvar("tell", "--csv", "day.csv", "--value", "algae")
+    assert main(["tell", "--csv", "day.csv", "--value", "algae"]) == 0
+    assert "line 2 was told before and left out" in capsys.readouterr().err
+    assert load("sqlite:///sine.db").steps == 1
+
+
+def test_measurements_go_to_a_workbook_and_back(truvar: Truvar) -> None:
+    pytest.importorskip("openpyxl", reason="needs truvar[excel]")
+    truvar("new", "sine.toml")
+    truvar("tell", "x_m=0", "0.5")
+    assert truvar("export", "-o", "m.xlsx").strip() == "1 measurement: m.xlsx"
+    assert "1 measurements read, 0 of them new" in truvar("import", "m.xlsx")
+
+
+def test_a_workbook_without_openpyxl_names_the_extra(
+    truvar: Truvar, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truvar("new", "sine.toml")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    assert main(["export", "-o", "m.xlsx"]) == 1
+    assert 'pip install "truvar[excel]"' in capsys.readouterr().err
+    assert not Path("m.xlsx").exists()
+
+
+def test_named_stations_are_shown_by_their_names(truvar: Truvar) -> None:
+    Path("stations.csv").write_text("station;east (km)\nNorth pier;0,5\nMole;1,5\n")
+    Path("named.toml").write_text(
+        '[domain]\ntable = "stations.csv"\ncolumns = ["east_km"]\nlabel = "station"\n'
+        "[goal]\nmaximize = true\n[noise]\nvariance = 0.1\n"
+    )
+    truvar("new", "named.toml", "--store", "named.db")
+    shown = truvar("ask", "named.db")
+    assert "North pier (east_km 0.5)" in shown or "Mole (east_km 1.5)" in shown
+    data = json.loads(truvar("ask", "named.db", "--json"))["suggestions"][0]
+    assert data["label"] in ("North pier", "Mole")
+    truvar("tell", "named.db", "1", "2.5")
+    assert "label" in truvar("export", "named.db").splitlines()[0]

@@ -45,6 +45,7 @@ def test_an_optimum_has_both_in_status_and_report(goal: tv.Maximize | tv.Minimiz
         "index": measured.index,
         "point": measured.point,
         "value": measured.value,
+        "label": None,
     }
     assert data["best"]["mean"] == result.best.mean
 

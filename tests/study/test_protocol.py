@@ -78,6 +78,9 @@ def script(study: StudyLike) -> dict[str, Any]:
     study.fail({"x": 0.0, "y": 0.0}, "no signal", cost=0.5)
     study.fail(study.ask(), "stuck")
     answers["failures"] = study.failures
+    frame = study.ask_frame(2)
+    answers["frame"] = (list(frame.columns), study.tell_frame(frame.assign(value=[0.5, None]).head(1)))
+    study.withdraw(int(frame["id"].iloc[1]))
     study.note("a remark")
     study.refresh()
     with pytest.raises(UnknownSuggestionError, match="99"):

@@ -323,6 +323,7 @@ class Variance(BasePolicy):
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
+    supports_bands = True
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return sigma(x). Shape (c, K)."""

@@ -27,7 +27,7 @@ from truvar.acquisition.entropy import PES, expected_improvement_table, posterio
 from truvar.acquisition.representers import improvement_in_box, leading_point, sample_rows
 from truvar.acquisition.tours import TourRows, can_tour, prefer_first_stop
 from truvar.acquisition.truncation import covariance_tiles
-from truvar.acquisition.utils import threshold
+from truvar.acquisition.utils import thresholds
 from truvar.domain.candidates import Candidates
 from truvar.engines.ties import near_best
 from truvar.validation import check_at_least, check_boolean
@@ -63,6 +63,7 @@ class Plus(BasePolicy):
     refine: bool = True
     per_cost = True
     chooses_noise_level = True
+    supports_bands = True
     explores = True  # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
 
     def __post_init__(self) -> None:
@@ -135,11 +136,16 @@ class UndecidedRows:
 def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
     """Return at most `count` undecided rows, inside M or not: points that have left M can return."""
     mean, sd = context.moments
-    with np.errstate(divide="ignore", invalid="ignore"):
-        u = (mean - threshold(context)) / sd
+    distances = []
+    for level in thresholds(context):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distances.append((mean - level) / sd)
     variance = context.posterior.pending_variance[: len(sd)]  # of the model that the covariances belong to
     uncertain = variance > RESOLUTION * context.posterior.scale**2
-    weight = np.where(uncertain, scipy.special.ndtr(u) * scipy.special.ndtr(-u), 0.0)
+    ambiguities = [scipy.special.ndtr(u) * scipy.special.ndtr(-u) for u in distances]
+    weight = np.where(uncertain, sum(ambiguities[1:], start=ambiguities[0]), 0.0)
     relevant = np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0)
     sites, multiplicity = sample_rows(relevant, count)
-    return UndecidedRows(sites, variance[sites], ambiguity.ambiguity_curves(u[sites] ** 2, multiplicity))
+    # The ambiguities of several thresholds add up, and so do their curves.
+    curves = [ambiguity.ambiguity_curves(u[sites] ** 2, multiplicity) for u in distances]
+    return UndecidedRows(sites, variance[sites], sum(curves[1:], start=curves[0]))

@@ -20,7 +20,7 @@ from truvar.acquisition.confidence import Confidence, Epoch, LogBeta, Schedule
 from truvar.acquisition.registry import policy_classes
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal, Regions
+from truvar.domain.goals import Bands, Goal, Regions
 from truvar.engines import Engine
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError, UnsupportedNoiseLevelsError
 from truvar.messages import for_interface
@@ -213,6 +213,7 @@ class BasePolicy:
         chooses_noise_level: Whether the policy scores every noise level; otherwise it measures with `level`.
         explores: Whether a study measures undecided points on where no score is above 0, and is not finished there.
         follows_sets: Whether nothing is left to choose once M, H and L leave nothing undecided.
+        supports_bands: Whether the policy is made for several thresholds, too.
         level: Noise level to measure with; needed if the study has several.
         per_cost: Whether the score is divided by the cost.
         beta: Schedule of beta for the bounds behind M, H and L; None for the default of the policy.
@@ -223,6 +224,7 @@ class BasePolicy:
     chooses_noise_level: ClassVar[bool] = False
     explores: ClassVar[bool] = False
     follows_sets: ClassVar[bool] = False
+    supports_bands: ClassVar[bool] = False
 
     level: int | None = None
     per_cost: bool = False
@@ -259,6 +261,11 @@ class BasePolicy:
                 f"{type(self).__name__} is for {own}, but the goal is "
                 f"{for_interface(str(goal), problem=one)}; use another goal or a policy for {many}: "
                 + _policies_with({kind})
+            )
+        if isinstance(goal, Bands) and not self.supports_bands:
+            raise UnsupportedGoalError(
+                f"{type(self).__name__} is for one threshold, but the goal is {goal}; give one, or another policy: "
+                + _policies_with({kind}, lambda policy: getattr(policy, "supports_bands", False))
             )
         if not self.chooses_noise_level:
             self._check_level(n_levels)

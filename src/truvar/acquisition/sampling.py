@@ -43,6 +43,7 @@ class Random(BasePolicy):
     level: int | None = None
     per_cost: bool = False
     beta: Schedule | None = None
+    supports_bands = True
 
     def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
         """Return all rows: a random score cannot be maximised between the points of a box."""

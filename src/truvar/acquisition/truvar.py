@@ -24,9 +24,9 @@ from truvar.acquisition.representers import RefinedPoints, refined_points
 from truvar.acquisition.truncation import covariance_tiles, truncated_reduction, truncated_reduction_at
 from truvar.acquisition.utils import best_observed, expected_improvement
 from truvar.domain.candidates import Candidates
-from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.engines.ties import near_best
-from truvar.exceptions import InvalidArgumentError
+from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.messages import for_interface
 from truvar.validation import check_boolean, check_integer
 
@@ -97,6 +97,7 @@ class TruVaR(BasePolicy):
     per_cost = True
     chooses_noise_level = True
     follows_sets = True
+    supports_bands = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,6 +109,20 @@ class TruVaR(BasePolicy):
             check_integer(self.nodes, "nodes", minimum=1)
         check_boolean(self.refine, "refine")
         _ = self.confidence  # checks beta, eta, r and slack
+
+    def check_supported(self, goal: Goal, n_levels: int) -> None:
+        """Check goal and noise levels; what is anticipated depends on one threshold, or a fraction of the maximum.
+
+        Raises:
+            UnsupportedGoalError: If `anticipate` does not go with the goal.
+        """
+        super().check_supported(goal, n_levels)
+        from_minimum = isinstance(goal, LevelSet) and goal.fraction_of_min is not None
+        if self.anticipate is not None and (from_minimum or isinstance(goal, Bands)):
+            raise UnsupportedGoalError(
+                f"anticipate={self.anticipate!r} is for an optimum, one threshold or fraction_of_max, but the goal is "
+                f"{goal}; leave out anticipate"
+            )
 
     @staticmethod
     def plus() -> Plus:

@@ -17,7 +17,7 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 from truvar._typing import Array
 from truvar.acquisition.base import PolicyContext
 from truvar.domain.candidates import Candidates
-from truvar.domain.goals import LevelSet
+from truvar.domain.goals import Bands, LevelSet
 from truvar.exceptions import UnsupportedGoalError
 from truvar.messages import for_interface
 
@@ -97,6 +97,13 @@ def level_set_goal(context: PolicyContext) -> LevelSet:
         given = for_interface(str(context.goal), problem="an optimum")
         raise UnsupportedGoalError(f"a threshold is needed, but the goal is {given}; use a goal such as {example}")
     return context.goal
+
+
+def thresholds(context: PolicyContext) -> tuple[float, ...]:
+    """Return all thresholds of a level set, in the units of the model; one of an implicit threshold, as `threshold`."""
+    if isinstance(context.goal, Bands):
+        return context.goal.thresholds
+    return (threshold(context),)
 
 
 def threshold(context: PolicyContext) -> float:

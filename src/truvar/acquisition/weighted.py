@@ -12,7 +12,8 @@ It is TruVaR's sum, eq. (3), with a weight for every row in place of membership 
 | C_jx, sigma_j^2 | covariance of the row with f_x, its variance | the same, of the difference |
 
 w_j C_jx^2 / d_x is p_j (1 - p_j), which is how undecided the row is, times the share of its variance that the
-measurement explains. All draws are shared by the candidates; where the model is marginalised they are of the mixture.
+measurement explains. With several thresholds the weights of a row add up. All draws are shared by the candidates; where
+the model is marginalised they are of the mixture.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from truvar.acquisition.entropy import expected_improvement_table
 from truvar.acquisition.representers import improvement_in_box, leading_point, pivoted_cholesky, representer_sites
 from truvar.acquisition.tours import TourRows, can_tour, prefer_first_stop, tour_rows
 from truvar.acquisition.truncation import contrast_reduction, contrast_variance, weighted_reduction
-from truvar.acquisition.utils import threshold
+from truvar.acquisition.utils import thresholds
 from truvar.domain.candidates import Candidates
 from truvar.validation import check_at_least, check_boolean
 
@@ -66,6 +67,7 @@ class WeightedTruVaR(BasePolicy):
     beta: Schedule | None = None
     per_cost = True
     chooses_noise_level = True
+    supports_bands = True
     explores = True  # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
 
     def __post_init__(self) -> None:
@@ -129,12 +131,13 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
     that the covariances belong to: w_j C_jx^2 / d_x is then p (1 - p) times a share of variance.
     """
     mean, sd = context.moments
-    with np.errstate(divide="ignore", invalid="ignore"):
-        u = (mean - threshold(context)) / sd
     variance = context.posterior.pending_variance[: len(sd)]
     uncertain = variance > RESOLUTION * context.posterior.scale**2
     ambiguity = np.zeros(len(sd))
-    ambiguity[uncertain] = scipy.special.ndtr(u[uncertain]) * scipy.special.ndtr(-u[uncertain])
+    for level in thresholds(context):  # the ambiguities of several thresholds add up
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = (mean - level) / sd
+        ambiguity[uncertain] += scipy.special.ndtr(u[uncertain]) * scipy.special.ndtr(-u[uncertain])
     relevant = np.flatnonzero(ambiguity * len(ambiguity) > NEGLIGIBLE * ambiguity.sum())
     return WeightedRows(relevant, ambiguity[relevant] / variance[relevant])
 

@@ -25,7 +25,7 @@ from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLike
 from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place
-from truvar.domain.goals import Goal, LevelSet, Regions
+from truvar.domain.goals import Bands, Goal, LevelSet, Regions
 from truvar.domain.vehicles import Origin, as_departure
 from truvar.engines import Engine, EngineLike
 from truvar.exceptions import InvalidModelError
@@ -83,10 +83,14 @@ class ActiveLearner:
         self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
         policy.check_supported(goal, self._actions.n_levels)
         reference = goal.threshold if isinstance(goal, LevelSet) else None
+        if isinstance(goal, Bands):
+            reference = goal.thresholds[len(goal.thresholds) // 2]
         implicit = isinstance(goal, LevelSet) and goal.threshold is None
         if isinstance(prior.kernel, Learned) and prior.kernel.transform == "log":
             _check_logarithm(goal)
         direction = 0 if goal.level_set and not implicit else goal.sign
+        if isinstance(goal, LevelSet) and goal.fraction_of_min is not None:
+            direction = -1
         self.surrogate = Surrogate(
             domain, prior, seed, engine, reference, learn_power=not implicit, direction=direction
         )
@@ -218,6 +222,52 @@ class ActiveLearner:
             return table, choice
         return self._refine_in_box(context, table, choice, last)
 
+    def choose_among(
+        self, points: Index, last: Origin, pending: Sequence[Action], n_asked: int
+    ) -> tuple[Candidates, loop.Choice | None]:
+        """Choose the next measurement among some points of the domain; arguments and result as of `choose`.
+
+        Args:
+            points: Rows of the domain to choose among.
+            last: The last position (d,), None, or the departure of a vehicle.
+            pending: The pending actions.
+            n_asked: Number of suggestions made before.
+        """
+        table = self.actions.candidates(last)
+        n = len(self.domain)
+        among = np.isin(np.arange(len(table.points)) % n, points)  # of all tasks
+        in_reach = np.flatnonzero(among & table.affordable)
+        rows = in_reach
+        if table.feasibility is not None:
+            rows = in_reach[table.feasibility[in_reach] > 0]
+        if len(rows) == 0:
+            return table, None
+        context = self.context(n_asked, as_departure(last).speed)
+        everywhere = np.ones(n, bool)
+        design = self._design_rows(table, pending)
+        if design is None and not self.surrogate.fitted and self.surrogate.model is not None:
+            design = rows
+        if design is not None:
+            possible = np.intersect1d(design, rows)
+            return self._explore(context, everywhere, last, possible if len(possible) else rows, only=True)
+        if self._follows_complete_sets:
+            return (table, None) if self.stops_at_sets else self._explore(context, everywhere, last, rows, only=True)
+        modelled = self.modelled(table).take(rows)
+        choice = loop.choose(context, self.policy, modelled)
+        if choice is None and pending:
+            context, choice = loop.choose_ahead(context, self.policy, modelled)
+        if choice is not None:
+            return table, replace(choice, row=int(rows[choice.row]))
+        if self.surrogate.model is not None:
+            return self._explore(context, everywhere, last, rows, only=True)
+        if getattr(self.policy, "explores", False):
+            return self._explore(context, self.state.targets, last, rows, only=True)
+        if table.feasibility is not None:
+            unlimited = replace(self.modelled(table).take(in_reach), feasibility=None)
+            if loop.choose(context, self.policy, unlimited) is not None:  # all that it gains by cannot be measured
+                return self._explore(context, self.state.targets, last, rows, only=True)
+        return table, None
+
     def modelled(self, table: Candidates) -> Candidates:
         """Return a table with the noise in the units of the model, which differ from the user's for learned tasks."""
         units = self.surrogate.task_units
@@ -286,7 +336,7 @@ class ActiveLearner:
         return np.array(sorted(set(chosen)))
 
     def _explore(
-        self, context: PolicyContext, targets: Mask, last: Origin, rows: Index | None = None
+        self, context: PolicyContext, targets: Mask, last: Origin, rows: Index | None = None, *, only: bool = False
     ) -> tuple[Candidates, loop.Choice | None]:
         """Choose the point that removes most variance from the targets per unit cost, whatever the goal.
 
@@ -298,6 +348,7 @@ class ActiveLearner:
             targets: Points whose variance counts. (n,)
             last: The last position.
             rows: Rows of the candidate table to choose among; None: all.
+            only: Whether no other row may be chosen, even if none of these can be measured.
         """
         variance = replace(context, targets=targets, epoch=replace(context.epoch, eta=0.0), cache={})
         table = self.actions.candidates(last)
@@ -305,7 +356,7 @@ class ActiveLearner:
         if rows is None:
             return table, loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled)
         choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled.take(rows))
-        if choice is None and (modelled.feasibility is not None or not table.affordable[rows].any()):
+        if choice is None and not only and (modelled.feasibility is not None or not table.affordable[rows].any()):
             return self._explore(context, targets, last)
         return table, None if choice is None else replace(choice, row=int(rows[choice.row]))
 
@@ -375,6 +426,9 @@ class ActiveLearner:
     @property
     def model_goal(self) -> Goal:
         """The goal in the units of the model's transform."""
+        if isinstance(self.goal, Bands) and not self.surrogate.transform.is_identity:
+            transformed = self.surrogate.transform.forward(np.array(self.goal.thresholds))
+            return replace(self.goal, thresholds=tuple(transformed.tolist()))
         if self.surrogate.transform.is_identity or not isinstance(self.goal, LevelSet) or self.goal.threshold is None:
             return self.goal
         return replace(self.goal, threshold=float(self.surrogate.transform.forward(self.goal.threshold)))
@@ -619,12 +673,14 @@ def _check_logarithm(goal: Goal) -> None:
     Raises:
         InvalidModelError: If it has none.
     """
+    if isinstance(goal, Bands):
+        goal = LevelSet(goal.thresholds[0])  # if the lowest has a logarithm, all have
     if not isinstance(goal, LevelSet):
         return
     log = for_interface('transform="log"', problem='[model] transform = "log"')
     if goal.threshold is None:
         raise InvalidModelError(
-            f"logarithms have no share of their maximum, got fraction_of_max={goal.fraction_of_max:g} with {log}; give "
+            f"logarithms have no share of their maximum, got {goal} with {log}; give "
             "the threshold itself, or leave out the transform"
         )
     if goal.threshold <= 0:

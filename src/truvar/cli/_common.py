@@ -81,16 +81,26 @@ def seconds(text: str) -> float:
     return positive(float)(found[1]) * SECONDS_PER_UNIT[found[2]]
 
 
+def assignment(text: str) -> tuple[str, float]:
+    """Parse a column and its number, such as temperature=21.5."""
+    name, equals_sign, value = text.partition("=")
+    try:
+        return name.strip(), float(value if equals_sign else "")
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a column and a number such as x=1.5, got {text!r}") from None
+
+
 def read_text(path: str) -> str:
     """Return the contents of a text file, or of standard input if the path is "-".
 
     Raises:
         InvalidArgumentError: If the file cannot be read or is not UTF-8.
     """
+    from truvar.domain.tables import decode
     from truvar.exceptions import InvalidArgumentError
 
     try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        return sys.stdin.read() if path == "-" else decode(Path(path).read_bytes())
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(f"{path} must be text in UTF-8 ({error.reason}); save it as UTF-8") from None
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from truvar.cli._common import Command, add_json, positive, seconds
+from truvar.cli._common import Command, add_json, assignment, positive, seconds
 from truvar.cli._store import open_study, study_arguments, study_options
 from truvar.exceptions import Finished
 
@@ -15,6 +15,13 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-n", type=positive(int), default=1, metavar="N", help="number of suggestions, chosen as a batch")
     sub.add_argument(
         "--lease", type=seconds, metavar="TIME", help="reserve the suggestions for 2h, 90min, 1d, ...; then they expire"
+    )
+    sub.add_argument(
+        "--context",
+        action="append",
+        type=assignment,
+        metavar="COLUMN=VALUE",
+        help="value of a context column, which is given, not chosen; once per column",
     )
     add_json(sub, "the suggestions")
 
@@ -28,7 +35,8 @@ def _ask(arguments: argparse.Namespace) -> int:
     study = open_study(arguments)
     finished = None
     try:
-        batch = study.ask(arguments.n, lease=arguments.lease)
+        context = None if arguments.context is None else dict(arguments.context)
+        batch = study.ask(arguments.n, lease=arguments.lease, context=context)
     except Finished as end:
         batch = []
         finished = end.reason

@@ -5,16 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from truvar.cli._common import Command, add_json, add_path, read_text
+from truvar.cli._measurements import add_table_options, read_measurements
 from truvar.cli._store import open_study, store_label, store_url, study_arguments
+from truvar.domain.tables import is_excel, write_excel
 from truvar.exceptions import OutputError
+
+if TYPE_CHECKING:
+    from truvar.study.study import Study
 
 
 def _export_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
-    add_path(sub, "-o", "--out", metavar="FILE", type=Path, help="a .json or .csv file (default: standard output)")
+    add_path(
+        sub, "-o", "--out", metavar="FILE", type=Path, help="a .csv, .xlsx or .json file (default: standard output)"
+    )
     kind = sub.add_mutually_exclusive_group()
     kind.add_argument("--csv", action="store_true", help="write the measurements as CSV (default)")
     kind.add_argument("--json", action="store_true", help="write the whole study as JSON, for truvar import")
@@ -24,6 +31,8 @@ def _export(arguments: argparse.Namespace) -> int:
     """Write a study or its measurements."""
     study = open_study(arguments)
     json_file = arguments.out is not None and arguments.out.suffix == ".json"
+    if arguments.out is not None and is_excel(arguments.out) and not (arguments.json or arguments.csv):
+        return _export_workbook(study, arguments.out)
     if arguments.json or (json_file and not arguments.csv):
         text = study.to_json() + "\n"
         content = f"the study with its {study.version} events"
@@ -31,7 +40,7 @@ def _export(arguments: argparse.Namespace) -> int:
         from truvar.study.csv_cells import measurements_csv
 
         text = measurements_csv(study.measurements)
-        content = "1 measurement" if study.steps == 1 else f"{study.steps} measurements"
+        content = _count(study)
     if arguments.out is None:
         sys.stdout.write(text)
         return 0
@@ -43,9 +52,28 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _export_workbook(study: Study, path: Path) -> int:
+    """Write the measurements to an Excel workbook."""
+    from truvar.study.csv_cells import quoted_frame
+
+    try:
+        write_excel(quoted_frame(study.measurements), path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error.strerror}); give another path") from None
+    print(f"{_count(study)}: {path}")
+    return 0
+
+
+def _count(study: Study) -> str:
+    return "1 measurement" if study.steps == 1 else f"{study.steps} measurements"
+
+
 def _import_arguments(sub: argparse.ArgumentParser) -> None:
-    add_path(sub, "file", metavar="FILE", help="a study that truvar export wrote as .json, or measurements as .csv")
+    add_path(
+        sub, "file", metavar="FILE", help="a study that truvar export wrote as .json, or measurements as .csv or .xlsx"
+    )
     study_arguments(sub)
+    add_table_options(sub)
     add_json(sub, "what was imported")
 
 
@@ -53,9 +81,9 @@ def _import(arguments: argparse.Namespace) -> int:
     """Read a whole study into a store, or measurements into a study."""
     from truvar.report.tables import to_json
 
-    text = read_text(arguments.file)
+    text = "" if is_excel(arguments.file) else read_text(arguments.file)
     is_study = text.lstrip("\ufeff \n").startswith("{")
-    data, line = _import_study(arguments, text) if is_study else _import_measurements(arguments, text)
+    data, line = _import_study(arguments, text) if is_study else _import_measurements(arguments)
     print(to_json(data) if arguments.json else line)
     return 0
 
@@ -71,28 +99,29 @@ def _import_study(arguments: argparse.Namespace, text: str) -> tuple[dict[str, A
     return data, f"study {study.name!r} with {study.version} events stored in {store_label(url)}"
 
 
-def _import_measurements(arguments: argparse.Namespace, text: str) -> tuple[dict[str, Any], str]:
-    """Tell the measurements of a CSV file and return what was done, as data and as a line of text."""
-    from truvar.study.measurements_io import parse_csv, tell_all
+def _import_measurements(arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Tell the measurements of a file and return what was done, as data and as a line of text."""
+    from truvar.study.measurements_io import tell_all
 
     study = open_study(arguments)
     before = study.steps
-    ids = tell_all(study, parse_csv(text, study))
+    table = read_measurements(arguments.file, study, arguments)
+    ids = tell_all(study, table.new)
     new = study.steps - before
-    data = {"told": ids, "new": new, "measurements": study.steps}
-    return data, f"{len(ids)} measurements read, {new} of them new"
+    data = {"told": ids, "new": new, "left_out": table.repeated_lines, "measurements": study.steps}
+    return data, f"{table.count} measurements read, {new} of them new{table.notice}"
 
 
 EXPORT = Command(
     "export",
-    "write the measurements as CSV, or the whole study as JSON",
-    "truvar export > measurements.csv\ntruvar export lake.db -o lake.json",
+    "write the measurements as CSV or an Excel workbook, or the whole study as JSON",
+    "truvar export > measurements.csv\ntruvar export lake.db -o lake.xlsx\ntruvar export lake.db -o lake.json",
     _export_arguments,
     _export,
 )
 IMPORT = Command(
     "import",
-    "read a whole study from JSON into a store, or measurements from CSV into a study",
+    "read a whole study from JSON into a store, or measurements from CSV or Excel into a study",
     "truvar import lake.json copy.db\ntruvar import measurements.csv lake.db",
     _import_arguments,
     _import,

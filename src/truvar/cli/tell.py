@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli._common import Command, add_json, add_path, read_text
+from truvar.cli._common import Command, add_json, add_path
+from truvar.cli._measurements import add_table_options, read_measurements
 from truvar.cli._store import open_study, own_words, study_arguments
 from truvar.exceptions import InvalidArgumentError
 
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 
 def _tell_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub, "ID VALUE", "id and value, or coordinates and value, repeated for further measurements")
-    add_path(sub, "--csv", metavar="FILE", help="read measurements from a CSV file, all or none; - is standard input")
+    add_path(
+        sub,
+        "--csv",
+        metavar="FILE",
+        help="read measurements from a CSV file or Excel workbook, all or none; - is standard input",
+    )
+    add_table_options(sub)
     _add_conditions(sub)
     sub.add_argument("--level", type=int, help="noise level that was used, if a point is given")
     sub.add_argument("--task", help="task that was measured, if a point is given")
@@ -33,12 +40,13 @@ def _add_conditions(sub: argparse.ArgumentParser) -> None:
 
 def _tell(arguments: argparse.Namespace) -> int:
     """Tell measured values and print how the classes changed."""
-    from truvar.study.measurements_io import parse_csv, parse_words, tell_all
+    from truvar.study.measurements_io import parse_words, tell_all
     from truvar.study.outliers import collect_outliers
 
     words = own_words(arguments)
     if arguments.repeats:
         return _tell_repeats(arguments, words)
+    notice = ""
     options = {name: getattr(arguments, name) for name in ("noise", "cost", "level", "task")}
     if arguments.csv is None:
         study = open_study(arguments)
@@ -48,13 +56,16 @@ def _tell(arguments: argparse.Namespace) -> int:
             "expected values from a CSV file or from the command line, got both; leave out one of them"
         )
     else:
-        text = read_text(arguments.csv)
         study = open_study(arguments)
-        measurements = parse_csv(text, study)
+        table = read_measurements(arguments.csv, study, arguments)
+        measurements = table.new
+        notice = table.notice.removeprefix("; ")
     before = result_before(arguments, study)
     with collect_outliers() as outliers:
         ids = tell_all(study, measurements)
     warnings = list(outliers.values())
+    if notice:
+        warnings.append(notice)
     print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
     _print_warnings(arguments, warnings)
     return 0

@@ -64,7 +64,8 @@ def constrain(domain: Domain, constraints: Any) -> Domain:
     on_grid = domain.axes is not None and everywhere
     bounds = domain.bounds if on_grid else np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
     own = tuple(kept) if on_grid else ()
-    return replace(domain, points=points, bounds=bounds, axes=None, source=source, constraints=own)
+    labels = None if domain.labels is None else domain.labels.take(np.flatnonzero(mask))
+    return replace(domain, points=points, bounds=bounds, axes=None, source=source, constraints=own, labels=labels)
 
 
 def _given_rows(domain: Domain, given: Any) -> Mask | None:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +19,13 @@ from numpy.typing import ArrayLike
 from truvar._typing import Array, Mask
 from truvar.domain.constrained import constrain, constrain_box, simplex_lattice
 from truvar.domain.constraints import MARGIN, TOLERANCE, Constraint, all_satisfied, describe_constraint
+from truvar.domain.delimited import find_column
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
+from truvar.domain.given_context import check_context_columns
+from truvar.domain.labels import RowLabels
 from truvar.domain.parameters import Integer, Parameter, Range, box_parameter, grid_parameter, table_parameter
 from truvar.domain.scales import is_geometric
+from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, format_point, unknown_name
 from truvar.validation import check_finite, check_integer
@@ -30,6 +33,7 @@ from truvar.validation import check_finite, check_integer
 if TYPE_CHECKING:
     import pandas as pd
 
+LISTED_ROWS = 10  # rows that a message lists, at most
 SAME_POINT = 1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
 LOG_RATIO = 100.0  # quotient of the largest and the smallest number of a column from which a log scale is detected
 CATEGORY_SPACING = 0.5  # of a column of categories: half of it is the shortest length-scale, where they are unrelated
@@ -49,6 +53,8 @@ class Domain:
         continuous: Whether any point inside the bounds may be chosen.
         parameters: Type of each column, which encodes the user's values as coordinates; empty if all are plain numbers.
         constraints: Conditions that a point between those of a grid, or anywhere in a box, must satisfy.
+        labels: Labels of the rows of the user's own table; None if there are none.
+        context: Columns that are given, not chosen, when a measurement is suggested.
 
     Raises:
         InvalidDomainError: If there are no columns or points, names are duplicated, or a coordinate is not finite.
@@ -62,9 +68,12 @@ class Domain:
     continuous: bool = False
     parameters: tuple[Parameter, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    labels: RowLabels | None = None
+    context: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_columns(self.columns)
+        object.__setattr__(self, "context", check_context_columns(self.context, self.columns))
         if len(self.points) == 0:
             raise InvalidDomainError("a domain needs at least one point, got none; give it some points")
         bad = ~np.isfinite(self.points)
@@ -111,29 +120,40 @@ class Domain:
     @classmethod
     def table(
         cls,
-        frame: pd.DataFrame | str | Path,
+        frame: Any,
         columns: Sequence[str] | None = None,
         log: Sequence[str] | str = (),
         *,
         constraints: Any = None,
+        label: str | None = None,
+        missing: Literal["refuse", "drop"] = "refuse",
+        duplicates: Literal["refuse", "drop"] = "refuse",
+        context: Sequence[str] = (),
     ) -> Domain:
         """Return the domain whose points are the rows of a table.
 
         Columns may hold numbers, text, Booleans or dates.
 
         Args:
-            frame: A DataFrame, a GeoDataFrame of points, or the path of a CSV file.
-            columns: Names of the columns that are coordinates. Default: all columns; for a GeoDataFrame the
-                coordinates of its points, named x and y, or lon and lat if they are in degrees.
+            frame: A DataFrame of pandas, polars or another library, a pyarrow table, a GeoDataFrame of points, or the
+                path of a CSV file or an Excel workbook.
+            columns: Names of the columns that are coordinates. Default: all columns but `label`; for a GeoDataFrame
+                the coordinates of its points, named x and y, or lon and lat if they are in degrees.
             log: Names of the columns of numbers that have a logarithmic scale; "auto" for those that are spaced by
                 ratios rather than by differences, such as 0.01, 0.1, 1, 10.
             constraints: What a row must satisfy to be a point of the domain: the name of a column of truth values, a
                 text such as "x + y <= 1", a function of points (q, d), a polygon, a Boolean mask over the rows, or a
                 list of these.
+            label: Name of the column whose values name the rows: `Suggestion.label`. Default: the index of the
+                DataFrame.
+            missing: What to do with rows that lack a coordinate: refuse the table, or leave them out.
+            duplicates: What to do with rows that are the same point as an earlier one: refuse the table, or leave them
+                out.
+            context: Columns that are given, not chosen, such as the temperature of the day: `ask(context={...})`.
 
         Raises:
-            InvalidDomainError: If a column is missing or mixes types, or two rows are the same point; if a constraint
-                cannot be used, or no row satisfies it.
+            InvalidDomainError: If a column is missing or mixes types, a coordinate is missing, or two rows are the same
+                point; if a constraint cannot be used, or no row satisfies it.
 
         Example:
             >>> Domain.table("lake.csv", columns=["distance_m", "depth_m"])
@@ -144,7 +164,15 @@ class Domain:
         frame = as_table(frame)
         if isinstance(columns, str):
             raise InvalidDomainError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
-        names = tuple(columns) if columns is not None else geographic or tuple(frame.columns)
+        names = geographic or tuple(name for name in frame.columns if name != label)
+        if columns is not None:
+            names = tuple(columns)
+            frame = _without_units(frame, names)
+        labels = RowLabels.of(row_names(frame, label))
+        complete = _complete_rows(frame, names, missing)
+        if not complete.all():
+            frame = frame[complete]
+            labels = labels.take(np.flatnonzero(complete))
         logarithmic = _log_columns(frame, names, log)
         given = [table_parameter(_checked_column(frame, name), name, name in logarithmic) for name in names]
         points = np.empty((len(frame), len(names)))
@@ -153,6 +181,11 @@ class Domain:
             points[:, k] = (
                 number_column(frame, name) if parameter is None else parameter.encode_column(frame[name], name)
             )
+        if _drops(duplicates, "duplicates"):
+            kept = ~_is_duplicate(points)
+            frame = frame[kept]
+            points = points[kept]
+            labels = labels.take(np.flatnonzero(kept))
         parameters: tuple[Parameter, ...] = ()
         if len(points) and any(parameter is not None for parameter in given):
             bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
@@ -160,8 +193,9 @@ class Domain:
                 if given[k] is None and frame[name].dtype.kind in "iu" and bounds[k, 0] < bounds[k, 1]:
                     given[k] = Integer(int(bounds[k, 0]), int(bounds[k, 1]))
             parameters = _complete(given, bounds)
-        domain = cls.from_table_points(names, points, frame.reset_index(drop=True), parameters)
-        return constrain(domain, constraints)
+        domain = cls.from_table_points(names, points, frame.reset_index(drop=True), parameters, labels)
+        domain = constrain(domain, constraints)
+        return domain.with_context(context) if context else domain
 
     @classmethod
     def from_table_points(
@@ -170,6 +204,7 @@ class Domain:
         points: Array,
         source: pd.DataFrame | Callable[[], pd.DataFrame],
         parameters: tuple[Parameter, ...] = (),
+        labels: RowLabels | None = None,
     ) -> Domain:
         """Return the domain of a table whose coordinates have been read.
 
@@ -178,6 +213,7 @@ class Domain:
             points: Coordinates of the rows. (n, d)
             source: The table, or a function that makes it when it is needed.
             parameters: Type of each column; empty if all are plain numbers.
+            labels: Labels of the rows, if they have some.
 
         Raises:
             InvalidDomainError: If there are no rows, or two of them are the same point.
@@ -185,14 +221,18 @@ class Domain:
         if len(points) == 0:
             raise InvalidDomainError("a table needs rows to measure at, got no rows; give it at least one")
         bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
-        domain = cls(tuple(columns), points, bounds, source=source, parameters=parameters)
+        domain = cls(tuple(columns), points, bounds, source=source, parameters=parameters, labels=labels)
         duplicate = _first_duplicate(points)
         if duplicate is not None:
             first, second = duplicate
+            more = int(_is_duplicate(points).sum()) - 1
+            others = ""
+            if more:
+                others = f", and {more} more {'row repeats' if more == 1 else 'rows repeat'} others"
             raise InvalidDomainError(
                 f"every row must be a different point, but rows {first} and {second} are both "
-                f"{format_point(domain.point(first))}; drop one of them (a point can be measured repeatedly, but it is "
-                "listed once)"
+                f"{format_point(domain.point(first))}{others}; drop one of them (a point can be measured repeatedly, "
+                f"but it is listed once), or give {_option('duplicates')}"
             )
         return domain
 
@@ -212,7 +252,7 @@ class Domain:
         axes, frame = from_xarray(data)
         complete = frame.notna().all(axis=1)
         if not complete.all():
-            return cls.table(frame[complete], columns=list(axes))
+            return replace(cls.table(frame[complete], columns=list(axes)), labels=None)
         domain = cls.grid(**axes)
         return domain if frame.empty else replace(domain, source=frame)
 
@@ -299,6 +339,24 @@ class Domain:
         points, equation = simplex_lattice(tuple(intervals), bounds, check_integer(parts, "parts", minimum=2))
         return cls(tuple(intervals), points, bounds, constraints=(equation,))
 
+    def with_context(self, columns: Sequence[str]) -> Domain:
+        """Return the domain with columns that are given, not chosen: `ask(context={...})`.
+
+        Args:
+            columns: Names of the columns.
+
+        Raises:
+            InvalidDomainError: If one is not a coordinate, all of them are, or the domain is a box.
+
+        Example:
+            >>> Domain.grid(dose=[1, 2, 3], temperature=[10, 20]).with_context(["temperature"])
+        """
+        if self.continuous:
+            raise InvalidDomainError(
+                "a context needs a grid or a table, got a box; give a grid with the values that the context can have"
+            )
+        return replace(self, context=check_context_columns(columns, self.columns))
+
     # -- points and columns ----------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -342,6 +400,15 @@ class Domain:
             spacing = np.asarray(1.0 / np.maximum(counts - 1, 1))
         spacing[list(self.categorical)] = CATEGORY_SPACING
         return spacing
+
+    def label(self, index: int | None) -> Any:
+        """Return the label of the row with that index in the user's own table; None if there is none."""
+        return None if index is None or self.labels is None else self.labels[index]
+
+    @property
+    def has_row_names(self) -> bool:
+        """Whether the rows have labels that say more than their position."""
+        return self.labels is not None and not self.labels.are_positions
 
     # -- values and coordinates ------------------------------------------------------------------------------------
 
@@ -516,13 +583,15 @@ class Domain:
         return number_column(self.frame, name)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the coordinates as a DataFrame."""
+        """Return the coordinates as a DataFrame, with the index of the user's own table if there is one."""
         import pandas as pd
 
+        index = None if self.labels is None else self.labels.index
         if not self.parameters:
-            return pd.DataFrame(self.points, columns=list(self.columns))
+            return pd.DataFrame(self.points, columns=list(self.columns), index=index)
         columns = [parameter.decode_column(self.points[:, k]) for k, parameter in enumerate(self.parameters)]
-        return pd.DataFrame(dict(enumerate(columns))).set_axis(list(self.columns), axis=1)
+        frame = pd.DataFrame(dict(enumerate(columns))).set_axis(list(self.columns), axis=1)
+        return frame if index is None else frame.set_axis(index, axis=0)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -535,7 +604,10 @@ def _checked_column(frame: pd.DataFrame, name: str) -> pd.Series:
         InvalidDomainError: If it is missing or duplicated.
     """
     if name not in frame.columns:
-        raise InvalidDomainError(unknown_name("column", name, frame.columns))
+        with_unit = find_column(frame.columns, name)
+        if with_unit is None:
+            raise InvalidDomainError(unknown_name("column", name, frame.columns))
+        name = with_unit
     if list(frame.columns).count(name) > 1:
         raise InvalidDomainError(
             f"columns of a table must have different names, but {name!r} is duplicated; rename one"
@@ -549,7 +621,7 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
     Raises:
         InvalidDomainError: If the column is missing or duplicated, or a row of it is not a number.
     """
-    _checked_column(frame, name)
+    name = str(_checked_column(frame, name).name)
     try:
         return np.ascontiguousarray(frame[name].to_numpy(dtype=float))
     except (TypeError, ValueError):
@@ -579,42 +651,6 @@ def _log_columns(frame: pd.DataFrame, names: Sequence[str], log: Sequence[str] |
         if _checked_column(frame, name).dtype.kind not in "iuf":
             raise InvalidDomainError(f"log must name columns of numbers, got {name!r}, which has others; leave it out")
     return list(log)
-
-
-def as_table(table: Any) -> pd.DataFrame:
-    """Return a DataFrame as it is, and read a CSV file given by its path.
-
-    Raises:
-        InvalidDomainError: If it is neither, or the file cannot be read.
-    """
-    import pandas as pd
-
-    if isinstance(table, pd.DataFrame):
-        return table
-    if not isinstance(table, (str, Path)):
-        raise InvalidDomainError(
-            f"a table must be a DataFrame or the path of a CSV file, got {table!r}; "
-            "convert arrays with pd.DataFrame(array, columns=[...])"
-        )
-    return read_csv(table)
-
-
-def read_csv(path: str | Path) -> pd.DataFrame:
-    """Read a CSV file.
-
-    Raises:
-        InvalidDomainError: If there is no such file, or it cannot be read.
-    """
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path)
-    except FileNotFoundError:
-        raise InvalidDomainError(f"there is no file {path}; check the path") from None
-    except OSError as error:
-        raise InvalidDomainError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise InvalidDomainError(f"{path} is not a readable CSV file ({error}); check its contents") from None
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -708,6 +744,55 @@ def _mixed_box(
 def mesh(axes: Sequence[Array]) -> Array:
     """Return all combinations of the values of the axes, shape (n, d), the first axis slowest."""
     return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
+def _without_units(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return a table whose headers have the given names where they had a unit behind them."""
+    found = {find_column(frame.columns, name): name for name in names if name not in frame.columns}
+    found.pop(None, None)
+    return frame.rename(columns=found) if found else frame
+
+
+def _complete_rows(frame: pd.DataFrame, names: Sequence[str], missing: str) -> Mask:
+    """Return which rows of a table have all coordinates.
+
+    Raises:
+        InvalidDomainError: If coordinates are missing and those rows are not to be dropped; names all such rows.
+    """
+    drop = _drops(missing, "missing")
+    lacking = np.stack([_checked_column(frame, name).isna().to_numpy() for name in names], axis=1)
+    empty = lacking.any(axis=1)
+    if empty.any() and not drop:
+        rows = np.flatnonzero(empty)
+        column = names[int(np.argmax(lacking[rows[0]]))]
+        expected = "given, got none"
+        if _checked_column(frame, column).dtype.kind in "iuf":
+            expected = "a finite number, got nan"
+        listed = ", ".join(map(str, rows[:LISTED_ROWS])) + ", ..." * (len(rows) > LISTED_ROWS)
+        raise InvalidDomainError(
+            f"every coordinate must be {expected} in row {rows[0]}, column {column!r} ({len(rows)} "
+            f"incomplete row{'s' * (len(rows) > 1)}: {listed}); drop or fix that row, or give {_option('missing')}"
+        )
+    return np.logical_not(empty)
+
+
+def _drops(choice: str, name: str) -> bool:
+    """Return whether rows are to be dropped."""
+    if choice not in ("refuse", "drop"):
+        raise InvalidDomainError(f"{name} must be 'refuse' or 'drop', got {choice!r}; give one of them")
+    return choice == "drop"
+
+
+def _option(name: str) -> str:
+    return for_interface(f'{name}="drop"', problem=f'{name} = "drop"')
+
+
+def _is_duplicate(points: Array) -> Mask:
+    """Return which rows repeat an earlier one."""
+    _, first = np.unique(points, axis=0, return_index=True)
+    repeated = np.ones(len(points), bool)
+    repeated[first] = False
+    return repeated
 
 
 def _first_duplicate(points: Array) -> tuple[int, int] | None:

@@ -14,14 +14,16 @@ The three masks always partition D. For an optimum the points that are ruled out
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass
+from itertools import pairwise
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from truvar._typing import Array, Mask
+from truvar._typing import Array, Index, Mask
 from truvar.exceptions import InvalidArgumentError
-from truvar.validation import check_finite, check_fraction
+from truvar.validation import check_finite, check_fraction, check_positive
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Regions:
 
 
 class Goal(Protocol):
-    """The goal of a study: `Maximize`, `Minimize` or `LevelSet`."""
+    """The goal of a study: `Maximize`, `Minimize`, `LevelSet` or `Bands`."""
 
     @property
     def monotone(self) -> bool | None:
@@ -142,48 +144,91 @@ class Minimize:
 
 @dataclass(frozen=True)
 class LevelSet:
-    """Find the points where f is above a threshold. Exactly one of `threshold` and `fraction_of_max` is given.
+    """Find the points where f is above a threshold. Exactly one of the ways to give it is used.
+
+    `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` return `Bands`, the goal of several thresholds.
+
+    Args:
+        between: Two thresholds: find the points between them.
 
     Attributes:
         threshold: The threshold h.
         fraction_of_max: The threshold as a fraction of the unknown maximum of f, between 0 and 1.
         monotone: Whether a point that was classified stays so. None: as the policy has it, as with `Maximize`.
+        fraction_of_min: The threshold as a multiple of the unknown minimum of f: greater than 1 where the minimum is
+            positive, and between 0 and 1 where it is negative. Points near the minimum are those not above it.
 
     Raises:
-        InvalidArgumentError: If none or both are given, or a number is out of range.
+        InvalidArgumentError: If none or several are given, or a number is out of range.
 
     Example:
         >>> LevelSet(7.0)
         >>> LevelSet(fraction_of_max=0.8)
+        >>> LevelSet([5, 7, 10])
     """
 
     threshold: float | None = None
     fraction_of_max: float | None = None
     monotone: bool | None = None
+    fraction_of_min: float | None = None
+    between: InitVar[Sequence[float] | None] = None
     sign = 1
     level_set = True
 
-    def __post_init__(self) -> None:
-        if (self.threshold is None) == (self.fraction_of_max is None):
+    def __new__(
+        cls,
+        threshold: float | Sequence[float] | None = None,
+        fraction_of_max: float | None = None,
+        monotone: bool | None = None,
+        fraction_of_min: float | None = None,
+        between: Sequence[float] | None = None,
+    ) -> Self:
+        """Return a level set, or `Bands` for several thresholds."""
+        several: Any = threshold if between is None else between
+        is_number = several is None or isinstance(several, (str, bytes)) or np.ndim(several) == 0
+        if between is None and is_number:
+            return super().__new__(cls)
+        others = (fraction_of_max, fraction_of_min, None if between is None else threshold)
+        if any(given is not None for given in others):
+            raise InvalidArgumentError(
+                "a level set has thresholds, between=(low, high) or a fraction, got several of them; give one"
+            )
+        bands: Any = Bands(_check_thresholds(several, between is not None), between is not None, monotone)
+        return bands  # type: ignore[no-any-return]
+
+    def __post_init__(self, between: Sequence[float] | None) -> None:
+        given = [
+            name for name in ("threshold", "fraction_of_max", "fraction_of_min") if getattr(self, name) is not None
+        ]
+        if len(given) != 1:
             raise InvalidArgumentError(
                 "a level set needs either a threshold or a fraction_of_max: LevelSet(7.0) or "
                 f"LevelSet(fraction_of_max=0.8), got {self}"
             )
         if self.threshold is not None:
             object.__setattr__(self, "threshold", check_finite(self.threshold, "the threshold of a level set"))
+        elif self.fraction_of_max is not None:
+            _check_fraction_of_max(self.fraction_of_max)
         else:
-            check_fraction(self.fraction_of_max, "fraction_of_max", example="0.8")
+            _check_fraction_of_min(self.fraction_of_min)
 
     def thresholds(self, lower: Array, upper: Array) -> tuple[float, float]:
         """Return the smallest and the largest value that h can have; both are h for an explicit threshold.
 
         For a fraction of the maximum they are h_pes and h_opt of Gotovos et al. (2013), the fraction of the largest
-        lower and of the largest upper bound.
+        lower and of the largest upper bound. For a multiple of the minimum they are that of the smallest ones.
         """
         if self.threshold is not None:
             return self.threshold, self.threshold
+        if self.fraction_of_min is not None:
+            return self.fraction_of_min * float(lower.min()), self.fraction_of_min * float(upper.min())
         fraction = float(self.fraction_of_max or 0.0)
         return fraction * float(lower.max()), fraction * float(upper.max())
+
+    @property
+    def optimum_name(self) -> str:
+        """The optimum that an implicit threshold is a share of: "maximum" or "minimum"."""
+        return "maximum" if self.fraction_of_min is None else "minimum"
 
     def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
         """Return the points that are above the threshold, those below it, and the undecided ones."""
@@ -195,9 +240,11 @@ class LevelSet:
         return Regions(~above & ~below, above, below)  # eq. (6)
 
     def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
-        """Return M_t, and for a fraction of the maximum the points that can be the maximiser."""
+        """Return M_t, and for a fraction of the optimum the points that can be the optimum."""
         if self.threshold is not None:
             return regions.potential
+        if self.fraction_of_min is not None:
+            return np.asarray(regions.potential | (lower <= upper.min()))
         return np.asarray(regions.potential | (upper >= lower.max()))
 
     def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
@@ -208,3 +255,121 @@ class LevelSet:
         above = float((upper[regions.potential] - smallest).max())
         below = float((largest - lower[regions.potential]).max())
         return 2.0 * max(0.0, above, below)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Find the band that f lies in at every point: below, between or above several thresholds.
+
+    `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` create it. In `Regions`, a point is decided if no threshold
+    lies between its bounds; `below` are then the points of the lowest band and `above` those of all others, and with
+    `inside` the points between the two thresholds are `above` and all others `below`.
+
+    Attributes:
+        thresholds: The thresholds, ascending.
+        inside: Whether the question is which points lie between two thresholds.
+        monotone: Whether a point that was classified stays so. None: as the policy has it, as with `Maximize`.
+    """
+
+    thresholds: tuple[float, ...]
+    inside: bool = False
+    monotone: bool | None = None
+    sign = 1
+    level_set = True
+    fraction_of_max = None
+    fraction_of_min = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "thresholds", _check_thresholds(self.thresholds, self.inside))
+
+    def __str__(self) -> str:
+        if self.inside:
+            return f"LevelSet(between=({self.thresholds[0]:g}, {self.thresholds[1]:g}))"
+        return f"LevelSet([{', '.join(f'{h:g}' for h in self.thresholds)}])"
+
+    @property
+    def band_thresholds(self) -> tuple[float, ...]:
+        """The thresholds; only this goal has them under this name."""
+        return self.thresholds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the bands, from the lowest: "below 5", "5 to 7", "above 7"."""
+        texts = [f"{h:g}" for h in self.thresholds]
+        middle = [f"{low} to {high}" for low, high in pairwise(texts)]
+        return (f"below {texts[0]}", *middle, f"above {texts[-1]}")
+
+    def band_of(self, values: Array) -> Index:
+        """Return the index of the band of each value, 0 for the lowest; a value on a threshold is above it."""
+        return np.searchsorted(np.array(self.thresholds), values, side="right")
+
+    def is_above(self, bands: Index) -> Mask:
+        """Return which bands count as above in `Regions` and `Result.classification`."""
+        return np.asarray(bands == 1 if self.inside else bands > 0)
+
+    def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
+        """Return the points whose band is decided, above and below, and the undecided ones."""
+        if not self.monotone:
+            regions = Regions.unknown(len(lower))
+        levels = np.array(self.thresholds)
+        n_passed = np.searchsorted(levels, lower, side="left")  # thresholds h with l > h, eq. (7)
+        n_reached = np.searchsorted(levels, upper, side="right")  # thresholds h that u < h does not hold for
+        decided = regions.potential & (n_passed == n_reached)
+        is_above = self.is_above(n_passed)
+        above = regions.above | (decided & is_above)
+        below = regions.below | (decided & ~is_above)
+        return Regions(~above & ~below, above, below)
+
+    def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
+        """Return M_t."""
+        return regions.potential
+
+    def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
+        """Return twice the largest possible distance of f to the nearest threshold at an undecided point."""
+        largest = 0.0
+        levels = np.array(self.thresholds)
+        for low, high in zip(lower[regions.potential], upper[regions.potential], strict=True):
+            within = levels[(levels >= low) & (levels <= high)]
+            if len(within) == 0:  # a point that the bounds of an earlier step left undecided
+                within = levels[[int(np.argmin(np.abs(levels - (low + high) / 2)))]]
+            gaps = np.diff(within) / 2
+            largest = max(largest, high - within[-1], within[0] - low, gaps.max(initial=0.0))
+        return 2.0 * float(largest)
+
+
+def _check_thresholds(given: Any, inside: bool) -> tuple[float, ...]:
+    """Return several thresholds as ascending floats.
+
+    Raises:
+        InvalidArgumentError: If they are not different numbers in ascending order, or not two of them for `inside`.
+    """
+    values = tuple(check_finite(value, "a threshold of a level set") for value in given)
+    if inside and (len(values) != 2 or not values[0] < values[1]):
+        raise InvalidArgumentError(
+            f"between must be two numbers (low, high) with low < high, got {given!r}; give them such as (5, 7)"
+        )
+    if len(values) == 0 or any(later <= earlier for earlier, later in pairwise(values)):
+        raise InvalidArgumentError(
+            f"several thresholds must be different and ascending, got {list(given)}; give them such as [5, 7, 10]"
+        )
+    return values
+
+
+def _check_fraction_of_max(fraction: Any) -> None:
+    """Check the fraction of the maximum; above 1 the message has the reason and the counterpart."""
+    value = check_finite(fraction, "fraction_of_max")
+    if value >= 1:
+        raise InvalidArgumentError(
+            f"fraction_of_max must lie between 0 and 1, got {value:g}: no point exceeds that multiple of the maximum; "
+            f"for the points near the minimum give fraction_of_min={value if value > 1 else 1.2:g}"
+        )
+    check_fraction(value, "fraction_of_max", example="0.8")
+
+
+def _check_fraction_of_min(fraction: Any) -> None:
+    value = check_positive(fraction, "fraction_of_min", example="1.2")
+    if value == 1:
+        raise InvalidArgumentError(
+            "fraction_of_min must differ from 1, which only the minimum itself fulfils; give a number such as 1.2 if "
+            "the minimum is positive, or 0.8 if it is negative"
+        )

@@ -45,7 +45,8 @@ from truvar.acquisition.confidence import RKHSBeta, TheoremBeta, lemma_beta, rkh
 from truvar.algorithm.loop import State
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.inference.bands import band_sentence
 from truvar.inference.statements import Estimate, JointStatements
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
@@ -200,7 +201,7 @@ def certify(inputs: CertificateInputs) -> Certificate:
         eta_completed = state.epoch.eta / confidence.r
     implicit = 0.0
     if isinstance(goal, LevelSet):
-        implicit = goal.fraction_of_max or 0.0
+        implicit = goal.fraction_of_max or goal.fraction_of_min or 0.0
     epoch_ends_by = None
     if regime == "theorem" and isinstance(schedule, TheoremBeta):
         epoch_ends_by = _cost_covered(state.epoch.beta, inputs.actions, delta)
@@ -245,7 +246,10 @@ def lead_with(
     if not statements.is_known:
         return replace(certificate, statement="Nothing is claimed yet: there is no measurement.")
     parts = [certificate.statement] if certificate.statement else []
-    if isinstance(statements.goal, LevelSet):
+    if isinstance(statements.goal, Bands):
+        score = _estimate(statements.expected_f1, format_share)
+        parts.append(band_sentence(statements, statements.goal, _kind(domain), score))
+    elif isinstance(statements.goal, LevelSet):
         parts.append(_level_set_sentence(statements, statements.goal, domain))
     else:
         parts.append(_optimum_sentence(statements, domain, best))
@@ -331,8 +335,10 @@ def _cost_void(inputs: CertificateInputs) -> list[str]:
         reasons.append("the cost depends on the last position")
     if not goal.monotone:
         reasons.append("the set of undecided points M may grow again (non-monotone)")
-    if isinstance(goal, LevelSet) and goal.fraction_of_max is not None:
+    if isinstance(goal, LevelSet) and goal.threshold is None:
         reasons.append("the threshold is implicit")
+    if isinstance(goal, Bands):
+        reasons.append("there are several thresholds")
     if not isinstance(policy, TruVaR):
         reasons.append("the choices are not made by eq. (3)")
     elif policy != replace(TruVaR(), beta=policy.beta, eta=policy.eta, r=policy.r, slack=policy.slack):
@@ -354,7 +360,7 @@ def _level_set_sentence(statements: JointStatements, goal: LevelSet, domain: Dom
     n_below = int(classes.below.sum())
     n_undecided = int(classes.undecided.sum())
     kind = _kind(domain)
-    threshold = f"{100 * (goal.fraction_of_max or 0.0):g} % of the maximum"
+    threshold = f"{100 * (goal.fraction_of_max or goal.fraction_of_min or 0.0):g} % of the {goal.optimum_name}"
     if goal.threshold is not None:
         threshold = f"{goal.threshold:g}"
     parts = []
@@ -423,6 +429,13 @@ def _condition(regime: Regime, delta: float) -> str:
 
 def _claim(inputs: CertificateInputs, accurate_to: float) -> str:
     kind = _kind(inputs.domain)
+    if isinstance(inputs.goal, Bands):
+        n_undecided = int(inputs.state.regions.potential.sum())
+        n_decided = len(inputs.domain) - n_undecided
+        return (
+            f"f lies in one band at each of {_count(n_decided, f'decided {kind}')} (H, L), and within "
+            f"{inputs.epsilon / 2:.4g} of a threshold at the {_count(n_undecided, f'undecided {kind}')} (M)."
+        )
     if isinstance(inputs.goal, LevelSet):
         return _level_set_claim(inputs, inputs.goal, kind)
     return _optimum_claim(inputs, kind, accurate_to)

@@ -35,9 +35,10 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.acquisition.mixed_search import climb
 from truvar.algorithm.learner import ActiveLearner
-from truvar.domain.goals import Goal
+from truvar.domain.goals import Bands, Goal
 from truvar.domain.vehicles import Origin
 from truvar.exceptions import UnsupportedGoalError
+from truvar.inference import bands
 from truvar.inference.statements import StatementInputs, normal_distribution, screening_f1
 from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
 from truvar.models.transforms import OutputTransform
@@ -173,6 +174,8 @@ def _describe_regret_goal(limits: StatementLimits, goal: float) -> str:
 
 def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
     """Return whether single points do not rule out that F1 reaches the goal with 97.5 % probability."""
+    if isinstance(inputs.goal, Bands):
+        return bands.screening_f1(inputs, inputs.goal) >= goal - F1_MARGIN
     reported = inputs.reported()
     if reported is None:
         return False

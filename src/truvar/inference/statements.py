@@ -42,7 +42,8 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.algorithm.learner import ActiveLearner
-from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.inference.bands import BandStatements, band_probabilities, band_statements, exceedance, reported_bands
 from truvar.models.frozen import FrozenPosterior
 from truvar.models.transforms import OutputTransform
 from truvar.validation import check_fraction
@@ -104,12 +105,16 @@ class Classification:
         above: Level set: points above the threshold. Minimum: points ruled out.
         below: Level set: points that are not above the threshold. Maximum: points ruled out.
         undecided: All others. Optimum: they hold it.
+        band: Several thresholds: index of the band of every point, from the lowest; -1 where it is undecided. (n,)
+        band_names: Names of the bands, from the lowest.
     """
 
     confidence: float
     above: Mask
     below: Mask
     undecided: Mask
+    band: Index | None = None
+    band_names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{int(getattr(self, name).sum())} {name}" for name in ("above", "below", "undecided"))
@@ -117,7 +122,9 @@ class Classification:
 
     @property
     def labels(self) -> np.ndarray[Any, Any]:
-        """The class of every point as text: "above", "below" or "undecided", (n,)."""
+        """The class of every point as text: "above", "below", the name of a band, or "undecided", (n,)."""
+        if self.band is not None:
+            return np.array([*self.band_names, "undecided"])[self.band]
         return np.select([self.above, self.below], ["above", "below"], "undecided")
 
 
@@ -139,6 +146,7 @@ class JointStatements:
         expected_misclassified: Expected number of points that `reported` has on the wrong side; None for an optimum.
         n_drawn: Points that were drawn jointly.
         n_relevant: Points that are not certain by themselves; if more than `n_drawn`, those drawn stand for them.
+        bands: What is stated about the bands between several thresholds; None without them.
     """
 
     goal: Goal
@@ -154,6 +162,7 @@ class JointStatements:
     n_drawn: int
     n_relevant: int
     recommended_value: Estimate | None = None
+    bands: BandStatements | None = None
 
     def __post_init__(self) -> None:
         for array in (self.probability, self.decided_confidence, self.lower, self.upper):
@@ -177,6 +186,10 @@ class JointStatements:
         check_fraction(confidence, "confidence", example="0.95")
         decided = self.decided_confidence >= confidence
         nothing = np.zeros_like(decided)
+        if isinstance(self.goal, Bands) and self.bands is not None:
+            is_above = self.goal.is_above(self.bands.reported)
+            band = np.where(decided, self.bands.reported, -1)
+            return Classification(confidence, decided & is_above, decided & ~is_above, ~decided, band, self.goal.names)
         if isinstance(self.goal, LevelSet):
             is_above = self.probability >= 0.5
             return Classification(confidence, decided & is_above, decided & ~is_above, ~decided)
@@ -196,6 +209,7 @@ class JointStatements:
             "expected_misclassified": self.expected_misclassified,
             "n_drawn": self.n_drawn,
             "n_relevant": self.n_relevant,
+            "bands": None if self.bands is None else self.bands.to_dict(),
         }
 
 
@@ -216,6 +230,7 @@ class StatementInputs:
         snap: Returns the nearest points of a box with finitely many values in some columns; None for others.
         seed: Seeds of the draws.
         fitted: Whether there is a model to state anything with.
+        thresholds: Several thresholds in the units of the model; empty without them.
         excluded: Points that cannot be the optimum, as they are not to be measured; None: there are none. (n,)
         allows: Returns which points of a box can be the optimum; None: all.
     """
@@ -231,6 +246,7 @@ class StatementInputs:
     bounds: Array | None
     seed: tuple[int, int]
     fitted: bool
+    thresholds: tuple[float, ...] = ()
     snap: Callable[[Array], Array] | None = None
     excluded: Mask | None = None
     allows: Callable[[Array], Mask] | None = None
@@ -247,6 +263,9 @@ class StatementInputs:
 
     def marginal_probability(self) -> Array | None:
         """Return `JointStatements.probability` where it does not take joint draws: a level set of known threshold."""
+        if isinstance(self.goal, Bands):
+            exceeds = exceedance(self)
+            return np.asarray(band_probabilities(exceeds)[1] if self.goal.inside else exceeds[0])
         if self.threshold is None:
             return None
         return probability_above(self.means, self.variances, self.threshold)
@@ -257,6 +276,8 @@ class StatementInputs:
         For a share of the maximum they are the points whose mean is at least that share of the largest mean, as the
         paper reports them: no single point may have p >= 1/2 though some are above in every draw.
         """
+        if isinstance(self.goal, Bands):
+            return self.goal.is_above(reported_bands(exceedance(self)))
         if not isinstance(self.goal, LevelSet):
             return None
         probability = self.marginal_probability()
@@ -307,6 +328,7 @@ class StatementInputs:
         return StatementInputs(
             goal=learner.goal,
             threshold=getattr(learner.model_goal, "threshold", None),
+            thresholds=getattr(learner.model_goal, "band_thresholds", ()),
             posterior=posterior,
             sites=sites,
             means=means,
@@ -324,6 +346,8 @@ class StatementInputs:
 
 def joint_statements(inputs: StatementInputs) -> JointStatements:
     """Return what can be stated about all points at once."""
+    if isinstance(inputs.goal, Bands):
+        return band_statements(inputs, inputs.goal)
     if isinstance(inputs.goal, LevelSet):
         return _level_set_statements(inputs, inputs.goal)
     return _optimum_statements(inputs)
@@ -421,10 +445,9 @@ def _level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointState
 def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
     """Return the statements for a threshold that is a share of the unknown maximum, which every draw has its own of."""
     n = len(inputs.sites)
-    fraction = float(goal.fraction_of_max or 0.0)
     rows = _at_most(np.arange(n), inputs.seed)
     draws = inputs.posterior.draw(inputs.sites[rows], DRAWS, inputs.seed)
-    is_above = draws >= fraction * draws.max(axis=0)
+    is_above = draws >= _implicit_thresholds(goal, draws)
     drawn = is_above.mean(axis=1)
     probability = drawn
     if len(rows) < n:
@@ -432,6 +455,13 @@ def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStateme
     if not inputs.fitted:
         return _unknown(inputs, probability, UNKNOWN_SHARE, None)
     return _from_draws(inputs, probability, np.arange(n), rows, is_above)
+
+
+def _implicit_thresholds(goal: LevelSet, draws: Array) -> Array:
+    """Return the threshold in every draw, (S,), as a share of its maximum or minimum."""
+    if goal.fraction_of_min is not None:
+        return np.asarray(goal.fraction_of_min * draws.min(axis=0))
+    return np.asarray(float(goal.fraction_of_max or 0.0) * draws.max(axis=0))
 
 
 def screening_f1(inputs: StatementInputs) -> float:
@@ -444,10 +474,11 @@ def screening_f1(inputs: StatementInputs) -> float:
     if reported is None or not isinstance(inputs.goal, LevelSet):
         raise AssertionError("a level set reports points")
     rng = np.random.default_rng(inputs.seed)
-    top = int(np.argmax(inputs.means.mean(axis=0)))
+    direction = -1 if inputs.goal.fraction_of_min is not None else 1
+    top = int(np.argmax(direction * inputs.means.mean(axis=0)))
     rows = rng.permutation(inputs.n)[:SCREENING_ROWS]
     draws = inputs.posterior.draw(inputs.sites[np.append(rows, top)], SCREENING_DRAWS, inputs.seed)
-    is_above = draws[:-1] >= float(inputs.goal.fraction_of_max or 0.0) * draws.max(axis=0)
+    is_above = draws[:-1] >= _implicit_thresholds(inputs.goal, draws)
     n_both = is_above.sum(axis=0) + int(reported[rows].sum())
     hits = (reported[rows, None] & is_above).sum(axis=0)
     return float(np.divide(2.0 * hits, n_both, out=np.ones(len(n_both)), where=n_both > 0).mean())

@@ -19,6 +19,8 @@ from collections.abc import Callable
 import numpy as np
 
 from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.goals import Bands
+from truvar.inference.bands import certainty_of, exceedance
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.inference.statements import JointStatements, StatementInputs, potential_optima
 
@@ -64,6 +66,8 @@ def finished(
 
 def _may_be_decided(inputs: StatementInputs) -> bool:
     """Return whether single points do not rule out that everything is decided. No joint draws are needed for this."""
+    if isinstance(inputs.goal, Bands):
+        return bool(certainty_of(exceedance(inputs)).min() >= FINISHED)
     reported = inputs.reported()
     if reported is not None:
         probability = inputs.marginal_probability()

@@ -19,7 +19,8 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 
 from truvar._typing import Array
-from truvar.domain.domain import Domain, read_csv
+from truvar.domain.domain import Domain
+from truvar.domain.tables import read_table
 from truvar.exceptions import InvalidDomainError, import_optional
 from truvar.models.fit import Learned, fit
 from truvar.models.kernels import named_kernel
@@ -99,7 +100,7 @@ def load_field(path: Path | None) -> Field:
     """
     if path is None:
         return simulated_lake()
-    frame = read_csv(path)
+    frame = read_table(path)
     for value, along in TRANSECTS.items():
         if value in frame.columns:
             return transect_field(path.stem, *split_transect(path, frame), (along, "depth_m"), value)
@@ -166,7 +167,7 @@ def split_transect(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.Da
     """
     second = path.with_name(f"{path.stem}_second.csv")
     if second.exists():
-        return frame, read_csv(second)
+        return frame, read_table(second)
     if "dive" not in frame.columns:
         raise InvalidDomainError(
             f"--data needs a second data set for the hyperparameters, got neither {second} nor a column dive; give one "

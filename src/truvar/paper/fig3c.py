@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from truvar.acquisition import Policy, TopK, TruVaR
-from truvar.domain.domain import Domain, read_csv
+from truvar.domain.domain import Domain
+from truvar.domain.tables import read_table
 from truvar.exceptions import InvalidDomainError
 from truvar.paper import svm
 from truvar.paper.curves import curves
@@ -49,7 +50,7 @@ def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
     Raises:
         InvalidDomainError: If the table has no column of validation errors.
     """
-    frame = svm.table() if path is None else read_csv(path)
+    frame = svm.table() if path is None else read_table(path)
     columns = list(svm.COLUMNS) if path is None else [str(name) for name in frame.columns[:3]]
     if svm.VALUE not in frame.columns:
         raise InvalidDomainError(

@@ -17,8 +17,9 @@ from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, Theor
 from truvar.acquisition.registry import DEFAULT_POLICY, has_cost_option, policy_class, policy_classes
 from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
-from truvar.domain.domain import Domain, read_csv
+from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
+from truvar.domain.tables import read_table
 from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import InvalidProblemError, TruvarError
@@ -215,7 +216,7 @@ def _section(name: str) -> Iterator[None]:
 def _table(path: str, folder: Path, tables: Tables | None) -> pd.DataFrame:
     """Return a table that the problem names."""
     if tables is None:
-        return read_csv(folder / path)
+        return read_table(folder / path)
     if path not in tables:
         given = ", ".join(map(repr, tables)) or "none"
         raise InvalidProblemError(
@@ -235,7 +236,16 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
     if spec.table is not None:
         table = _table(spec.table, folder, tables)
         with _section("domain"):
-            return Domain.table(table, spec.columns, spec.log or (), constraints=_constraints(spec))
+            domain = Domain.table(
+                table,
+                spec.columns,
+                spec.log or (),
+                constraints=_constraints(spec),
+                label=spec.label,
+                missing=spec.missing,
+                duplicates=spec.duplicates,
+            )
+            return domain.with_context(spec.context or ())
     with _section("domain"):
         if spec.box is not None:
             intervals: dict[str, Any] = {name: build_parameter(side) for name, side in spec.box.items()}
@@ -245,7 +255,7 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
             fractions: dict[str, Any] = dict(spec.mixture)
             return Domain.mixture(parts=spec.parts or PARTS, **fractions)
         axes = {name: _axis(axis) for name, axis in (spec.grid or {}).items()}
-        return Domain.grid(constraints=_constraints(spec), **axes)
+        return Domain.grid(constraints=_constraints(spec), **axes).with_context(spec.context or ())
 
 
 def _axis(axis: Any) -> Any:
@@ -273,7 +283,14 @@ def build_goal(spec: GoalSpec) -> Goal:
     if spec.minimize:
         return Minimize(spec.monotone)
     with _section("goal"):
-        return LevelSet(spec.level_set, spec.fraction_of_max, spec.monotone)
+        thresholds: Any = spec.level_set
+        return LevelSet(
+            thresholds,
+            spec.fraction_of_max,
+            spec.monotone,
+            fraction_of_min=spec.fraction_of_min,
+            between=spec.between,
+        )
 
 
 def build_kernel(spec: ModelSpec, columns: int) -> NamedKernel | Learned:

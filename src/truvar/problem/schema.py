@@ -43,6 +43,7 @@ from truvar.problem.parameters import Names, ParameterSpec
 PARTS = 20  # steps of a mixture whose problem does not say how many
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
 TRAVEL_KEYS = ("travel", "euclidean", "great_circle", "network", "matrix")  # of [cost], in the order of their sum
+GOAL_KEYS = ("level_set", "between", "fraction_of_max", "fraction_of_min", "maximize", "minimize")  # one is given
 ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -68,6 +69,10 @@ StartPlace = Annotated[
 ]
 LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
 Mean = Annotated[Number | Text, expects("a number or the name of a column")]
+Pair = Annotated[tuple[Number, Number], expects("[low, high] such as [5, 7]", "give two numbers")]
+Thresholds = Annotated[
+    Number | Annotated[list[Number], Field(min_length=1)], expects("a number or an ascending list of numbers")
+]
 Start = Annotated[
     Literal["random"] | NonNegativeCount | dict[str, Number | Flag | Text],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
@@ -173,12 +178,31 @@ class DomainSpec(StrictModel):
     model_config = _one_required("table", "grid", "box", "mixture")
 
     table: Text | None = Field(
-        default=None, description="Path of a CSV file, relative to the problem file.", examples=["lake.csv"]
+        default=None,
+        description="Path of a CSV file or Excel workbook, relative to the problem file.",
+        examples=["lake.csv"],
     )
     columns: Annotated[list[Text], expects("a list of column names such as ['x', 'y']")] | None = Field(
         default=None,
         description="Columns of the table that are coordinates; all of them by default.",
         examples=[["distance_m", "depth_m"]],
+    )
+    label: Text | None = Field(
+        default=None,
+        description="Column of the table whose values name the points in suggestions and reports.",
+        examples=["station"],
+    )
+    missing: Literal["refuse", "drop"] = Field(
+        default="refuse", description="Rows of the table that lack a coordinate: refuse the table, or leave them out."
+    )
+    duplicates: Literal["refuse", "drop"] = Field(
+        default="refuse",
+        description="Rows of the table that repeat the point of another: refuse the table, or leave them out.",
+    )
+    context: Annotated[list[Text], expects("a list of column names such as ['temperature']")] | None = Field(
+        default=None,
+        description="Columns of a table or grid that are given, not chosen, when a measurement is suggested.",
+        examples=[["temperature"]],
     )
     grid: Annotated[dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)] | None = Field(
         default=None,
@@ -226,9 +250,20 @@ class DomainSpec(StrictModel):
         (kind,) = self.given(*kinds)
         if kind == "mixture" and self.constraints:
             raise rule_error("constraints belong to a table, grid or box, got a mixture; give intervals of fractions")
-        for key, owner in (("columns", "table"), ("log", "table"), ("representers", "box"), ("parts", "mixture")):
+        owners = {
+            "columns": "table",
+            "log": "table",
+            "label": "table",
+            "missing": "table",
+            "duplicates": "table",
+            "representers": "box",
+            "parts": "mixture",
+        }
+        for key, owner in owners.items():
             if self.given(key) and kind != owner:
                 raise rule_error(f"{key} belongs to a {owner}, got a {kind}; leave out {key}")
+        if self.given("context") and kind not in ("table", "grid"):
+            raise rule_error(f"context belongs to a table or grid, got a {kind}; leave out context")
         reserved = {"box": ("representers", "seed", "constraints"), "grid": ("constraints",), "mixture": ("parts",)}
         for name in reserved.get(kind, ()):
             if name in getattr(self, kind):
@@ -237,15 +272,25 @@ class DomainSpec(StrictModel):
 
 
 class GoalSpec(StrictModel):
-    """The goal: exactly one of level_set, fraction_of_max, maximize and minimize."""
+    """The goal: exactly one of level_set, between, fraction_of_max, fraction_of_min, maximize and minimize."""
 
-    model_config = _one_required("level_set", "fraction_of_max", "maximize", "minimize")
+    model_config = _one_required(*GOAL_KEYS)
 
-    level_set: Number | None = Field(
-        default=None, description="Threshold: find the points whose value is above it.", examples=[7.0]
+    level_set: Thresholds | None = Field(
+        default=None,
+        description="Threshold: find the points whose value is above it; or several, for the bands between them.",
+        examples=[7.0, [5.0, 7.0, 10.0]],
     )
-    fraction_of_max: Probability | None = Field(
+    between: Pair | None = Field(
+        default=None, description="Find the points whose value lies between two thresholds.", examples=[[5.0, 7.0]]
+    )
+    fraction_of_max: Number | None = Field(
         default=None, description="Threshold relative to the unknown maximum, between 0 and 1.", examples=[0.8]
+    )
+    fraction_of_min: Positive | None = Field(
+        default=None,
+        description="Threshold relative to the unknown minimum: above 1 if that is positive, below 1 if negative.",
+        examples=[1.2],
     )
     maximize: Annotated[Literal[True], expects("true", "write true or leave out the key")] | None = Field(
         default=None, description="Find the point with the largest value."
@@ -261,7 +306,7 @@ class GoalSpec(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _check_one_given(self, "level_set", "fraction_of_max", "maximize", "minimize")
+        _check_one_given(self, *GOAL_KEYS)
         return self
 
 

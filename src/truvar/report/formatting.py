@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar.domain.labels import label_text
 from truvar.domain.parameters import Log, Range
 from truvar.inference.certificate import format_share
-from truvar.messages import format_coordinate
+from truvar.messages import format_coordinate, format_coordinates
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
@@ -103,3 +104,16 @@ def describe_score(result: Result) -> list[str]:
     if statements.expected_f1 is not None:
         return [f"expected F1 {format_estimate(statements.expected_f1, format_share)}"]
     return [f"expected regret {format_estimate(result.expected_regret)}"]
+
+
+def format_place(place: Any, *, digits: int = 6) -> str:
+    """Return where a suggestion, measurement or best point is: its label, if the rows are named, and coordinates.
+
+    Args:
+        place: An object with `point`, `index` and `label`.
+        digits: Significant digits of the coordinates.
+    """
+    coordinates = format_coordinates(place.point, digits=digits)
+    if place.label is None or place.label == place.index:
+        return coordinates
+    return f"{label_text(place.label)} ({coordinates})"

@@ -205,6 +205,10 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
     css_classes = {"undecided": "possible"}
     if data.goal.level_set:
         css_classes = {"above": "above", "undecided": "undecided", "below": "below"}
+        bands = data.classification.band_names
+        css_classes |= dict.fromkeys(bands, "possible")
+        if bands:
+            css_classes |= {bands[0]: "below", bands[-1]: "above"}
     return [
         {"css_class": css_classes.get(name, "ruled-out"), "share": 100 * float(mask.mean()), "label": label}
         for name, mask, label in data.classes()
@@ -233,6 +237,8 @@ def _figures(data: PlotData) -> list[Figure]:
             figures = [Figure(draw_parallel, MAP_SIZE, "Parallel coordinates: each line is a point of the domain")]
     if np.isfinite(data.values).any():
         line = "the threshold" if data.goal.level_set else "the best so far"
+        if len(data.thresholds) > 1:
+            line = "a threshold"
         caption = f"Measured values against the cost spent; the line is {line}"
         figures.append(Figure(_draw_values, CHART_SIZE, caption))
     if data.result.steps >= MIN_MEASUREMENTS:

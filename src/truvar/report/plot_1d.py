@@ -27,8 +27,8 @@ def draw_curve(ax: Any, data: PlotData) -> None:
     ax.plot(x, result.mean[order], color="#1F4E79", lw=1.8, label="posterior mean")
     if data.truth is not None:
         ax.plot(x, data.truth[order], color=INK, lw=1, ls="--", label="truth")
-    if data.threshold is not None:
-        ax.axhline(data.threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(data.threshold)}")
+    for threshold in data.thresholds:
+        ax.axhline(threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}")
     if len(data.measured):
         measured = data.measured[:, 0]
         ax.errorbar(measured, data.values, yerr=np.sqrt(data.noise), fmt="none", ecolor="#777777", elinewidth=0.8)

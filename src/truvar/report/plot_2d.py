@@ -23,17 +23,17 @@ def draw_mean(ax: Any, data: PlotData) -> None:
     image = _draw_field(ax, data.domain.points, data.result.mean, cmap=style.VALUES)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
     bar.set_label("posterior mean")
-    threshold = data.threshold
-    if threshold is not None:
+    for threshold in data.thresholds:
         if bar.vmin < threshold < bar.vmax:
             bar.ax.axhline(threshold, color=INK, lw=1.6)
         _draw_contour(ax, data.domain.points, data.result.mean, threshold, colors=INK, linewidths=1.8)
     _set_axes(ax, data)
     _draw_route(ax, data)
     handles = _route_handles(data)
-    if threshold is not None:
+    if data.thresholds:
+        shown = ", ".join(map(format_number, data.thresholds))
         line = style.import_matplotlib("lines").Line2D
-        handles.insert(0, line([], [], color=INK, lw=1.8, label=f"h = {format_number(threshold)}"))
+        handles.insert(0, line([], [], color=INK, lw=1.8, label=f"h = {shown}"))
     add_legend(ax, handles, max_columns=5)
 
 
@@ -45,8 +45,9 @@ def draw_regions(ax: Any, data: PlotData) -> None:
     line = style.import_matplotlib("lines").Line2D
     _draw_classes(ax, data)
     handles = data.legend_handles()
-    if data.threshold is not None:
-        _draw_contour(ax, data.domain.points, data.result.mean, data.threshold, colors=INK, linewidths=1.3)
+    for threshold in data.thresholds:
+        _draw_contour(ax, data.domain.points, data.result.mean, threshold, colors=INK, linewidths=1.3)
+    if data.thresholds:
         handles.append(line([], [], color=INK, lw=1.3, label="estimated boundary"))
     if data.truth is not None and data.true_threshold is not None:
         dotted = {"colors": INK, "linestyles": ":", "linewidths": 1.6}

@@ -35,7 +35,7 @@ class PointClass(NamedTuple):
     """Points of one class.
 
     Attributes:
-        name: "above", "undecided" or "below".
+        name: "above", "undecided" or "below"; with several thresholds the name of a band.
         mask: Which points of the domain belong to it. (n,)
         label: Name and count for legends, such as "above 7: 12".
     """
@@ -143,16 +143,20 @@ class PlotData:
 
     @property
     def threshold(self) -> float | None:
-        """Threshold h, given or estimated; None when an optimum is sought."""
+        """Threshold h, given or estimated; None when an optimum or several bands are sought."""
         return None if self.result.threshold is None else float(self.result.threshold)
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """All thresholds, given or estimated; empty when an optimum is sought."""
+        return self.result.thresholds
 
     @property
     def true_threshold(self) -> float | None:
         """Threshold h by the true values: the fraction of their maximum if the threshold is implicit."""
         if self.truth is None or self.threshold is None:
             return None
-        fraction = self.goal.fraction_of_max
-        return self.threshold if fraction is None else float(fraction * self.truth.max())
+        return float(self.goal.thresholds(self.truth, self.truth)[0])
 
     @property
     def true_best(self) -> int | None:
@@ -178,14 +182,22 @@ class PlotData:
     @property
     def colours(self) -> dict[str, str]:
         """Colour of each class."""
+        if self.classification.band is not None:
+            return style.band_colours(self.classification.band_names)
         return style.LEVEL_SET if self.goal.level_set else style.OPTIMUM
 
     def classes(self) -> list[PointClass]:
         """Return the classes that the goal has: above, undecided and below a threshold, or possible and ruled out."""
         decided = self.classification
+        if decided.band is not None:
+            bands = [
+                PointClass(name, decided.band == k, f"{name}: {(decided.band == k).sum()}")
+                for k, name in reversed(list(enumerate(decided.band_names)))
+            ]
+            return [*bands, PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}")]
         if self.goal.level_set:
             threshold = "threshold" if self.threshold is None else format_number(self.threshold)
-            if self.goal.fraction_of_max is not None:
+            if self.goal.threshold is None:
                 threshold = f"about {threshold}"
             return [
                 PointClass("above", decided.above, f"above {threshold}: {decided.above.sum()}"),

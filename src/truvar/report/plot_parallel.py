@@ -63,7 +63,7 @@ def draw_parallel(ax: Any, data: PlotData) -> None:
     heights = np.column_stack([scale.heights(column) for scale, column in zip(scales, values.T, strict=True)])
     positions = np.arange(len(columns))
     line_collection = style.import_matplotlib("collections").LineCollection
-    if data.goal.level_set:
+    if data.goal.level_set and data.classification.band is None:
         least_important_first = sorted(data.classes(), key=lambda c: ("below", "undecided", "above").index(c.name))
     else:
         least_important_first = data.classes()[::-1]

@@ -73,9 +73,9 @@ def draw_values(ax: Any, data: PlotData) -> None:
     spent = data.spent[known]
     values = data.values[known]
     ax.plot(spent, values, ls="", marker="o", ms=3, color="#777777", label="measured")
-    if data.threshold is not None:
-        ax.axhline(data.threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(data.threshold)}")
-    else:
+    for threshold in data.thresholds:
+        ax.axhline(threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}")
+    if not data.thresholds:
         sign = data.goal.sign
         best = sign * np.maximum.accumulate(sign * values)
         ax.step(_with_margin(spent), np.append(best, best[-1]), where="post", color=INK, lw=1.4, label="best so far")

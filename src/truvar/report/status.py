@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.domain.goals import LevelSet
+from truvar.domain.goals import Bands, LevelSet
 from truvar.inference.certificate import format_share
 from truvar.messages import format_coordinates
-from truvar.report.formatting import count_noun, format_estimate, format_number
+from truvar.report.formatting import count_noun, format_estimate, format_number, format_place
 from truvar.report.limit_progress import limit_progress
 from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.tables import summary
@@ -36,10 +36,15 @@ SCORE_LIMITS = ("f1", "regret", "improvement_per_cost")  # limits of a run whose
 
 def describe_goal(goal: Goal) -> str:
     """Return the goal as a question: "where is the value above 7?"."""
+    if isinstance(goal, Bands):
+        if goal.inside:
+            return f"where does the value lie between {goal.thresholds[0]:g} and {goal.thresholds[1]:g}?"
+        return f"in which band is the value: {', '.join(goal.names)}?"
     if isinstance(goal, LevelSet):
         if goal.threshold is not None:
             return f"where is the value above {goal.threshold:g}?"
-        return f"where is the value above {100 * (goal.fraction_of_max or 0):g} % of its maximum?"
+        share = goal.fraction_of_max or goal.fraction_of_min or 0.0
+        return f"where is the value above {100 * share:g} % of its {goal.optimum_name}?"
     return f"where is the value {'highest' if goal.sign > 0 else 'lowest'}?"
 
 
@@ -67,14 +72,14 @@ def describe_budget(study: Study) -> str:
 def describe_best(result: Result) -> str:
     """Return the recommended point with its estimated value and the 95 % interval of that."""
     best = result.best
-    text = f"{format_coordinates(best.point)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
+    text = f"{format_place(best)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
     value = result.statements.recommended_value
     return text if value is None else f"{text} (95 %: {value.low:.6g} to {value.high:.6g})"
 
 
 def describe_best_observed(best: BestObserved) -> str:
     """Return the best measured value with its point and id."""
-    return f"{best.value:.6g} at {format_coordinates(best.point)} (measurement {best.id})"
+    return f"{best.value:.6g} at {format_place(best)} (measurement {best.id})"
 
 
 def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
@@ -225,7 +230,7 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     for suggestion in study.pending:
         if study.who in study.vehicles and suggestion.who != study.who:
             continue
-        point = format_coordinates(suggestion.point)
+        point = format_place(suggestion)
         owner = "" if suggestion.who is None else f" for {suggestion.who}"
         rows.append(("pending", f"{suggestion.id}{owner}: {point}, cost {format_number(suggestion.cost)}"))
     if result.reason:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,19 @@ LEVEL_SET = {"above": "#E66100", "undecided": "#DEDEDE", "below": "#5D9BC9"}
 # Where an optimum is sought, the points that can still be it have a colour and the others are grey.
 OPTIMUM = {"above": "#D9D9D9", "undecided": "#E69F00", "below": "#D9D9D9"}
 PROBABILITY = ("#FBE6B8", "#E69F00", "#8A3B00")  # colours of the probability of being the optimum, from low to high
+
+
+def band_colours(names: Sequence[str]) -> dict[str, str]:
+    """Return the colour of each band, from blue for the lowest over pale yellow to orange, and of undecided points."""
+    ends = [(93, 155, 201), (255, 240, 190), (230, 97, 0)]  # red, green and blue
+    colours = {"undecided": LEVEL_SET["undecided"]}
+    for k, name in enumerate(names):
+        position = 2.0 * k / max(len(names) - 1, 1)
+        first = min(int(position), 1)
+        share = position - first
+        mixed = [round((1 - share) * a + share * b) for a, b in zip(ends[first], ends[first + 1], strict=True)]
+        colours[name] = "#" + "".join(f"{part:02X}" for part in mixed)
+    return colours
 
 
 def use_log_axis(values: Array) -> bool:

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from math import isfinite, isnan, sqrt
 from typing import TYPE_CHECKING, Any
 
-from truvar.messages import format_coordinates
-from truvar.report.formatting import count_noun, format_number
+from truvar.report.formatting import count_noun, format_number, format_place
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def suggestion_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
 
 def describe_action(suggestion: Suggestion) -> str:
     """Return where to measure, and which task."""
-    point = format_coordinates(suggestion.point)
+    point = format_place(suggestion)
     return point if suggestion.task is None else f"{suggestion.task} at {point}"
 
 

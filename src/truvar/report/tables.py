@@ -46,7 +46,10 @@ def write_report(study: Study, folder: str | Path, truth: ArrayLike | None = Non
     result = study.result()
     try:
         study.measurements.to_csv(paths["measurements"], index=False, float_format=CSV_FORMAT)
-        result.to_frame().to_csv(paths["points"], index=False, float_format=CSV_FORMAT)
+        named = study.domain.has_row_names
+        result.to_frame().to_csv(
+            paths["points"], index=named, index_label="label" if named else None, float_format=CSV_FORMAT
+        )
         paths["summary"].write_text(to_json(summary(study, truth, result)) + "\n", encoding="utf-8")
         plot_study(study, truth, result).savefig(paths["map"])
     except OSError as error:

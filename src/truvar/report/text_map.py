@@ -30,6 +30,7 @@ MAX_BINS = 24
 
 # Letters as (Unicode, ASCII). Above is dense, below shaded, undecided a dot; where an optimum is sought, points that
 # can be it are dense and points ruled out are dots.
+BAND_LETTERS = "123456789abcdefghijklmnopqrstuvwxyz"  # from the lowest band
 LEVEL_SET = {"above": "█#", "undecided": "·.", "below": "░-"}
 OPTIMUM = {"above": "·.", "undecided": "▒#", "below": "·."}
 MARKS = {"measured": "●o", "pending": "◆?", "best": "★*"}
@@ -146,7 +147,8 @@ def _plane_axes(points: Array, width: int) -> tuple[Axis, Axis]:
 def _majority(data: PlotData, cells: Index, count: int) -> list[str | None]:
     """Return the class of most points in each cell, None for an empty one; ties go to undecided, then above."""
     masks = {name: mask for name, mask, _ in data.classes()}
-    names = [name for name in ("undecided", "above", "below") if name in masks]
+    names: list[str] = [name for name in ("undecided", "above", "below") if name in masks]
+    names += [name for name in masks if name not in names]
     counts = np.stack([np.bincount(cells[masks[name]], minlength=count) for name in names])
     occupied = counts.sum(axis=0) > 0
     return [names[k] if filled else None for k, filled in zip(counts.argmax(axis=0), occupied, strict=True)]
@@ -172,12 +174,10 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     (column,) = data.domain.columns
     points = data.domain.points[:, 0]
     result = data.result
-    threshold = data.threshold
     lower = result.statements.lower
     upper = result.statements.upper
     shown = np.concatenate([lower, upper, result.mean, data.values])
-    if threshold is not None:
-        shown = np.append(shown, threshold)
+    shown = np.append(shown, data.thresholds)
     shown = shown[np.isfinite(shown)]
     low = float(shown.min())
     high = float(shown.max())
@@ -187,7 +187,7 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
         return min(int(share * MAX_HEIGHT), MAX_HEIGHT - 1)
 
     labels = {MAX_HEIGHT - 1: format_number(high), 0: format_number(low)}
-    if threshold is not None:
+    for threshold in data.thresholds:
         labels[row_of(threshold)] = format_number(threshold)
     margin = max(len(label) for label in (format_number(low), format_number(high), *labels.values()))
     x = Axis.by_rank(np.unique(points), min(MAX_WIDTH, terminal.width - margin - 5), 4)
@@ -200,7 +200,7 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
         bottom = row_of(float(lower[inside].min()))
         top = row_of(float(upper[inside].max()))
         table[bottom : top + 1, k] = terminal.paint(band, "faint")
-    if threshold is not None:
+    for threshold in data.thresholds:
         table[row_of(threshold)] = terminal.paint(dash, "above")
     for k in range(x.cells):
         table[row_of(float(result.mean[cells == k].mean())), k] = terminal.paint(mean, "below")
@@ -219,7 +219,7 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     ends = _axis_ends(*column_ends(data.domain, 0), x.size)
     lines.append(f"  {'':>{margin}}  {ends}  {terminal.plain(column_label(column))}")
     key = f"  {mean} mean   {band} {INTERVAL_LABEL}"
-    lines.append(key if threshold is None else f"{key}   {dash} threshold")
+    lines.append(f"{key}   {dash} threshold" if data.thresholds else key)
     return "\n".join([*lines, _legend(data, terminal)])
 
 
@@ -229,6 +229,7 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
 def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     """Draw, along the range of each column, the share of the points above and undecided."""
     headings = {"above": "above", "undecided": "undecided"} if data.goal.level_set else {"undecided": "possible"}
+    headings |= {name: name for name in data.classification.band_names[1:]}
     masks = [(name, mask) for name, mask, _ in data.classes() if name in headings]
     labels = [terminal.plain(column_label(column)) for column in data.domain.columns]
     label_width = max(map(len, labels))
@@ -271,6 +272,8 @@ def _bars(share: Array, occupied: Mask, terminal: TerminalStyle) -> str:
 def _class_letters(data: PlotData, terminal: TerminalStyle) -> dict[str | None, str]:
     """Return the letter of each class in its colour; an empty cell is a space."""
     letters: dict[str | None, str] = {None: " "}
+    for k, band in enumerate(data.classification.band_names):
+        letters[band] = terminal.paint(BAND_LETTERS[k % len(BAND_LETTERS)], "above")
     if data.goal.level_set:
         for name, pair in LEVEL_SET.items():
             letters[name] = terminal.paint(terminal.letter(pair), name)

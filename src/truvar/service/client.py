@@ -44,6 +44,7 @@ from truvar.exceptions import (
     TruvarError,
     import_optional,
 )
+from truvar.inference.bands import BandStatements
 from truvar.inference.certificate import Certificate
 from truvar.inference.limits import StopCheck, check_improvement_goal
 from truvar.inference.statements import Estimate, JointStatements
@@ -51,9 +52,12 @@ from truvar.models.diagnostics import ModelCheck
 from truvar.service.server import DEFAULT_PORT
 from truvar.storage.base import whoami
 from truvar.storage.serialization import deserialize
+from truvar.study._inputs import PointLike, ValueLike, as_point, as_value
 from truvar.study._views import measurement_frame
+from truvar.study.frames import new_measurements, read_frame, suggestion_frame
 from truvar.study.limits import RunLimits
 from truvar.study.lookahead import Lookahead
+from truvar.study.measurements_io import without_keys
 from truvar.study.records import FailureRecord, MeasurementRecord
 from truvar.study.result import Best, BestObserved, Result
 from truvar.study.runner import run
@@ -322,14 +326,32 @@ class RemoteStudy:
 
     @overload
     def ask(
-        self, n: None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: None = None,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> Suggestion: ...
     @overload
     def ask(
-        self, n: int, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: int,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> list[Suggestion]: ...
     def ask(
-        self, n: int | None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: int | None = None,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next, as `Study.ask`.
 
@@ -340,19 +362,23 @@ class RemoteStudy:
             lease: Seconds for which the suggestions are reserved.
             who: Vehicle that the suggestions are for.
             budget: Total cost that the study must stay within.
+            context: Value of every context column of the domain.
 
         Raises:
             Finished: If nothing is left to measure.
         """
         count = 1 if n is None else check_integer(n, "the number of suggestions", minimum=1)
-        answer = self._post("ask", {"n": count, "lease": lease, "who": who, "budget": budget})
-        batch = [_suggestion(form) for form in answer["suggestions"]]
+        body: dict[str, Any] = {"n": count, "lease": lease, "who": who, "budget": budget}
+        if context is not None:
+            body["context"] = {str(name): _plain(value) for name, value in context.items()}
+        answer = self._post("ask", body)
+        batch = [_suggestion(form, self.domain) for form in answer["suggestions"]]
         return batch[0] if n is None else batch
 
     def tell(
         self,
-        what: Suggestion | int | Mapping[str, Any],
-        y: float,
+        what: Suggestion | int | PointLike,
+        y: ValueLike,
         *,
         noise: float | None = None,
         level: int | None = None,
@@ -375,20 +401,22 @@ class RemoteStudy:
             key: Text that identifies the measurement of a point; sent again with it, the value counts once.
             who: Vehicle that measured, for a point.
         """
-        body: dict[str, Any] = {"y": _plain(y), "noise": noise, "level": level, "task": task, "cost": cost, "who": who}
+        body: dict[str, Any] = {"y": _plain(as_value(y)), "noise": noise, "level": level, "task": task, "cost": cost}
+        body["who"] = who
+        what = as_point(self.domain, what)
         if isinstance(what, Mapping):
             point = {str(column): _plain(value) for column, value in what.items()}
             body |= {"point": point, "key": key or token_urlsafe(16)}
         else:
-            body["id"] = _id(what)
+            body["id"] = _id(what)  # type: ignore[arg-type]
         answer = self._post("tell", body, repeatable=True)
         _warn_of_outliers(answer)
         return int(answer["id"])
 
     def tell_repeats(
         self,
-        what: Suggestion | int | Mapping[str, Any],
-        values: Sequence[float],
+        what: Suggestion | int | PointLike,
+        values: Sequence[ValueLike],
         *,
         level: int | None = None,
         task: str | None = None,
@@ -398,11 +426,13 @@ class RemoteStudy:
 
         If the connection fails before the answer arrives, it is not known whether they were recorded.
         """
-        body: dict[str, Any] = {"values": [_plain(y) for y in values], "level": level, "task": task, "who": who}
+        body: dict[str, Any] = {"values": [_plain(as_value(y)) for y in values], "level": level, "task": task}
+        body["who"] = who
+        what = as_point(self.domain, what)
         if isinstance(what, Mapping):
             body["point"] = {str(column): _plain(value) for column, value in what.items()}
         else:
-            body["id"] = _id(what)
+            body["id"] = _id(what)  # type: ignore[arg-type]
         answer = self._post("tell-repeats", body)
         _warn_of_outliers(answer)
         return [int(id_) for id_ in answer["ids"]]
@@ -423,6 +453,25 @@ class RemoteStudy:
             body["id"] = _id(what)
         findings: list[str] = self._post("check", body, repeatable=True)["warnings"]
         return findings[0] if findings else None
+
+    def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
+        """Record a table of measurements, as `Study.tell_frame`; every row is stored by itself."""
+        measurements = read_frame(frame, self, value)
+        chosen = without_keys(measurements) if again else new_measurements(self, measurements)
+        return [self.tell(each.what, each.value, **each.options) for each in chosen]
+
+    def ask_frame(
+        self,
+        n: int = 1,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
+    ) -> pd.DataFrame:
+        """Suggest where to measure next, as a table, as `Study.ask_frame`."""
+        batch = self.ask(n, lease=lease, who=who, budget=budget, context=context)
+        return suggestion_frame(batch, self.domain)
 
     def correct(
         self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
@@ -566,7 +615,7 @@ class RemoteStudy:
     @property
     def pending(self) -> list[Suggestion]:
         """The suggestions that are neither measured nor withdrawn."""
-        return [_suggestion(form) for form in self.status["pending"]]
+        return [_suggestion(form, self.domain) for form in self.status["pending"]]
 
     @property
     def certificate(self) -> Certificate:
@@ -578,7 +627,9 @@ class RemoteStudy:
         posterior = self._get("posterior")
         result = posterior["result"]
         sets = np.array(list(posterior["sets"]))
-        best_observed = None if result["best_observed"] is None else BestObserved(**result["best_observed"])
+        best_observed = (
+            None if result["best_observed"] is None else BestObserved(**_labelled(result["best_observed"], self.domain))
+        )
         return Result(
             domain=self.domain,
             goal=self.goal,
@@ -589,7 +640,7 @@ class RemoteStudy:
             sd=np.array(posterior["sd"], dtype=float),
             lower=np.array([_number(value, -inf) for value in posterior["lower"]]),
             upper=np.array([_number(value, inf) for value in posterior["upper"]]),
-            best=Best(**result["best"]),
+            best=Best(**_labelled(result["best"], self.domain)),
             best_observed=best_observed,
             epsilon=_number(result["epsilon"], inf),
             bounds_certificate=_certificate(posterior["bounds_certificate"]),
@@ -633,11 +684,12 @@ class RemoteStudy:
     @property
     def measurements(self) -> pd.DataFrame:
         """The measurements, as `Study.measurements`."""
-        return measurement_frame(self.measurement_records(), self.domain.columns)
+        return measurement_frame(self.measurement_records(), self.domain)
 
     def measurement_records(self) -> list[MeasurementRecord]:
         """The measurements as records, as `Study.measurement_records`."""
-        return [MeasurementRecord(**row) for row in self._get("measurements")["measurements"]]
+        rows = self._get("measurements")["measurements"]
+        return [MeasurementRecord(**_labelled(row, self.domain)) for row in rows]
 
     @property
     def history(self) -> pd.DataFrame:
@@ -722,8 +774,13 @@ class RemoteStudy:
         return self.server.post(f"{self._path}/{what}", body, repeatable=repeatable)
 
 
-def _suggestion(form: Mapping[str, Any]) -> Suggestion:
-    return Suggestion(**{**form, "gain": _number(form["gain"], float("nan"))})
+def _suggestion(form: Mapping[str, Any], domain: Domain) -> Suggestion:
+    return Suggestion(**{**_labelled(form, domain), "gain": _number(form["gain"], float("nan"))})
+
+
+def _labelled(form: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
+    """Return the fields of an object with the label of its row, which JSON may not have the type for."""
+    return {**form, "label": domain.label(form["index"])}
 
 
 def _certificate(form: Mapping[str, Any]) -> Certificate:
@@ -751,7 +808,15 @@ def _statements(goal: Goal, form: Mapping[str, Any]) -> JointStatements:
         n_drawn=form["n_drawn"],
         n_relevant=form["n_relevant"],
         recommended_value=_estimate(form["recommended_value"], -inf),
+        bands=_bands(form["bands"]),
     )
+
+
+def _bands(form: Mapping[str, Any] | None) -> BandStatements | None:
+    if form is None:
+        return None
+    scores = [Estimate(_number(f1["mean"], nan), f1["low"], f1["high"]) for f1 in form["expected_f1"]]
+    return BandStatements(np.array(form["probability"], dtype=float), np.array(form["reported"], int), tuple(scores))
 
 
 def _estimate(form: Mapping[str, Any] | None, lowest: float = 0.0) -> Estimate | None:

@@ -56,6 +56,9 @@ class Ask(StrictModel):
     budget: Annotated[
         NonNegative | None, Field(description="Total cost that the study must stay within, the way back included.")
     ] = None
+    context: Annotated[
+        dict[str, Number] | None, Field(description="Value of every context column, which is given, not chosen.")
+    ] = None
 
 
 class Tell(StrictModel):

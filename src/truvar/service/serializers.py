@@ -36,7 +36,7 @@ from truvar.storage.serialization import serialize
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
-    from truvar.inference.statements import Classification
+    from truvar.inference.statements import Classification, JointStatements
     from truvar.models.diagnostics import ModelCheck
     from truvar.study.result import Result
     from truvar.study.study import Study
@@ -103,7 +103,7 @@ def events(study: Study, newest: int) -> list[dict[str, Any]]:
 
 def measurements(study: Study) -> list[dict[str, Any]]:
     """Return the measurements, one object each, with the coordinates under `point`."""
-    return [asdict(record) for record in study.measurement_records()]
+    return [record.to_dict() for record in study.measurement_records()]
 
 
 def history(study: Study) -> dict[str, list[Any]]:
@@ -126,6 +126,7 @@ def posterior(study: Study) -> dict[str, Any]:
             **statements.to_dict(),
             **stated,
             "reported": None if statements.reported is None else statements.reported.tolist(),
+            "bands": _bands(statements),
         },
         "classes": _class_letters(statements.classify()),
         "sets": _class_letters(result),
@@ -201,6 +202,7 @@ def view(study: Study) -> dict[str, Any]:
             "caveats": certificate.bounds_caveats,
         },
         "threshold": result.threshold,
+        "thresholds": list(result.thresholds),
         "level_set": study.goal.level_set,
         "sign": study.goal.sign,
         "travels": study.travels,
@@ -268,6 +270,14 @@ def _model_check(check: ModelCheck) -> dict[str, Any]:
     """Return a model check with its arrays."""
     arrays = {name: getattr(check, name).tolist() for name in ("values", "means", "sds")}
     return {**check.to_dict(), "ids": list(check.ids), **arrays}
+
+
+def _bands(statements: JointStatements) -> dict[str, Any] | None:
+    """Return what is stated about bands with its arrays; None without several thresholds."""
+    if statements.bands is None:
+        return None
+    bands = statements.bands
+    return {**bands.to_dict(), "probability": bands.probability.tolist(), "reported": bands.reported.tolist()}
 
 
 def _domain_kind(domain: Domain) -> Literal["box", "grid", "table"]:

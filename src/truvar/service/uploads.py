@@ -13,7 +13,15 @@ from typing import Any
 
 import pandas as pd
 
-from truvar.exceptions import DamagedStudyError, Finished, InvalidProblemError, SerializationError, TruvarError
+from truvar.domain.tables import parse_table
+from truvar.exceptions import (
+    DamagedStudyError,
+    Finished,
+    InvalidArgumentError,
+    InvalidProblemError,
+    SerializationError,
+    TruvarError,
+)
 from truvar.problem import Problem, problem_from_dict
 from truvar.problem.parameters import axis_length
 from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
@@ -142,8 +150,11 @@ def _check_usable(study: Study) -> None:
     serializers.encode(serializers.events(study, len(study.domain)))
     serializers.encode(study.result().to_dict())
     if len(study.domain) <= MAX_TRIED_POINTS and len(study.pending) == 0:
+        vehicle = next(iter(study.vehicles), None)
+        first = study.domain.point(0)
+        context = {name: first[name] for name in study.domain.context} or None
         with suppress(Finished):
-            study.ask()
+            study.ask(who=vehicle, context=context)
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
@@ -158,8 +169,8 @@ def _parse_toml(text: str) -> dict[str, Any]:
 def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
     _check_table_size(name, text, limits)
     try:
-        frame = pd.read_csv(io.StringIO(text))
-    except ValueError as error:  # the errors of pandas derive from it
+        frame = parse_table(text)
+    except (ValueError, InvalidArgumentError) as error:  # the errors of pandas derive from ValueError
         raise InvalidProblemError(f"table {name!r} is not readable CSV ({error}); check its contents") from None
     check_at_most(len(frame), limits.points, f"rows of table {name!r}")
     check_at_most(frame.shape[1], 4 * limits.columns, f"columns of table {name!r}")

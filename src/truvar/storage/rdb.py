@@ -24,7 +24,7 @@ from sqlalchemy import URL, Connection, Engine, RowMapping, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from truvar.domain.goals import LevelSet
+from truvar.domain.goals import Bands, LevelSet
 from truvar.exceptions import (
     DamagedStudyError,
     InvalidArgumentError,
@@ -523,11 +523,14 @@ def _study_values(transaction: Transaction) -> dict[str, Any]:
 
 def _goal_text(goal: Any) -> str:
     """Return a goal in words, for the list of studies."""
+    if isinstance(goal, Bands):
+        return ", ".join(goal.names)
     if not isinstance(goal, LevelSet):
         return "maximum" if goal.sign > 0 else "minimum"
     if goal.threshold is not None:
         return f"above {goal.threshold:g}"
-    return f"above {100 * (goal.fraction_of_max or 0.0):g} % of the maximum"
+    share = goal.fraction_of_max or goal.fraction_of_min or 0.0
+    return f"above {100 * share:g} % of the {goal.optimum_name}"
 
 
 def _check_url(given: str) -> URL:

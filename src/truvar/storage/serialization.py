@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import numpy as np
 from truvar._typing import Array
 from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain, mesh
+from truvar.domain.labels import RowLabels
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.messages import for_interface
 from truvar.models.kernels import SMOOTHNESS, NamedKernel
@@ -40,6 +41,7 @@ CLASS_MODULES: dict[str, str] = {
     "Maximize": "truvar.domain.goals",
     "Minimize": "truvar.domain.goals",
     "LevelSet": "truvar.domain.goals",
+    "Bands": "truvar.domain.goals",
     "Range": "truvar.domain.parameters",
     "Log": "truvar.domain.parameters",
     "Integer": "truvar.domain.parameters",
@@ -245,6 +247,10 @@ def _serialize_array(array: np.ndarray[Any, Any], what: str) -> Any:
 
 def _serialize_domain(domain: Domain) -> dict[str, Any]:
     parts: dict[str, Any] = {"columns": list(domain.columns)}
+    if domain.labels is not None:
+        parts["labels"] = serialize(domain.labels.to_dict(), "the labels of the rows")
+    if domain.context:
+        parts["context"] = list(domain.context)
     if domain.parameters:
         parts["parameters"] = [serialize(parameter, "a parameter") for parameter in domain.parameters]
     if domain.frame is not None:
@@ -301,21 +307,27 @@ class StoredTable:
 
 
 def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
+    if "context" in parts:
+        domain = _deserialize_domain({key: part for key, part in parts.items() if key != "context"})
+        return domain.with_context(parts["context"])
     parameters = tuple(deserialize(parameter) for parameter in parts.get("parameters", ()))
     if "table" in parts:
+        labels = None  # as domains stored by release 0.2.0 have it
+        if "labels" in parts:
+            labels = RowLabels.from_dict(deserialize(parts["labels"]))
         table = StoredTable(parts["table"])
         coordinates: list[Array] = []
         if parameters:
             frame = table()
             encoders = zip(parameters, parts["columns"], strict=True)
             coordinates = [parameter.encode_column(frame[name], name) for parameter, name in encoders]
-            return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, parameters)
+            return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, parameters, labels)
         for name in parts["columns"]:
             column = table.read_numbers(name)
             if column is None:  # pandas converts it
-                return Domain.table(table(), parts["columns"])
+                return replace(Domain.table(table(), parts["columns"]), labels=labels)
             coordinates.append(column)
-        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table)
+        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, labels=labels)
     bounds = np.array(parts["bounds"])
     axes = None
     if "axes" in parts:

@@ -12,6 +12,7 @@ from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, UnknownSuggestionError
 from truvar.messages import for_interface, format_point
+from truvar.study._inputs import PointLike, as_point, as_value
 from truvar.study._state import StudyState
 from truvar.study._views import suggestion
 from truvar.study.suggestion import Suggestion
@@ -21,7 +22,7 @@ from truvar.validation import check_finite, check_nonnegative
 
 def resolve_action(
     state: StudyState,
-    what: Suggestion | int | Mapping[str, Any],
+    what: Suggestion | int | PointLike,
     level: int | None = None,
     task: str | None = None,
     *,
@@ -45,6 +46,7 @@ def resolve_action(
         UnknownSuggestionError: If it matches no action of the study.
         InvalidDomainError: If a point cannot be used.
     """
+    what = as_point(state.config.domain, what)
     if isinstance(what, Mapping):
         return _action_at_point(state, what, level, task, who)
     if level is not None or task is not None:
@@ -152,7 +154,7 @@ def check_measurement(y: Any, noise: Any, cost: Any) -> tuple[float, float | Non
         InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0.
     """
     try:
-        value = check_finite(y, "the measured value y")
+        value = check_finite(as_value(y), "the measured value y")
         noise = None if noise is None else check_nonnegative(noise, "noise")
         cost = None if cost is None else check_nonnegative(cost, "cost")
     except InvalidArgumentError as error:

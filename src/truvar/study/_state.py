@@ -305,6 +305,11 @@ class StudyState:
                 return operation.action.id
         return None
 
+    @property
+    def keys(self) -> dict[int, str]:
+        """The caller's keys of measurements, by id."""
+        return {each.action.id: each.key for each in self._operations if each.action is not None and each.key}
+
     # -- operations --------------------------------------------------------------------------------------------------
 
     def _apply_operations(self) -> None:

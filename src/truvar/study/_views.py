@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
 from truvar.domain.action import Action
+from truvar.domain.domain import Domain
 from truvar.domain.vehicles import Origin
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
@@ -42,22 +43,26 @@ def suggestion(state: StudyState, action: Action) -> Suggestion:
         cost=action.cost,
         gain=action.gain,
         who=action.who,
+        label=domain.label(index),
     )
 
 
 def measurements(state: StudyState) -> pd.DataFrame:
     """Return one row per measurement, in order (see `Study.measurements`)."""
-    return measurement_frame(measurement_records(state), state.config.domain.columns)
+    return measurement_frame(measurement_records(state), state.config.domain)
 
 
-def measurement_frame(records: Sequence[MeasurementRecord], columns: Sequence[str]) -> pd.DataFrame:
+def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> pd.DataFrame:
     """Return a table of measurements.
 
     Args:
         records: The measurements.
-        columns: The domain's columns. Where one of them is also a name of the table, the latter gets an underscore.
+        domain: The domain. Where one of its columns is also a name of the table, the latter gets an underscore. If its
+            rows are named, the names are a column `label`.
     """
     import pandas as pd
+
+    columns = domain.columns
 
     rows = []
     for record in records:
@@ -66,6 +71,8 @@ def measurement_frame(records: Sequence[MeasurementRecord], columns: Sequence[st
     names = [f"{name}_" if name in columns else name for name in MEASUREMENT_COLUMNS]
     frame = pd.DataFrame(rows, columns=[*names[:2], *columns, *names[2:]])
     frame = frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing
+    if domain.has_row_names:
+        frame.insert(2, "label_" if "label" in columns else "label", [record.label for record in records])
     for name in ("who", "repeats"):
         own = [getattr(record, name) for record in records]
         if any(value is not None for value in own):  # only where there are vehicles or repeats
@@ -155,7 +162,7 @@ def result(state: StudyState, reason: str | None, source: StatementInputs) -> Re
         sd=moments[1],
         lower=state_in_units.lower,
         upper=state_in_units.upper,
-        best=Best(index, domain.named(point), mean, sd),
+        best=Best(index, domain.named(point), mean, sd, domain.label(index)),
         best_observed=_best_observed(state),
         epsilon=bounds_certificate.epsilon,
         bounds_certificate=bounds_certificate,
@@ -178,4 +185,4 @@ def _best_observed(state: StudyState) -> BestObserved | None:
         return None
     action, value = found
     own = suggestion(state, action)
-    return BestObserved(action.id, own.index, own.point, value)
+    return BestObserved(action.id, own.index, own.point, value, own.label)

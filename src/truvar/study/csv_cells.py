@@ -1,4 +1,4 @@
-"""Text in CSV files: a spreadsheet must not take it for a formula."""
+"""Text in CSV files and workbooks: a spreadsheet must not take it for a formula."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ QUOTE = "'"  # in front of a text that begins like a formula; spreadsheets do no
 
 def measurements_csv(frame: pd.DataFrame) -> str:
     """Return a table as CSV text in which no name and no text can be taken for a formula. Numbers stay as they are."""
+    return str(quoted_frame(frame).to_csv(index=False))
+
+
+def quoted_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which no name and no text can be taken for a formula."""
     safe = frame.rename(columns=quote_cell)
     for position, column in enumerate(safe.columns):
         if safe.dtypes.iloc[position].kind == "O":
             safe = safe.assign(**{str(column): [quote_cell(cell) for cell in safe.iloc[:, position]]})
-    return str(safe.to_csv(index=False))
+    return safe
 
 
 def quote_cell(cell: Any) -> Any:

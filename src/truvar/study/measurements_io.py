@@ -1,25 +1,31 @@
-"""Read measurements from command-line words or a CSV file, and tell them to a study all together or not at all."""
+"""Read measurements from command-line words or a table, and tell them to a study all together or not at all."""
 
 from __future__ import annotations
 
-import csv
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from io import StringIO
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from math import isclose
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar.domain.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
 from truvar.domain.domain import Domain
+from truvar.domain.tables import excel_rows
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import unknown_name
 from truvar.study.csv_cells import unquote_cell
-from truvar.study.study import Study
 from truvar.validation import check_finite
 
+if TYPE_CHECKING:
+    from truvar.study.protocol import StudyLike
+    from truvar.study.study import Study
+
 OPTION_COLUMNS = ("noise", "cost", "level", "task", "who")
-IGNORED_COLUMNS = ("index", "spent", "repeats")  # columns of `Study.measurements` that a study computes itself
+IGNORED_COLUMNS = ("index", "label", "spent", "repeats")  # columns of `Study.measurements` that a study computes itself
 SHOWN_DIGITS = 6  # significant digits of coordinates on cards and maps
 TABLE_TOLERANCE = 1e-7  # relative; coordinates in a CSV file have eight digits
 
@@ -105,53 +111,139 @@ def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Me
     return measurements
 
 
-def parse_csv(text: str, study: Study) -> list[MeasurementInput]:
-    """Parse measurements from the text of a CSV file.
+def parse_csv(text: str, study: Study, value: str | None = None) -> list[MeasurementInput]:
+    """Parse measurements from the text of a CSV file, whatever its delimiter and decimal sign.
 
-    The columns are `id` or the coordinates, `value`, and optionally noise, cost, level, task and who. Where a line has
-    both an id and coordinates, the id counts if the study knows it at that very point, and the point otherwise: a file
-    that truvar has written tells nothing twice to the study it came from, and everything to another one.
+    The columns are `id` or the coordinates, `value`, and optionally noise, cost, level, task and who; a name may have a
+    unit behind it, such as "depth (m)". Where a line has both an id and coordinates, the id counts if the study knows
+    it at that very point, and the point otherwise: a file that truvar has written tells nothing twice to the study it
+    came from, and everything to another one. Lines without a value are left out.
+
+    Args:
+        text: The text.
+        study: The study.
+        value: Name of the column of values; None: "value".
 
     Raises:
         InvalidMeasurementError: If the text cannot be read; the message names the line.
     """
-    lines = csv.reader(StringIO(text.lstrip("\ufeff")), strict=True)
     try:
-        rows = [(lines.line_num, row) for row in lines if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise InvalidMeasurementError(f"line {lines.line_num}: not valid CSV ({error}); fix the line") from None
-    if not rows:
-        raise InvalidMeasurementError("the file is empty; its first line must name the columns, for example id,value")
-    reader = _LineReader(study, [unquote_cell(name.strip()) for name in rows[0][1]])
+        return _parse(read_cells(text), study, value)
+    except InvalidMeasurementError:
+        raise
+    except InvalidArgumentError as error:
+        raise InvalidMeasurementError(f"{error} (nothing of the file was told)") from None
+
+
+def parse_workbook(path: str | Path, study: Study, value: str | None = None) -> list[MeasurementInput]:
+    """Parse measurements from the first sheet of an Excel workbook, as `parse_csv`.
+
+    Raises:
+        InvalidMeasurementError: If the workbook cannot be read; the message names the line.
+        MissingDependencyError: If openpyxl is not installed.
+    """
+    try:
+        header, *rows = excel_rows(path)
+        return _parse(from_rows(header[1], rows), study, value)
+    except InvalidMeasurementError:
+        raise
+    except (OSError, ValueError, InvalidArgumentError) as error:
+        raise InvalidMeasurementError(f"{path} cannot be read ({error}); check the file") from None
+
+
+def _parse(content: DelimitedText, study: Study, value: str | None) -> list[MeasurementInput]:
+    reader = MeasurementReader(
+        study.domain, known_points(study), content.header, value, content.numbers, has_vehicles=bool(study.vehicles)
+    )
     measurements = []
-    for line, row in rows[1:]:
-        source = f"line {line}"
-        try:
-            measurements.append(reader.read(row, source))
-        except TruvarError as error:
-            raise _located(error, source) from None
+    for line, row in content.rows:
+        cells = [None if is_missing(cell) else cell for cell in row]
+        measurement = reader.read(cells, f"line {line}")
+        if measurement is not None:
+            measurements.append(measurement)
     return measurements
 
 
-class _LineReader:
-    """Reads the lines of a CSV file below its header."""
+def skip_repeated(
+    study: StudyLike, measurements: Sequence[MeasurementInput]
+) -> tuple[list[MeasurementInput], list[MeasurementInput]]:
+    """Split measurements into those to tell and those that were told before from a table.
 
-    def __init__(self, study: Study, header: list[str]) -> None:
-        self._domain = study.domain
-        self._header = header
-        self._has_vehicles = bool(study.vehicles)
-        self._points = _known_points(study)
+    A row is told before if the study has a measurement with its key, which is made of everything in the row and of how
+    many equal rows precede it in the table.
+    """
+    told = {record.key for record in study.measurement_records() if record.key is not None}
+    new: list[MeasurementInput] = []
+    repeated: list[MeasurementInput] = []
+    for measurement in measurements:
+        (repeated if measurement.options.get("key") in told else new).append(measurement)
+    return new, repeated
+
+
+def without_keys(measurements: Iterable[MeasurementInput]) -> list[MeasurementInput]:
+    """Return measurements that are told whether they were told before or not."""
+    kept = []
+    for measurement in measurements:
+        options = {name: option for name, option in measurement.options.items() if name != "key"}
+        kept.append(replace(measurement, options=options))
+    return kept
+
+
+class MeasurementReader:
+    """Reads the rows of a table of measurements.
+
+    Args:
+        domain: The domain of the study.
+        points: Points of suggestions and measurements by id.
+        header: Names of the columns.
+        value: Name of the column of values; None: "value".
+        numbers: Format of numbers that are text.
+        has_vehicles: Whether the study has vehicles; otherwise a column `who` is of another study.
+
+    Raises:
+        InvalidMeasurementError: If a column is unknown, duplicated or missing.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        points: Mapping[int, Mapping[str, float]],
+        header: Sequence[str],
+        value: str | None = None,
+        numbers: NumberFormat | None = None,
+        *,
+        has_vehicles: bool = False,
+    ) -> None:
+        self._domain = domain
+        self._points = points
+        self._numbers = numbers or NumberFormat()
+        self._has_vehicles = has_vehicles
         names = ("id", "value", *OPTION_COLUMNS, *IGNORED_COLUMNS)
         # A name that a coordinate has already gets an underscore, as in `Study.measurements`.
-        self._columns = {name: f"{name}_" if name in self._domain.columns else name for name in names}
+        self._columns = {name: f"{name}_" if name in domain.columns else name for name in names}
+        if value is not None:
+            self._columns["value"] = value
+        self._header = self._named([unquote_cell(name) for name in header])
         self._check_header()
+        self._seen: Counter[str] = Counter()
+
+    def _named(self, header: Sequence[str]) -> list[str]:
+        """Return the header with the study's own names for columns that have a unit behind them."""
+        own = [*self._domain.columns, *self._columns.values()]
+        names = list(header)
+        for name in own:
+            found = find_column(header, name)
+            if found is not None and name not in header:
+                names[names.index(found)] = name
+        return names
 
     def _check_header(self) -> None:
         header = self._header
         coordinates = self._domain.columns
         known = [*coordinates, *self._columns.values()]
+        others = () if self._domain.frame is None else self._domain.frame.columns  # of the user's table
         for name in header:
-            if name not in known:
+            if name not in known and name not in others:
                 raise InvalidMeasurementError(f"line 1: {unknown_name('column', name, known)}")
             if header.count(name) > 1:
                 raise InvalidMeasurementError(f"line 1: column {name!r} is duplicated; remove one of the two")
@@ -166,15 +258,30 @@ class _LineReader:
                 "missing; add it"
             )
 
-    def read(self, row: Sequence[str], source: str) -> MeasurementInput:
-        """Return the measurement of a line."""
-        if len(row) != len(self._header):
-            raise InvalidMeasurementError(f"expected {len(self._header)} values, got {len(row)}; fix the line")
-        cells = {name: cell.strip() for name, cell in zip(self._header, row, strict=True)}
-        value = _parse_number(cells[self._columns["value"]], "the value")
+    def read(self, row: Sequence[Any], source: str) -> MeasurementInput | None:
+        """Return the measurement of a row; None if it has no value.
+
+        Args:
+            row: The cells: text or numbers, None where nothing is given.
+            source: Where the row is, such as "line 3".
+
+        Raises:
+            TruvarError: If it cannot be read.
+        """
+        try:
+            if len(row) != len(self._header):
+                raise InvalidMeasurementError(f"expected {len(self._header)} values, got {len(row)}; fix the line")
+            return self._read(dict(zip(self._header, row, strict=True)), source)
+        except TruvarError as error:
+            raise _located(error, source) from None
+
+    def _read(self, cells: Mapping[str, Any], source: str) -> MeasurementInput | None:
+        if cells[self._columns["value"]] is None:
+            return None
+        value = self._number(cells[self._columns["value"]], "the value")
         options = self._options(cells)
-        id_text = cells.get(self._columns["id"], "")
-        id_ = _parse_integer(id_text) if id_text else None
+        given = cells.get(self._columns["id"])
+        id_ = None if given is None else _as_integer(given)
         point = self._point(cells)
         if id_ is not None and (point is None or _is_same_point(self._points.get(id_), point)):
             options.pop("level", None)  # a suggestion has its own level and task
@@ -183,29 +290,53 @@ class _LineReader:
             return MeasurementInput(id_, value, options, source)
         if point is None:
             raise InvalidMeasurementError("neither an id nor all coordinates are given; give one of them")
-        return MeasurementInput(_point_as_shown(self._domain, point), value, options, source)
+        shown = _point_as_shown(self._domain, point)
+        return MeasurementInput(shown, value, {**options, "key": self._key(shown, value, options)}, source)
 
-    def _options(self, cells: Mapping[str, str]) -> dict[str, Any]:
+    def _key(self, point: Mapping[str, Any], value: float, options: Mapping[str, Any]) -> str:
+        """Return a key by which the same row of the same table is recognised; equal rows are numbered."""
+        content = repr((sorted(point.items()), value, sorted(options.items())))
+        self._seen[content] += 1
+        return f"row-{sha256(f'{content} {self._seen[content]}'.encode()).hexdigest()[:32]}"
+
+    def _options(self, cells: Mapping[str, Any]) -> dict[str, Any]:
         options: dict[str, Any] = {}
         for name in OPTION_COLUMNS:
-            cell = cells.get(self._columns[name], "")
-            if not cell:
+            cell = cells.get(self._columns[name])
+            if cell is None:
                 continue
             if name == "task" or (name == "who" and self._has_vehicles):
-                options[name] = unquote_cell(cell)
+                options[name] = unquote_cell(str(cell))
             elif name == "who":
                 continue  # a file of another study
             elif name == "level":
-                options[name] = _parse_integer(cell)
+                options[name] = _as_integer(cell)
             else:
-                options[name] = _parse_number(cell, name)
+                options[name] = self._number(cell, name)
         return options
 
-    def _point(self, cells: Mapping[str, str]) -> dict[str, Any] | None:
-        """Return the coordinates of a line; None if one is missing."""
-        if not all(cells.get(name) for name in self._domain.columns):
+    def _point(self, cells: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the coordinates of a row; None if one is missing."""
+        if any(cells.get(name) is None for name in self._domain.columns):
             return None
-        return {name: _parse_value(self._domain, name, cells[name]) for name in self._domain.columns}
+        return {name: self._coordinate(cells[name], name) for name in self._domain.columns}
+
+    def _coordinate(self, cell: Any, name: str) -> Any:
+        """Return the value of a coordinate: a number, or what the type of its column makes of a text."""
+        if not self._domain.parameters:
+            return self._number(cell, name)
+        if not isinstance(cell, str):
+            return cell
+        try:
+            return self._numbers.parse(cell)
+        except ValueError:
+            return _parse_value(self._domain, name, unquote_cell(cell))
+
+    def _number(self, cell: Any, name: str) -> float:
+        try:
+            return check_finite(self._numbers.parse(cell) if isinstance(cell, str) else cell, name)
+        except (ValueError, InvalidArgumentError):
+            raise InvalidMeasurementError(f"{name} must be a finite number, got {cell!r}; correct it") from None
 
 
 def _located(error: TruvarError, source: str) -> TruvarError:
@@ -215,11 +346,11 @@ def _located(error: TruvarError, source: str) -> TruvarError:
     return type(error)(f"{source}: {error} (nothing of the file was told)")
 
 
-def _known_points(study: Study) -> dict[int, dict[str, Any]]:
+def known_points(study: StudyLike) -> dict[int, dict[str, Any]]:
     """Return the points of all pending suggestions and measurements by id."""
     points = {suggestion.id: dict(suggestion.point) for suggestion in study.pending}
-    for row in study.measurements.itertuples(index=False, name=None):
-        points[int(row[0])] = dict(zip(study.domain.columns, row[2:], strict=False))
+    for record in study.measurement_records():
+        points[record.id] = dict(record.point)
     return points
 
 
@@ -270,6 +401,13 @@ def _parse_number(text: str, name: str) -> float:
         return check_finite(float(text), name)
     except (ValueError, InvalidArgumentError):
         raise InvalidMeasurementError(f"{name} must be a finite number, got {text!r}; correct it") from None
+
+
+def _as_integer(cell: Any) -> int:
+    """Return an id or level that is text, or a number as DataFrames with missing entries have it."""
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
+    return _parse_integer(str(cell).removesuffix(".0"))
 
 
 def _parse_integer(text: str) -> int:

@@ -18,6 +18,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StopCheck
+from truvar.study._inputs import PointLike, ValueLike
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import FailureRecord, MeasurementRecord
 from truvar.study.result import Result
@@ -102,22 +103,40 @@ class StudyLike(Protocol):
 
     @overload
     def ask(
-        self, n: None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: None = None,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> Suggestion: ...
     @overload
     def ask(
-        self, n: int, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: int,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> list[Suggestion]: ...
     def ask(
-        self, n: int | None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: int | None = None,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next."""
         ...
 
     def tell(
         self,
-        what: Suggestion | int | Mapping[str, Any],
-        y: float,
+        what: Suggestion | int | PointLike,
+        y: ValueLike,
         *,
         noise: float | None = None,
         level: int | None = None,
@@ -131,8 +150,8 @@ class StudyLike(Protocol):
 
     def tell_repeats(
         self,
-        what: Suggestion | int | Mapping[str, Any],
-        values: Sequence[float],
+        what: Suggestion | int | PointLike,
+        values: Sequence[ValueLike],
         *,
         level: int | None = None,
         task: str | None = None,
@@ -155,6 +174,22 @@ class StudyLike(Protocol):
         task: str | None = None,
     ) -> str | None:
         """Return why a value may be a typing mistake, before it is told."""
+        ...
+
+    def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
+        """Record a table of measurements."""
+        ...
+
+    def ask_frame(
+        self,
+        n: int = 1,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
+    ) -> pd.DataFrame:
+        """Suggest where to measure next, as a table."""
         ...
 
     def correct(

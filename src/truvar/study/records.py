@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+from truvar.domain.labels import label_to_json
 
 if TYPE_CHECKING:
     from truvar.study._state import StudyState
@@ -25,6 +27,8 @@ class MeasurementRecord:
         value: The measured value.
         who: Vehicle or crew that measured; None if the study has none.
         repeats: Id of the measurement that this one repeats at the same place; None if it was not told as a repeat.
+        label: Label of the row in the user's own table; None if there is no table.
+        key: The key that it was told with; None without one.
     """
 
     id: int
@@ -38,6 +42,12 @@ class MeasurementRecord:
     value: float
     who: str | None = None
     repeats: int | None = None
+    label: Any = None
+    key: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return {**asdict(self), "label": label_to_json(self.label)}
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,7 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
     """Return the measurements of a study in the order in which they were told."""
     domain = state.config.domain
     tasks = state.config.prior.tasks
+    keys = state.keys
     spent = 0.0
     records = []
     failed = state.learner.failures
@@ -108,6 +119,8 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 value=value,
                 who=action.who,
                 repeats=action.repeats,
+                label=domain.label(index),
+                key=keys.get(action.id),
             )
         )
     return records

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truvar._typing import Array, Mask
+from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
-from truvar.domain.goals import Goal, LevelSet
+from truvar.domain.given_context import rows_in_context
+from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.domain.labels import label_to_json
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
+from truvar.inference.bands import true_f1
 from truvar.inference.certificate import Certificate, lead_with
 from truvar.inference.statements import (
     CONFIDENCE,
@@ -40,12 +43,18 @@ class Best:
         point: Coordinates by column name.
         mean: Posterior mean there.
         sd: Posterior standard deviation there.
+        label: Label of the row in the user's own table; None if there is no table.
     """
 
     index: int | None
     point: dict[str, Any]
     mean: float
     sd: float
+    label: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return {**asdict(self), "label": label_to_json(self.label)}
 
 
 @dataclass(frozen=True)
@@ -57,12 +66,18 @@ class BestObserved:
         index: Row of the point in the domain; None inside a box.
         point: Coordinates by column name.
         value: The measured value.
+        label: Label of the row in the user's own table; None if there is no table.
     """
 
     id: int
     index: int | None
     point: dict[str, Any]
     value: float
+    label: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return {**asdict(self), "label": label_to_json(self.label)}
 
 
 @dataclass(frozen=True)
@@ -220,10 +235,28 @@ class Result:
 
     @property
     def threshold(self) -> float | None:
-        """The threshold h of a level set; for `fraction_of_max` that share of the largest posterior mean."""
+        """The threshold h of a level set; for `fraction_of_max` that share of the largest posterior mean.
+
+        None for an optimum, and for several thresholds, which `thresholds` has.
+        """
         if not isinstance(self.goal, LevelSet):
             return None
         return self.goal.thresholds(self.mean, self.mean)[0]
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The thresholds of a level set, one or several; empty for an optimum."""
+        if isinstance(self.goal, Bands):
+            return self.goal.thresholds
+        return () if self.threshold is None else (self.threshold,)
+
+    @property
+    def bands(self) -> Index | None:
+        """The band to report at every point, from 0 for the lowest; None without several thresholds.
+
+        A point is reported above a threshold if it lies above it with probability >= 1/2.
+        """
+        return None if self.statements.bands is None else self.statements.bands.reported
 
     @property
     def classification(self) -> Mask | None:
@@ -235,7 +268,7 @@ class Result:
         return self.source.reported if isinstance(self.source, JointStatements) else self.source.reported()
 
     def f1(self, truth: ArrayLike) -> float:
-        """Return the F1 score of the classification.
+        """Return the F1 score of the classification; with several thresholds the mean over them.
 
         Args:
             truth: True values on the domain.
@@ -244,6 +277,8 @@ class Result:
             UnsupportedGoalError: If the goal is an optimum.
             InvalidArgumentError: If there is not one finite value per point.
         """
+        if isinstance(self.goal, Bands) and self.bands is not None:
+            return true_f1(self.goal, self.bands, check_truth(truth, len(self.mean)))
         if not isinstance(self.goal, LevelSet) or self.classification is None:
             raise UnsupportedGoalError(
                 f"F1 needs a level set, got the goal {self.goal}; for an optimum use regret(truth)"
@@ -297,6 +332,24 @@ class Result:
         values = self.goal.sign * check_truth(truth, len(self.mean))
         return float(values.max() - values[list(self.measured)].max())
 
+    def best_for(self, context: Mapping[str, float]) -> Best:
+        """Return the point of best posterior mean in a given context, excluded ones left out if others remain.
+
+        Args:
+            context: Value of every context column of the domain; the nearest one of the domain counts.
+
+        Raises:
+            InvalidArgumentError: If the domain has no context, or other columns.
+        """
+        rows = rows_in_context(self.domain, context)
+        if rows is None:
+            raise AssertionError("a context without columns is refused above")
+        if self.excluded is not None and not self.excluded[rows].all():
+            rows = rows[~self.excluded[rows]]
+        index = int(rows[np.argmax(self.goal.sign * self.mean[rows])])
+        mean = float(self.mean[index])
+        return Best(index, self.domain.point(index), mean, float(self.sd[index]), self.domain.label(index))
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per point: coordinates, mean, sd, lower, upper, probability, and class.
 
@@ -304,7 +357,8 @@ class Result:
         `upper`, at each point by itself. If a place was excluded or a measurement failed, `excluded` and `feasibility`
         are further columns. `class` is that of `classify()`, 95 % for all points at once: above, below or
         undecided; for an optimum, points that are ruled out are below (a maximum) or above (a minimum). Where a
-        coordinate has one of these names, the latter gets an underscore: `mean_`.
+        coordinate has one of these names, the latter gets an underscore: `mean_`. The index is that of the user's own
+        table, if there is one.
         """
         frame = self.domain.to_frame()
         statements = self.statements
@@ -360,7 +414,7 @@ class Result:
         `classified` counts the points of `classify()`; `potential`, `above` and `below` count those of the paper's M, H
         and L.
         """
-        best_observed = None if self.best_observed is None else asdict(self.best_observed)
+        best_observed = None if self.best_observed is None else self.best_observed.to_dict()
         classes = self.classify()
         return {
             "steps": self.steps,
@@ -370,13 +424,15 @@ class Result:
                 "above": int(classes.above.sum()),
                 "below": int(classes.below.sum()),
                 "undecided": int(classes.undecided.sum()),
+                **_band_counts(classes),
             },
             **self.statements.to_dict(),
             "potential": int(self.potential.sum()),
             "above": int(self.above.sum()),
             "below": int(self.below.sum()),
             "threshold": self.threshold,
-            "best": asdict(self.best),
+            "thresholds": list(self.thresholds),
+            "best": self.best.to_dict(),
             "best_observed": best_observed,
             "outliers": list(self.outliers),
             "failed": self.n_failed,
@@ -387,3 +443,10 @@ class Result:
             "model_check": self.model_check.to_dict(),
             "reason": self.reason,
         }
+
+
+def _band_counts(classes: Classification) -> dict[str, Any]:
+    """Return the number of points that are decided to lie in each band, by its name; nothing without bands."""
+    if classes.band is None:
+        return {}
+    return {"bands": {name: int((classes.band == k).sum()) for k, name in enumerate(classes.band_names)}}

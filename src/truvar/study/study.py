@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._deprecation import deprecated_alias
-from truvar._typing import Array
+from truvar._typing import Array, Index
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
 from truvar.acquisition.registry import DEFAULT_POLICY
@@ -23,9 +23,11 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
-from truvar.domain.domain import Domain, as_table
+from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place
+from truvar.domain.given_context import rows_in_context
 from truvar.domain.goals import Goal
+from truvar.domain.tables import as_table
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
@@ -52,6 +54,7 @@ from truvar.storage.base import EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
+from truvar.study._inputs import PointLike, ValueLike
 from truvar.study._places import resolve_place
 from truvar.study._resolve import (
     action_at,
@@ -252,14 +255,32 @@ class Study(TransactionalStudy):
 
     @overload
     def ask(
-        self, n: None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: None = None,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> Suggestion: ...
     @overload
     def ask(
-        self, n: int, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: int,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> list[Suggestion]: ...
     def ask(
-        self, n: int | None = None, *, lease: float | None = None, who: str | None = None, budget: float | None = None
+        self,
+        n: int | None = None,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next.
 
@@ -273,6 +294,8 @@ class Study(TransactionalStudy):
                 object is one of them. What is pending for the others is taken into account.
             budget: Total cost that the study must stay within, the way back included if it is compulsory; only what it
                 allows is suggested. Default: the budget among the limits of a study whose vehicles must return.
+            context: Value of every context column of the domain, which is given, not chosen: the suggestions are among
+                the points whose context is nearest to it.
 
         Returns:
             One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
@@ -294,13 +317,21 @@ class Study(TransactionalStudy):
         if budget is not None:
             check_nonnegative(budget, "budget")
         vehicle = resolve_vehicle(self._state.config, who, self.who, required=True)
-        batch, finished = self._change(lambda write: self._ask(write, count, lease, vehicle, budget))
+        allowed = rows_in_context(self.domain, context)
+        batch, finished = self._change(lambda write: self._ask(write, count, lease, vehicle, budget, context, allowed))
         if finished is not None and not batch:
             raise finished
         return batch[0] if n is None else batch
 
     def _ask(
-        self, write: WriteEvent, count: int, lease: float | None, who: str | None, budget: float | None
+        self,
+        write: WriteEvent,
+        count: int,
+        lease: float | None,
+        who: str | None,
+        budget: float | None,
+        context: Mapping[str, float] | None,
+        allowed: Index | None,
     ) -> tuple[list[Suggestion], Finished | None]:
         """Return up to `count` suggestions, and what says that there are no more."""
         batch: list[Suggestion] = []
@@ -309,26 +340,40 @@ class Study(TransactionalStudy):
         until = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
         while len(batch) < count:
             try:
-                action = self._choose_action(who, budget)
+                action = self._choose_action(who, budget, allowed)
             except BudgetSpent as end:
                 return batch, end
             except Finished as end:
-                if self.finished is not None or self.exhausted is not None or self._state.pending:
+                if (
+                    allowed is not None
+                    or self.finished is not None
+                    or self.exhausted is not None
+                    or self._state.pending
+                ):
                     return batch, end
                 write("exhausted")
                 return batch, Finished(str(self.exhausted))
-            write("asked", action, until=until)
+            details = {} if context is None else {"context": dict(context)}
+            write("asked", action, until=until, **details)
             batch.append(suggestion(self._state, action))
         return batch, None
 
-    def _choose_action(self, who: str | None, budget: float | None) -> Action:
+    def _choose_action(self, who: str | None, budget: float | None, allowed: Index | None) -> Action:
         reason = self.finished or self.exhausted
         if reason is not None:
             raise Finished(reason)
         origin = departure(self._state, who, budget)
-        table, choice = self._choose(origin)
-        if choice is None and not table.affordable.all():  # with a larger budget there may be something to gain
-            raise BudgetSpent(_nothing_affordable(origin, who, useful=bool(table.affordable.any())))
+        table, choice = self._choose(origin, allowed)
+        affordable = table.affordable
+        if allowed is not None:
+            affordable = affordable.reshape(-1, len(self.domain))[:, allowed]  # of all tasks
+        if choice is None and not affordable.all():  # with a larger budget there may be something to gain
+            raise BudgetSpent(_nothing_affordable(origin, who, useful=bool(affordable.any())))
+        excluded = self._learner.excluded
+        if choice is None and allowed is not None and excluded is not None and excluded[allowed].all():
+            raise Finished("every place of this context is excluded or failed; allow some of them to continue")
+        if choice is None and allowed is not None:
+            raise Finished("nothing is left to gain in this context")
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
         site = None if table.sites is None else int(table.sites[choice.row])
@@ -337,8 +382,11 @@ class Study(TransactionalStudy):
             self._state, table, choice.row, choice.level, site=site, level=level, gain=choice.gain, who=who
         )
 
-    def _choose(self, origin: Departure) -> tuple[Candidates, loop.Choice | None]:
+    def _choose(self, origin: Departure, allowed: Index | None) -> tuple[Candidates, loop.Choice | None]:
         state = self._state
+        if allowed is not None:
+            pending = list(state.pending.values())
+            return self._learner.choose_among(allowed, origin, pending, state.next_id)
         start = state.config.start
         table = None if start is None or state.positions else self._learner.actions.candidates(origin)
         excluded = self._learner.excluded
@@ -375,8 +423,8 @@ class Study(TransactionalStudy):
 
     def tell(
         self,
-        what: Suggestion | int | Mapping[str, Any],
-        y: float,
+        what: Suggestion | int | PointLike,
+        y: ValueLike,
         *,
         noise: float | None = None,
         level: int | None = None,
@@ -390,9 +438,9 @@ class Study(TransactionalStudy):
         Telling the same value of a suggestion again changes nothing.
 
         Args:
-            what: The suggestion or its id; or the point that was measured, by column, which need not have been
-                suggested.
-            y: The value.
+            what: The suggestion or its id; or the point that was measured, which need not have been suggested: by
+                column, as a Series such as a row of the domain's table, or as an array in the order of the columns.
+            y: The value: a number, or an array, Series or dictionary of one number.
             noise: Noise variance that the measurement really had; default: the expected one.
             level: Noise level that was used; only for a point of a study with noise levels.
             task: Name of the task that was measured; only for a point. Default: the target.
@@ -452,8 +500,8 @@ class Study(TransactionalStudy):
 
     def tell_repeats(
         self,
-        what: Suggestion | int | Mapping[str, Any],
-        values: Sequence[float],
+        what: Suggestion | int | PointLike,
+        values: Sequence[ValueLike],
         *,
         level: int | None = None,
         task: str | None = None,
@@ -528,6 +576,69 @@ class Study(TransactionalStudy):
         value, _, _ = check_measurement(y, None, None)
         action = resolve_action(self._state, what, level, task, include_observed=True, include_expired=True)
         return implausible(self._state, action, value)
+
+    def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
+        """Record a table of measurements, all of them or none.
+
+        The columns are those of the domain or `id`, the column of values, and optionally noise, cost, level, task and
+        who. A row with the id of a suggestion is its value. Rows without a value are left out: what was not measured
+        yet stays pending. Rows that were told before, from a table or file, are left out with a warning.
+
+        Args:
+            frame: A table of pandas, polars, pyarrow or another library, or the path of a CSV file or Excel workbook.
+            value: Name of the column of values; default: "value".
+            again: Record rows that were told before as second measurements.
+
+        Returns:
+            The ids of the measurements recorded.
+
+        Raises:
+            InvalidMeasurementError: If a column is unknown or missing, or a row cannot be used.
+
+        Warns:
+            RepeatedMeasurementWarning: If rows were told before.
+
+        Example:
+            >>> todo = study.ask_frame(4)
+            >>> study.tell_frame(todo.assign(value=[7.3, 6.9, 5.0, 8.1]))
+        """
+        from truvar.study.frames import new_measurements, read_frame
+        from truvar.study.measurements_io import tell_all, without_keys
+
+        measurements = read_frame(frame, self, value)
+        if again:
+            return tell_all(self, without_keys(measurements))
+        return tell_all(self, new_measurements(self, measurements, stacklevel=4))  # one frame is that of `synchronized`
+
+    def ask_frame(
+        self,
+        n: int = 1,
+        *,
+        lease: float | None = None,
+        who: str | None = None,
+        budget: float | None = None,
+        context: Mapping[str, float] | None = None,
+    ) -> pd.DataFrame:
+        """Suggest where to measure next, as a table.
+
+        Args:
+            n: Number of suggestions, chosen as a batch.
+            lease: Seconds for which the suggestions are reserved, as for `ask`.
+            who: Vehicle that the suggestions are for, as for `ask`.
+            budget: Total cost that the study must stay within, as for `ask`.
+            context: Value of every context column, as for `ask`.
+
+        Returns:
+            A DataFrame with the columns id, the coordinates, level, task and who if the study has some, and cost. Its
+            index has the labels of the rows of the user's own table. With a column `value` it goes to `tell_frame`.
+
+        Raises:
+            Finished: If the study is finished, or its policy sees nothing more to gain.
+        """
+        from truvar.study.frames import suggestion_frame
+
+        batch = self.ask(n, lease=lease, who=who, budget=budget, context=context)
+        return suggestion_frame(batch, self.domain)
 
     def _warn_of_outliers(self) -> None:
         """Name the measurements that are left out as gross errors, each once; called by what the user calls."""
@@ -1178,7 +1289,8 @@ class Study(TransactionalStudy):
         """Fit the model to another data set and take it as known from then on.
 
         Args:
-            frame: A table, or the path of a CSV file, with the domain's columns and a column of values.
+            frame: A table, or the path of a CSV file or Excel workbook, with the domain's columns and a column of
+                values.
             value: Name of the column of values; default: the only other column.
 
         Returns:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from truvar.domain.labels import label_to_json
+
 
 @dataclass(frozen=True)
 class Suggestion:
@@ -12,7 +14,7 @@ class Suggestion:
 
     Attributes:
         id: Number by which its value is told.
-        index: Row of the point in the domain; None inside a box or between the points of a grid.
+        index: Position of the point in the domain; None inside a box or between the points of a grid.
         point: Coordinates by column name.
         level: Index of the noise level; None if the study has no levels.
         task: Name of the task; None if the study has no tasks.
@@ -20,6 +22,8 @@ class Suggestion:
         cost: Cost of the measurement, travel included.
         gain: The policy's score before division by the cost; for TruVaR the numerator of eq. (3).
         who: Vehicle or crew that it is for; None if the study has none.
+        label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is that row; None if
+            there is no table.
     """
 
     id: int
@@ -31,6 +35,7 @@ class Suggestion:
     cost: float
     gain: float
     who: str | None = None
+    label: Any = None
 
     @property
     def score(self) -> float:
@@ -39,4 +44,4 @@ class Suggestion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
-        return asdict(self)
+        return {**asdict(self), "label": label_to_json(self.label)}

@@ -30,7 +30,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
                     f"a study may have at most {limits.waiting} pending suggestions, got {pending} and {body.n} more; "
                     "tell or withdraw some first",
                 )
-            batch = study.ask(body.n, lease=body.lease, who=body.who, budget=body.budget)
+            batch = study.ask(body.n, lease=body.lease, who=body.who, budget=body.budget, context=body.context)
             return {"suggestions": [suggestion.to_dict() for suggestion in batch]}
 
         return await change_study(sessions, name, who, work, chooses=True)

@@ -1,0 +1,226 @@
+"""Tables from files and from other libraries as pandas DataFrames.
+
+CSV files are read with the delimiter, decimal sign and thousands separators that they have (`truvar.domain.delimited`),
+Excel workbooks with openpyxl. Tables of polars, pyarrow and others come through narwhals, or through the dataframe
+interchange protocol where it is not installed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from truvar.domain.delimited import DelimitedText, from_rows, is_missing, is_plain, read_cells
+from truvar.exceptions import InvalidArgumentError, InvalidDomainError, MissingDependencyError, import_optional
+from truvar.messages import unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EXCEL_SUFFIXES = (".xlsx", ".xlsm")
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # Excel's "Unicode text" begins with one of them
+
+
+def as_table(table: Any) -> pd.DataFrame:
+    """Return a table as a DataFrame: one of another library is converted, a file is read.
+
+    Args:
+        table: A DataFrame, a table of another library, or the path of a CSV file or an Excel workbook.
+
+    Raises:
+        InvalidDomainError: If it is none of these, or the file cannot be read.
+        MissingDependencyError: If a library that is needed for it is not installed.
+    """
+    import pandas as pd
+
+    if isinstance(table, pd.DataFrame):
+        return table
+    if isinstance(table, (str, Path)):
+        return read_table(table)
+    converted = from_other_library(table)
+    if converted is not None:
+        return converted
+    raise InvalidDomainError(
+        f"a table must be a DataFrame or the path of a CSV file, got {table!r}; "
+        "convert arrays with pd.DataFrame(array, columns=[...])"
+    )
+
+
+def from_other_library(table: Any) -> pd.DataFrame | None:
+    """Return a table of another library as a DataFrame; None if it is no table.
+
+    Raises:
+        MissingDependencyError: If it is a table that only narwhals converts, and narwhals is not installed.
+    """
+    import pandas as pd
+
+    is_table = hasattr(table, "__dataframe__") or hasattr(table, "__arrow_c_stream__")
+    if not is_table:
+        return None
+    try:
+        narwhals = import_optional("narwhals", f"a table of {_library(table)}", "frames")
+    except MissingDependencyError:
+        if not hasattr(table, "__dataframe__"):
+            raise
+        with warnings.catch_warnings():  # the protocol is to be replaced, which is not the user's concern
+            warnings.simplefilter("ignore", category=FutureWarning)
+            return pd.api.interchange.from_dataframe(table)
+    try:
+        frame = narwhals.from_native(table, eager_only=True)
+    except TypeError:
+        return None
+    columns = {}
+    for name in frame.columns:
+        column = frame[name]
+        columns[name] = column.to_numpy() if column.dtype.is_numeric() else pd.Series(column.to_list())
+    return pd.DataFrame(columns)
+
+
+def _library(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def is_excel(path: str | Path) -> bool:
+    """Return whether a path has the suffix of an Excel workbook."""
+    return str(path).lower().endswith(EXCEL_SUFFIXES)
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read a CSV file, or the first sheet of an Excel workbook.
+
+    Raises:
+        InvalidDomainError: If there is no such file, or it cannot be read.
+        MissingDependencyError: If it is a workbook and openpyxl is not installed.
+    """
+    try:
+        if is_excel(path):
+            header, *rows = excel_rows(path)
+            return _to_frame(from_rows(header[1], rows))
+        return parse_table(decode(Path(path).read_bytes()))
+    except FileNotFoundError:
+        raise InvalidDomainError(f"there is no file {path}; check the path") from None
+    except OSError as error:
+        raise InvalidDomainError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
+    except (ValueError, InvalidArgumentError) as error:
+        raise InvalidDomainError(f"{path} is not a readable CSV file ({error}); check its contents") from None
+
+
+def decode(content: bytes) -> str:
+    """Return the text of a file: UTF-8, or UTF-16 with a byte order mark.
+
+    Raises:
+        UnicodeDecodeError: If it is neither.
+    """
+    return content.decode("utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig")
+
+
+def parse_table(text: str) -> pd.DataFrame:
+    """Return the table that a CSV text holds.
+
+    Raises:
+        ValueError: If it is not a table.
+        InvalidArgumentError: If a row has too many cells, or its numbers are mixed; the message names the line.
+    """
+    import pandas as pd
+
+    if not is_plain(text):
+        return _to_frame(read_cells(text))
+    with warnings.catch_warnings():
+        # A row with more cells than the header has names: pandas would take its first cell for a label.
+        warnings.simplefilter("error", category=pd.errors.ParserWarning)
+        try:
+            frame = pd.read_csv(StringIO(text.lstrip("\ufeff")), index_col=False, skipinitialspace=True)
+        except pd.errors.ParserWarning:
+            return _to_frame(read_cells(text))
+    frame.columns = frame.columns.str.strip()
+    unnamed = [name for name in frame.columns if name.startswith("Unnamed: ") and frame[name].isna().all()]
+    return frame.drop(columns=unnamed)
+
+
+def excel_rows(path: str | Path) -> list[tuple[int, list[str]]]:
+    """Return the rows of the first sheet of a workbook that are not empty: number and cells as text.
+
+    Raises:
+        MissingDependencyError: If openpyxl is not installed.
+        ValueError: If the file is not a workbook, or its first sheet is empty.
+    """
+    openpyxl = import_optional("openpyxl", "an Excel workbook", "excel")
+    if not Path(path).is_file():
+        raise FileNotFoundError(path)
+    try:
+        workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except Exception as error:  # a damaged archive fails in many ways
+        raise ValueError(f"it is not an Excel workbook: {error}") from None
+    try:
+        rows = list(enumerate(workbook.worksheets[0].iter_rows(values_only=True), 1))
+    finally:
+        workbook.close()
+    texts = [(number, [_cell_text(cell) for cell in cells]) for number, cells in rows]
+    found = [(number, cells) for number, cells in texts if any(cells)]
+    if not found:
+        raise ValueError("its first sheet is empty")
+    return found
+
+
+def _cell_text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return cell.isoformat() if hasattr(cell, "isoformat") else str(cell).strip()
+
+
+def _to_frame(content: DelimitedText) -> pd.DataFrame:
+    """Return cells as a table: a column of numbers if every cell that is not missing is one."""
+    import pandas as pd
+
+    for name in content.header:
+        if content.header.count(name) > 1:
+            raise InvalidArgumentError(f"column {name!r} is duplicated; rename one of the two")
+    for line, cells in content.rows:
+        if len(cells) != len(content.header):
+            raise InvalidArgumentError(
+                f"line {line}: expected {len(content.header)} values, got {len(cells)}; fix the line"
+            )
+    columns: dict[str, Any] = {}
+    for k, name in enumerate(content.header):
+        cells = [row[k] for _, row in content.rows]
+        try:
+            numbers = [float("nan") if is_missing(cell) else content.numbers.parse(cell) for cell in cells]
+        except ValueError:
+            columns[name] = pd.Series([None if cell == "" else cell for cell in cells])
+            continue
+        column = pd.Series(numbers, dtype=float)
+        whole = bool(column.notna().all()) and all(cell.lstrip("+-").isdecimal() for cell in cells)
+        columns[name] = column.astype(int) if whole else column
+    return pd.DataFrame(columns)
+
+
+def write_excel(frame: pd.DataFrame, path: str | Path) -> None:
+    """Write a table to an Excel workbook.
+
+    Raises:
+        MissingDependencyError: If openpyxl is not installed.
+        OSError: If the file cannot be written.
+    """
+    import_optional("openpyxl", "an Excel workbook", "excel")
+    frame.to_excel(path, index=False, engine="openpyxl")
+
+
+def row_names(frame: pd.DataFrame, label: str | None) -> pd.Index:
+    """Return the column that names the rows of a table, or by default its index.
+
+    Raises:
+        InvalidDomainError: If there is no such column.
+    """
+    import pandas as pd
+
+    if label is None:
+        return frame.index
+    if label not in frame.columns:
+        raise InvalidDomainError(f"label: {unknown_name('column', label, frame.columns)}")
+    index: pd.Index = pd.Index(frame[label])
+    return index

@@ -1,0 +1,71 @@
+"""Points and values in the containers that callers have them in: dictionaries, Series, arrays, rows of a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truvar.domain.domain import Domain
+from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PointLike: TypeAlias = "Mapping[str, Any] | pd.Series | pd.DataFrame | ArrayLike"
+ValueLike: TypeAlias = "float | ArrayLike | Mapping[str, float] | pd.Series"
+
+
+def as_point(domain: Domain, what: Any) -> Any:
+    """Return a point as {column: value}; what is no point, such as an id or a suggestion, as it is.
+
+    Args:
+        domain: The domain.
+        what: A mapping, a pandas Series (a row of the domain's own table may have its other columns too), a DataFrame
+            of one row, or an array with a coordinate per column, in their order.
+
+    Raises:
+        InvalidArgumentError: If an array has the wrong shape, or a DataFrame several rows.
+    """
+    if isinstance(what, Mapping):
+        return what
+    if hasattr(what, "iloc") and getattr(what, "ndim", 0) == 2:
+        if len(what) != 1:
+            raise InvalidArgumentError(
+                f"a point as a DataFrame must have one row, got {len(what)}; tell several with tell_frame(frame)"
+            )
+        what = what.iloc[0]
+    if hasattr(what, "iloc"):
+        others = () if domain.frame is None else domain.frame.columns
+        return {name: value for name, value in what.items() if name in domain.columns or name not in others}
+    if isinstance(what, np.ndarray) and what.ndim == 1:
+        coordinates = what.tolist()
+        if len(coordinates) != len(domain.columns):
+            raise InvalidArgumentError(
+                f"a point as an array must have {len(domain.columns)} coordinates ({', '.join(domain.columns)}), got "
+                f"{len(coordinates)}; give one number per column"
+            )
+        return dict(zip(domain.columns, coordinates, strict=True))
+    return what
+
+
+def as_value(y: Any) -> Any:
+    """Return the only number in a one-element array, list, Series or dictionary; anything else as it is.
+
+    Raises:
+        InvalidMeasurementError: If there is not exactly one element.
+    """
+    values: Any = y
+    if isinstance(y, Mapping):
+        values = list(y.values())
+    elif hasattr(y, "ravel") or hasattr(y, "iloc"):
+        values = np.asarray(y).ravel().tolist() if getattr(y, "ndim", 0) else y
+    if not isinstance(values, (list, tuple)):
+        return values
+    if len(values) != 1:
+        raise InvalidMeasurementError(
+            f"the measured value y must be a number, got {len(values)} of them in {y!r}; give the one that was measured"
+        )
+    return values[0]
