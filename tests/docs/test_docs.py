@@ -18,9 +18,12 @@ from truvar.problem.schema import SECTIONS, ProblemSpec
 NOT_RUN = [
     ("README.md", "forty surveys, some minutes"),
     ("docs/cluster.md", "it needs a cluster; tests/stress/test_sharded_cluster.py starts one"),
+    ("docs/reliability.md", "the store is an example"),
+    ("docs/reliability.md", "the stores are examples"),
     ("docs/reproduction.md", "minutes to hours; tests/paper/test_reproduce.py has small ones"),
     ("docs/service.md", "tests/docs/test_service_page.py runs it, against a server with tokens"),
     ("docs/service.md", "an address of nobody"),
+    ("docs/service.md", "a server"),
     ("docs/theory.md", "it simulates twenty surveys, which takes a minute"),
 ]
 

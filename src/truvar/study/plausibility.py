@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 UNEXPECTED = 4.0  # standard deviations; if the model is right, one value in 16,000 lies further from its mean
 UNEXPECTED_LEARNED = 6.0  # the same for a learned model, whose standard deviations are uncertain themselves
 MAGNITUDES = 2.0  # decades beyond all other values, before there is a model
+RANGES = 2.0  # ranges of the other values that a value must lie outside of them
 LEAST_FOR_MEAN = 3  # values from which a mean that is learned is trusted
 
 _from_program: ContextVar[bool] = ContextVar("from_program", default=False)
@@ -65,12 +66,14 @@ def _far_from_prediction(state: StudyState, action: Action, value: float, values
     mean, variance = surrogate.predict_measurement(action)
     sd = float(np.sqrt(variance))
     distance = abs(value - mean) / sd if sd > 0 else 0.0
-    if surrogate.family is None:
-        unexpected = distance > UNEXPECTED
-    else:  # a value within the range of the others says more about the model than about the value
-        unexpected = distance > UNEXPECTED_LEARNED and not min(values) <= value <= max(values)
-    if not unexpected:
+    reach = UNEXPECTED if surrogate.family is None else UNEXPECTED_LEARNED
+    if not distance > reach:
         return None
+    if len(values) >= LEAST_FOR_MEAN or surrogate.family is not None:
+        # A value not far outside the range of the others says more about the model than about the value.
+        spread = RANGES * (max(values) - min(values))
+        if min(values) - spread <= value <= max(values) + spread:
+            return None
     return f"{value:.6g} is {distance:.1f} standard deviations from the expected {mean:.4g} ± {sd:.2g}"
 
 
