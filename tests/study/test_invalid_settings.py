@@ -252,7 +252,7 @@ MODELS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "threshold as truth value": (lambda: tv.LevelSet(True), ["threshold", "True", "number"]),
     "NaN threshold": (lambda: tv.LevelSet(NAN), ["threshold", "nan"]),
     "infinite threshold": (lambda: tv.LevelSet(INF), ["threshold", "inf"]),
-    "two thresholds": (lambda: tv.LevelSet([1, 2]), ["threshold", "[1, 2]"]),
+    "equal thresholds": (lambda: tv.LevelSet([2, 2]), ["different and ascending", "[2, 2]"]),
     "no threshold": (lambda: tv.LevelSet(), ["LevelSet(7.0)", "fraction_of_max=0.8"]),
     "threshold and fraction": (lambda: tv.LevelSet(1, fraction_of_max=0.5), ["either", "fraction_of_max=0.5"]),
     "fraction 0": (lambda: tv.LevelSet(fraction_of_max=0), ["between 0 and 1", "0.8"]),

@@ -168,6 +168,7 @@ class Domain:
         if columns is not None:
             names = tuple(columns)
             frame = _without_units(frame, names)
+        _check_columns(names)
         labels = RowLabels.of(row_names(frame, label))
         complete = _complete_rows(frame, names, missing)
         if not complete.all():
