@@ -63,7 +63,7 @@ class Departure:
 
 
 Origin = Departure | Array | None
-"""Where the way to the next measurement begins; an array is a position of a vehicle with speed 1 and no limits."""
+"""Origin of the way to the next measurement; an array is a position of a vehicle with speed 1 and no limits."""
 
 
 def as_departure(origin: Origin) -> Departure:
