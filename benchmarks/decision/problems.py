@@ -63,6 +63,8 @@ def cases() -> Iterator[Case]:
     yield Case("lake-many", "apart", 150, _many_lakes)
     yield Case("lake-many-survey", "apart", 8000, _with_cost(_many_lakes, SURVEY), costly=True)
     yield Case("bo-many", "apart", 90, lambda side: _optima(side, range(1000, 1100)))
+    walk = {"base": 1.0, "travel": {"x": 10.0, "y": 10.0}}
+    yield Case("bo-walk", "apart", 400, _with_cost(lambda side: _optima(side, range(1100, 1130)), walk), costly=True)
 
 
 def _lakes() -> Iterator[Case]:
