@@ -353,8 +353,7 @@ def _with_goal(inputs: StatementInputs, goal: Any) -> StatementInputs:
     return StatementInputs(**{**values, "goal": goal, "threshold": None})
 
 
-def test_the_example_of_the_readme_decides_nothing_wrongly() -> None:
-    """Its kernel is only roughly right, as kernels are."""
+def test_a_roughly_right_kernel_decides_nothing_wrongly() -> None:
     domain = tv.Domain.grid(distance_m=np.linspace(0, 1478, 50), depth_m=np.linspace(-18, 0, 50))
     cost = tv.Cost(base=4, travel={"distance_m": 0.25}, magnitude={"depth_m": 4})
     kernel = ConstantKernel(4.48) * Matern([245, 2.72], nu=2.5)
