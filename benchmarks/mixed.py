@@ -31,9 +31,7 @@ import truvar as tv
 
 Point = dict[str, Any]
 N_INITIAL = 6  # random points that every method starts with
-BOTORCH_SAMPLES = (
-    256  # points that the search of an acquisition function starts from; its defaults take 10 times as long
-)
+BOTORCH_SAMPLES = 256  # points from which the best are searched on; with its defaults it is much slower
 BOTORCH_RESTARTS = 6
 
 
