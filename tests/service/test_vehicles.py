@@ -81,6 +81,7 @@ def test_a_context_of_text_and_a_region_by_category_over_http(served):
     assert api.post("/studies/doses/exclude", {"region": {"batch": ["spring"], "dose": [0.5, 1]}})["excluded"] == 3
     study = Server(api.url).study("doses")
     assert study.ask(context={"batch": "spring"}).point["dose"] < 0.5
+    assert study.best_for({"batch": "autumn"}).point["batch"] == "autumn"
     study.exclude({"batch": ["autumn"]})
     with pytest.raises(tv.Finished, match="every place of this context is excluded"):
         study.ask(context={"batch": "autumn"})

@@ -18,6 +18,7 @@ from tests.helpers.server import GRID
 import truvar as tv
 from truvar.exceptions import (
     ConflictingMeasurementError,
+    InvalidArgumentError,
     InvalidMeasurementError,
     UnknownSuggestionError,
     UnsupportedGoalError,
@@ -91,6 +92,8 @@ def script(study: StudyLike) -> dict[str, Any]:
         study.tell(first, 1.0, noise=-1.0)
     with pytest.raises(InvalidMeasurementError, match="cost must be >= 0"):
         study.correct(first, 1.0, cost=-1.0)
+    with pytest.raises(InvalidArgumentError, match="has no context"):
+        study.best_for({"x": 0.5})
     answers["pending"] = study.pending
     calls: list[int] = []
     result = study.run(measure, steps=9, progress=lambda running: calls.append(running.steps))

@@ -727,6 +727,10 @@ class RemoteStudy:
         """The tasks with what is learned of them, as `Study.learned_tasks`; computed here, on a copy of the study."""
         return self.copy().learned_tasks
 
+    def best_for(self, context: Mapping[str, Any]) -> Best:
+        """Return the point of best posterior mean in a given context, as `Study.best_for`; computed here."""
+        return self.copy().best_for(context)
+
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
         """Predict the target at any points, as `Study.predict`; computed here, on a copy of the study."""
         return self.copy().predict(points)

@@ -21,7 +21,7 @@ from truvar.inference.limits import StopCheck
 from truvar.study._inputs import PointLike, ValueLike
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import FailureRecord, MeasurementRecord
-from truvar.study.result import Result
+from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import VehicleStatus
 
@@ -330,6 +330,10 @@ class StudyLike(Protocol):
 
     def improvement_per_cost(self) -> float:
         """Return the largest expected improvement per unit cost."""
+        ...
+
+    def best_for(self, context: Mapping[str, Any]) -> Best:
+        """Return the point of best posterior mean in a given context."""
         ...
 
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:

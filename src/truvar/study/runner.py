@@ -25,7 +25,7 @@ from truvar.exceptions import (
     ServiceError,
     StorageError,
 )
-from truvar.messages import format_point
+from truvar.messages import for_interface, format_point
 from truvar.study.executors import SimulatedPool, WorkerPool
 from truvar.study.limits import RunLimits
 from truvar.study.plausibility import measured_by_program
@@ -66,10 +66,11 @@ def run(
         raise InvalidArgumentError(f"f must be a function that measures a point, got {f!r}; give one: f(point) -> y")
     if study.domain.context and context is None:
         columns = ", ".join(study.domain.context)
-        raise InvalidArgumentError(
-            f"the context ({columns}) is given, not chosen, got none; give run a context, or a function that returns "
-            "the context of the next measurement: run(f, context=...)"
+        remedy = for_interface(
+            "give run a context, or a function that returns the context of the next measurement: run(f, context=...)",
+            cli="a run cannot know it: use truvar ask --context and truvar tell",
         )
+        raise InvalidArgumentError(f"the context ({columns}) is given, not chosen, got none; {remedy}")
     own = study.limits
     retries = _option("retries", retries, own)
     if retries is None:
