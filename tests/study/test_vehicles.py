@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -392,3 +393,16 @@ def test_repeats_with_a_key_count_once() -> None:
     resumed = tv.Study.from_json(study.to_json())
     assert resumed.tell_repeats({"x": 1.0, "y": 1.0}, [0.1, 0.2], key="morning") == first
     assert study.tell_repeats(first[0], [0.1, 0.2], key="noon") == [3, 4]
+
+
+def test_a_vehicle_that_can_pay_for_no_place_of_the_initial_design_is_told_so() -> None:
+    """The places that the design would go to are out of reach, and the one in reach failed."""
+    frame = pd.DataFrame({"depth": [1.5, 2.5, 3.5], "site": list("ABC")})
+    ways = pd.DataFrame([[0, 3.5, 9], [3.5, 0, 4], [9, 4, 0]], index=list("ABC"), columns=list("ABC"))
+    cost = tv.Cost(base=1.0, travel=tv.TravelMatrix(ways, places="site"), start="A", returns=True)
+    domain = tv.Domain.table(frame, columns=["depth"])
+    study = tv.Study(domain, tv.LevelSet(4.0), cost=cost, vehicles={"b1": tv.Vehicle(), "b2": tv.Vehicle(budget=9)})
+    study.fail({"depth": 1.5}, "storm", cost=6.0, who="b2")
+    with pytest.raises(tv.Finished, match="left of the budget of b2 do not pay"):
+        study.ask(who="b2")
+    assert study.ask(who="b1").who == "b1"
