@@ -31,6 +31,8 @@ import truvar as tv
 
 Point = dict[str, Any]
 N_INITIAL = 6  # random points that every method starts with
+BOTORCH_SAMPLES = 256  # points from which the best are searched on; with its defaults it is much slower
+BOTORCH_RESTARTS = 6
 
 
 @dataclass(frozen=True)
@@ -236,13 +238,13 @@ def with_optuna(sampler: Callable[[Any, int], Any]) -> Callable[[MixedProblem, i
 
 
 def with_botorch(problem: MixedProblem, seed: int) -> list[float]:
-    """Return the values of BoTorch's `optimize_acqf_mixed` over every combination of categories, by log EI."""
+    """Return the values of BoTorch's `MixedSingleTaskGP` and `optimize_acqf_mixed_alternating`, by log EI."""
     import torch
     from botorch.acquisition import LogExpectedImprovement
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import MixedSingleTaskGP
     from botorch.models.transforms import Standardize
-    from botorch.optim import optimize_acqf_mixed
+    from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
     warnings.simplefilter("ignore")
@@ -251,22 +253,26 @@ def with_botorch(problem: MixedProblem, seed: int) -> list[float]:
     low = domain.bounds[:, 0]
     width = np.ptp(domain.bounds, axis=1)
     width[list(domain.categorical)] = 1.0
-    categorical = list(domain.categorical)
-    levels = [domain.parameters[k].levels for k in categorical]
-    combinations = [dict(zip(categorical, row, strict=True)) for row in tv.domain.domain.mesh(levels).tolist()]
+    levels = {k: ((domain.parameters[k].levels - low[k]) / width[k]).tolist() for k in domain.discrete}
+    categorical = {k: levels[k] for k in domain.categorical}
+    discrete = {k: levels[k] for k in domain.discrete if k not in categorical}
     points = [domain.array(point) for point in problem.initial(seed)]
     values = [problem.f(domain.named(x)) for x in points]
     bounds = torch.tensor(np.stack([np.zeros(len(low)), (domain.bounds[:, 1] - low) / width]))
     while len(values) < problem.evaluations:
         train = torch.tensor((np.array(points) - low) / width)
         outcomes = torch.tensor(values, dtype=torch.double)[:, None]
-        model = MixedSingleTaskGP(train, outcomes, cat_dims=categorical, outcome_transform=Standardize(1))
+        model = MixedSingleTaskGP(train, outcomes, cat_dims=list(categorical), outcome_transform=Standardize(1))
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        criterion = LogExpectedImprovement(model, best_f=outcomes.max())
-        found, _ = optimize_acqf_mixed(
-            criterion, bounds, q=1, num_restarts=4, raw_samples=64, fixed_features_list=combinations
+        found, _ = optimize_acqf_mixed_alternating(
+            LogExpectedImprovement(model, best_f=outcomes.max()),
+            bounds,
+            discrete_dims=discrete,
+            cat_dims=categorical,
+            raw_samples=BOTORCH_SAMPLES,
+            num_restarts=BOTORCH_RESTARTS,
         )
-        x = domain.snap(low + found.detach().numpy() * width)[0]  # integers by rounding, as its users do
+        x = domain.snap(low + found.detach().numpy() * width)[0]
         points.append(x)
         values.append(problem.f(domain.named(x)))
     return values
@@ -292,7 +298,8 @@ def main() -> None:
     parser.add_argument("--problems", default=",".join(problem.name for problem in PROBLEMS))
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--starts", type=int, default=None, help="repetitions, instead of those of each problem")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first repetition")
+    parser.add_argument("--json", action="store_true", help="print a line for each repetition, as soon as it is done")
     options = parser.parse_args()
     for problem in PROBLEMS:
         if problem.name not in options.problems.split(","):
@@ -302,23 +309,20 @@ def main() -> None:
             if library is not None and find_spec(library) is None:
                 print(f"{problem.name:10} {name:14} left out: {library} is not installed")
                 continue
-            began = time.perf_counter()
-            curves = [method(problem, seed) for seed in range(options.starts or problem.starts)]
+            curves: list[list[float]] = []
+            began = time.process_time()
+            for seed in range(options.first, options.first + (options.starts or problem.starts)):
+                curves.append(method(problem, seed))
+                if options.json:
+                    row = {"problem": problem.name, "method": name, "start": seed, "area": area(problem, curves[-1])}
+                    print(json.dumps({**row, "best": max(curves[-1])}), flush=True)
+            seconds = (time.process_time() - began) / len(curves)
             areas = [area(problem, curve) for curve in curves]
-            row = {
-                "problem": problem.name,
-                "method": name,
-                "area": float(np.mean(areas)),
-                "areas": areas,
-                "final": float(np.mean([max(curve) for curve in curves])),
-                "seconds": time.perf_counter() - began,
-            }
-            if options.json:
-                print(json.dumps(row), flush=True)
-            else:
+            if not options.json:
+                best = np.mean([max(curve) for curve in curves])
                 print(
-                    f"{row['problem']:10} {name:14} area {row['area']:.4f}  best {row['final']:.4f}  "
-                    f"{row['seconds']:.0f} s  ({', '.join(f'{each:.3f}' for each in areas)})",
+                    f"{problem.name:10} {name:14} area {np.mean(areas):.4f}  best {best:.4f}  {seconds:.0f} s each  "
+                    f"({', '.join(f'{each:.3f}' for each in areas)})",
                     flush=True,
                 )
 

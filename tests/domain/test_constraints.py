@@ -45,13 +45,13 @@ def test_a_column_with_any_name_is_written_between_backticks():
         ("1 / x <= 1", "must be linear"),
         ("x ** 2 <= 1", "must be a linear inequality of columns"),
         ("x + y", "must compare two sides"),
-        ("x != 1", "must compare with <=, <, >=, > or =="),
+        ("x is 1", "must compare with <=, <, >=, > or =="),
         ("x <= 1 or y <= 1", "must compare two sides"),
         ("x <= ", "must be a linear inequality such as"),
         ("1 <= 2", "must depend on a column"),
         ("x / 0 <= 1", "must not divide by 0"),
         ("x <= True", "must be a linear inequality of columns"),
-        ("x <= 'a'", "must be a linear inequality of columns"),
+        ("x + y <= 'a'", "is compared with a column"),
         ("x <= 1e999", "finite"),
         ("(" * 500 + "x" + ")" * 500 + " <= 1", "must be a linear inequality such as"),
     ],
@@ -207,3 +207,90 @@ def test_a_constrained_box_is_stored_and_resumed(tmp_path):
             store=f"sqlite:///{tmp_path}/t.db",
             name="t",
         )
+
+
+# -- values of a column ------------------------------------------------------------------------------------------------
+
+MIXED = tv.Domain.grid(
+    solver=["lbfgs", "saga", "sag"],
+    shrink=tv.Boolean(),
+    size=tv.Ordinal(["small", "medium", "large"]),
+    day=tv.Date("2026-05-01", "2026-05-05"),
+    x=[0.0, 1.0, 2.0],
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("solver == 'saga'", lambda p: p["solver"] == "saga"),
+        ("'saga' == solver", lambda p: p["solver"] == "saga"),
+        ("solver != 'saga' and x <= 1", lambda p: p["solver"] != "saga" and p["x"] <= 1),
+        ("solver in ('lbfgs', 'sag')", lambda p: p["solver"] in ("lbfgs", "sag")),
+        ("solver not in ['lbfgs', 'sag']", lambda p: p["solver"] == "saga"),
+        ("shrink == True", lambda p: p["shrink"]),
+        ("shrink != True", lambda p: not p["shrink"]),
+        ("size >= 'medium'", lambda p: p["size"] != "small"),
+        ("'small' < size < 'large'", lambda p: p["size"] == "medium"),
+        ("day < '2026-05-03'", lambda p: p["day"] < "2026-05-03"),
+        ("'2026-05-02' <= day <= '2026-05-04'", lambda p: "2026-05-02" <= p["day"] <= "2026-05-04"),
+        ("x != 1", lambda p: p["x"] != 1),
+        ("x in (0, 2)", lambda p: p["x"] != 1),
+    ],
+)
+def test_columns_are_compared_with_their_own_values(text, expected):
+    satisfied = MIXED.satisfies([LinearConstraint(text)], MIXED.points)
+    assert satisfied.tolist() == [bool(expected(MIXED.point(k))) for k in range(len(MIXED))]
+    assert len(tv.Domain.grid(**GRID_SIDES, constraints=text)) == satisfied.sum()
+
+
+GRID_SIDES = {
+    "solver": ["lbfgs", "saga", "sag"],
+    "shrink": tv.Boolean(),
+    "size": tv.Ordinal(["small", "medium", "large"]),
+    "day": tv.Date("2026-05-01", "2026-05-05"),
+    "x": [0.0, 1.0, 2.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("solver < 'saga'", "have no order"),
+        ("solver == 'sagaa'", "unknown value 'sagaa'; did you mean 'saga'"),
+        ("x == 'saga'", "must be a number, got 'saga'"),
+        ("x <= 'a'", "must be a number, got 'a'"),
+        ("solvr == 'saga'", "unknown column 'solvr'"),
+        ("solver + 1 == 'saga'", "is compared with a column"),
+        ("solver in 'saga'", "'in' takes a column and a list"),
+        ("solver == __import__('os')", "linear inequality"),
+    ],
+)
+def test_a_comparison_that_means_nothing_is_refused(text, message):
+    with pytest.raises(tv.TruvarError, match=message):
+        tv.Domain.grid(**GRID_SIDES, constraints=text)
+
+
+def test_a_mixed_box_suggests_only_allowed_categories_and_is_stored():
+    box = tv.Domain.box(solver=["lbfgs", "saga", "sag"], x=(0, 1), constraints="solver != 'saga'", representers=100)
+    study = tv.Study(box, tv.Maximize(), noise=1e-4)
+    for _ in range(8):
+        suggestion = study.ask()
+        assert suggestion.point["solver"] != "saga"
+        study.tell(suggestion, suggestion.point["x"])
+    assert tv.Study.from_json(study.to_json()).ask() == study.ask()
+
+
+# -- masks and rows that are left out ----------------------------------------------------------------------------------
+
+
+def test_a_mask_is_over_the_rows_of_the_table_as_it_is_given():
+    frame = pd.DataFrame({"x": [0.0, None, 1.0, 1.0, 2.0, 3.0]}, index=list("abcdef"))
+    mask = np.array([True, True, False, True, True, False])
+    domain = tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=mask)
+    assert domain.points[:, 0].tolist() == [0.0, 2.0]  # row c is left out by the mask, d repeats it
+    assert [domain.label(k) for k in range(2)] == ["a", "e"]
+    for given in (pd.Series(mask, index=frame.index), mask.tolist(), [mask, "x <= 1"]):
+        assert tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=given).points[0, 0] == 0.0
+    with pytest.raises(tv.TruvarError, match=r"per row of the table, shape \(6,\), got shape \(4,\)"):
+        tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=mask[:4])

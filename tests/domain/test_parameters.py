@@ -179,3 +179,15 @@ def test_functions_of_the_points_see_the_values_of_the_user():
     assert rates.candidates().cost.max() == pytest.approx(1 + 10 * domain.column("lr").max())
     with pytest.raises(InvalidArgumentError, match="has no numbers"):
         tv.Study(domain, tv.Maximize(), cost=tv.Cost(base=1, travel={"solver": 1.0}))
+
+
+def test_dates_with_dots_have_the_day_first_and_dates_with_slashes_are_refused():
+    frame = pd.DataFrame({"day": ["1.5.2026", "02.05.2026", "15.05.2026"], "z": [1, 2, 3]})
+    domain = tv.Domain.table(frame)
+    assert domain.parameters[0] == tv.Date("2026-05-01", "2026-05-15")
+    assert domain.locate({"day": "2.5.2026", "z": 2})[0] == 1
+    assert domain.point(2) == {"day": "2026-05-15", "z": 3}
+    times = tv.Domain.table(pd.DataFrame({"t": ["1.5.2026 08:30", "1.5.2026 17:00"]}))
+    assert times.point(1) == {"t": "2026-05-01T17:00:00"}
+    with pytest.raises(tv.TruvarError, match="the day or the month may come first; write them as 2026-05-01"):
+        tv.Domain.table(pd.DataFrame({"day": ["05/01/2026", "05/02/2026"]}))

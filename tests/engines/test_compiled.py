@@ -52,6 +52,9 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
             return covariance, variance, int(rng.integers(-1, A)), np.zeros(C)
         case "anticipated_level":
             return covariance, scale, variance, mean, 1.5, 0.7, 0.2, 0.3, True, np.zeros(C)
+        case "anticipated_levels":
+            levels = np.array([-0.4, 0.3, 0.5])
+            return covariance, scale, variance, mean, 0.5, 0.7, 0.2, levels, bool(rng.integers(2)), np.zeros(C)
         case "anticipated_bounds":
             nodes = np.array([-1.0, 0.3, 1.2])
             weights = np.array([0.3, 0.4, 0.3])
@@ -73,6 +76,7 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
         "truncated_sums",
         "contrast_sums",
         "anticipated_level",
+        "anticipated_levels",
         "anticipated_bounds",
         "expected_bounds",
     ],

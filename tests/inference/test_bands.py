@@ -164,24 +164,49 @@ def test_a_learned_model_has_bands_too() -> None:
     assert result.f1(on(LINE, hill)) >= 0.8
 
 
-@pytest.mark.parametrize("policy", ["auto", "truvar", "variance", "random"])
-def test_policies_for_several_thresholds(policy: str) -> None:
-    study = banded(policy=policy)
+FOR_BANDS = ["auto", "truvar", "plus", "sur", "straddle", "gchk", "variance", "random"]
+
+
+@pytest.mark.parametrize("policy", [*FOR_BANDS, tv.TruVaR(anticipate="mean"), tv.TruVaR(anticipate="average")], ids=str)
+@pytest.mark.parametrize("goal", [tv.LevelSet(LEVELS), tv.LevelSet(between=(0.3, 0.8))], ids=str)
+def test_policies_for_several_thresholds(goal: Any, policy: Any) -> None:
+    study = banded(goal, policy=policy)
     study.run(lambda point: hill(point), steps=6)
-    assert study.steps == 6
+    assert study.steps == 6 or study.finished or study.exhausted
+    assert study.result().f1(on(LINE, hill)) > 0.5
 
 
-@pytest.mark.parametrize("policy", ["straddle", "gchk", tv.TruVaR(anticipate="mean")])
-def test_policies_for_one_threshold_refuse_several(policy: Any) -> None:
-    with pytest.raises(UnsupportedGoalError, match=r"LevelSet\(\[-0.2, 0.3, 0.8\]\)"):
-        banded(policy=policy)
+@pytest.mark.parametrize("policy", ["sur", "straddle", "gchk", tv.TruVaR(anticipate="average")], ids=str)
+def test_bands_with_one_threshold_score_as_a_level_set(policy: Any) -> None:
+    one = banded(tv.LevelSet(0.3), policy=policy)
+    band = banded(Bands((0.3,)), policy=policy)
+    for study in (one, band):
+        study.tell({"x": 0.4}, 0.5)
+    np.testing.assert_allclose(band.gains(), one.gains(), rtol=1e-12, atol=1e-12)
 
 
-def test_the_gain_is_the_sum_over_the_thresholds() -> None:
+@pytest.mark.parametrize("policy", ["straddle", "gchk"])
+def test_the_nearest_or_most_ambiguous_threshold_counts(policy: str) -> None:
+    """The score of bands is the highest among those of the single thresholds."""
+    scores = []
+    for goal in (*map(tv.LevelSet, LEVELS), tv.LevelSet(LEVELS)):
+        study = banded(goal, policy=policy)
+        study.tell({"x": 0.4}, 0.5)
+        scores.append(study.gains())
+    np.testing.assert_allclose(scores[-1], np.max(scores[:-1], axis=0), rtol=1e-12, atol=1e-12)
+
+
+def test_what_anticipates_a_minimum_is_refused() -> None:
+    with pytest.raises(UnsupportedGoalError, match="leave out anticipate"):
+        banded(tv.LevelSet(fraction_of_min=1.2), policy=tv.TruVaR(anticipate="mean"))
+
+
+@pytest.mark.parametrize("policy", ["plus", "sur"])
+def test_the_gain_is_the_sum_over_the_thresholds(policy: str) -> None:
     """With all points in the sum, gains of bands are those of the single thresholds added."""
     total = np.zeros(len(LINE))
     for goal in (*map(tv.LevelSet, LEVELS), tv.LevelSet(LEVELS)):
-        study = banded(goal, policy="plus")
+        study = banded(goal, policy=policy)
         study.tell({"x": 0.4}, 0.5)
         if isinstance(goal, Bands):
             np.testing.assert_allclose(study.gains(), total, rtol=1e-9)

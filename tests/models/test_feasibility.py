@@ -54,6 +54,11 @@ def test_the_classifier_agrees_with_a_naive_transcription(seed):
             evidence, probability = naive_laplace(points, labels, x, lengthscale, deviation)
             evidences.append(evidence)
             probabilities.append(probability)
+    for k in range(2):  # a strip: one column counts
+        strip = (points[:, [k]], labels, x[[k]], feasibility.STRIP_LENGTHSCALE, max(feasibility.DEVIATIONS))
+        evidence, probability = naive_laplace(*strip)
+        evidences.append(evidence)
+        probabilities.append(probability)
     weights = np.exp(np.array(evidences) - max(evidences))
     weights /= weights.sum()
     weights[weights < feasibility.LEAST_WEIGHT] = 0.0

@@ -160,6 +160,41 @@ def anticipated_level_reference(
     out += (stays * np.maximum(share * s2, floor)).sum(axis=0)
 
 
+def anticipated_levels_reference(
+    covariance: Array,
+    scale: Array,
+    variance: Array,
+    mean: Array,
+    root_beta: float,
+    share: float,
+    floor: float,
+    thresholds: Array,
+    average: bool,
+    out: Array,
+) -> None:
+    """Add the expected truncated variance of the targets whose bounds still straddle some threshold to out_x.
+
+    The standard normal axis is cut where a bound reaches a threshold; a target stays on a piece if it does in its
+    middle.
+    """
+    for j in range(len(mean)):
+        for x in range(len(scale)):
+            step = abs(covariance[j, x] * scale[x])
+            s2 = max(variance[j] - step**2, 0.0)
+            half = root_beta * np.sqrt(s2)
+
+            def stays(z: float, step: float = step, half: float = half, centre: float = mean[j]) -> bool:
+                return bool((np.abs(thresholds - centre - z * step) <= half).any())
+
+            probability = float(stays(0.0))
+            if average and step > 0:
+                cuts = np.sort(np.concatenate([(thresholds - mean[j] - half), (thresholds - mean[j] + half)]) / step)
+                middle = (cuts[1:] + cuts[:-1]) / 2
+                mass = np.diff(ndtr(cuts))
+                probability = sum(p for p, z in zip(mass, middle, strict=True) if stays(z))
+            out[x] += probability * max(share * s2, floor)
+
+
 def exponentials_reference(z: Array, work: Array) -> None:
     """Replace z <= 0 by exp(z); below -700 the result stays at exp(-700)."""
     np.exp(np.maximum(z, -700.0), out=z)

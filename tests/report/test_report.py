@@ -438,3 +438,29 @@ def test_a_progress_bar_that_cannot_be_written_does_not_end_the_work():
         show = progress_bar("runs", stream)
         for done in range(4):
             show(done, 3)
+
+
+def test_excluded_and_failed_places_are_marked_on_the_maps():
+    axis = np.linspace(0, 1, 8)
+    study = tv.Study(tv.Domain.grid(x=axis, y=axis), tv.LevelSet(0.5), noise=1e-3)
+    for _ in range(4):
+        suggestion = study.ask()
+        study.tell(suggestion, suggestion.point["x"])
+    unmarked = {text.get_text() for ax in study.plot().axes for text in _legend_texts(ax)}
+    assert not {"excluded", "failed"} & unmarked
+    study.exclude({"x": (0.4, 0.6)}, reason="shipping lane")
+    failed = study.ask()
+    study.fail(failed, "no signal")
+    figure = study.plot()
+    maps = [ax for ax in figure.axes if {"excluded", "failed"} <= {text.get_text() for text in _legend_texts(ax)}]
+    assert len(maps) == 2
+    for ax in maps:
+        marks = {len(marked.get_offsets()) for marked in ax.collections if marked.get_offsets() is not None}
+        assert int(study.result().excluded.sum()) - 1 in marks
+        offsets = [np.asarray(marked.get_offsets()).tolist() for marked in ax.collections]
+        assert [[failed.point["x"], failed.point["y"]]] in offsets
+
+
+def _legend_texts(ax):
+    legend = ax.get_legend()
+    return [] if legend is None else legend.get_texts()

@@ -48,6 +48,45 @@ def test_vehicles_over_http(served):
     assert "do not pay for another measurement and the way back" in refused["finished"]
 
 
+def test_repeats_and_failures_over_http_count_once_and_for_their_vehicle(served):
+    api, _ = served
+    create(api, "repeats")
+    body = {"point": {"x": 3, "y": 1}, "values": [0.1, 0.2, 0.3], "who": "boat-2", "key": "today-0001"}
+    first = api.post("/studies/repeats/tell-repeats", body)
+    assert api.post("/studies/repeats/tell-repeats", body)["ids"] == first["ids"]
+    again = {"id": first["ids"][0], "values": [0.4, 0.5], "key": "today-0002"}
+    more = api.post("/studies/repeats/tell-repeats", again)
+    assert api.post("/studies/repeats/tell-repeats", again)["ids"] == more["ids"]
+    assert len(api.get("/studies/repeats/measurements")["measurements"]) == 5
+    assert "key must be text that matches" in str(
+        api.post("/studies/repeats/tell-repeats", {**body, "key": "a.1"}, 422)
+    )
+    api.post("/studies/repeats/fail", {"point": {"x": 4, "y": 1}, "who": "boat-2", "cost": 7.0})
+    status = api.get("/studies/repeats/status")["vehicles"][1]
+    assert status["steps"] == 5
+    records = api.get("/studies/repeats/measurements")["measurements"]
+    assert status["spent"] == pytest.approx(7.0 + sum(row["cost"] for row in records))
+    assert api.get("/studies/repeats/failures")["failures"][0]["who"] == "boat-2"
+    study = Server(api.url).study("repeats")
+    assert study.tell_repeats(1, [0.6], key="today-0003") == study.tell_repeats(1, [0.6], key="today-0003")
+    assert study.steps == 6
+
+
+def test_a_context_of_text_and_a_region_by_category_over_http(served):
+    api, _ = served
+    domain = {"grid": {"dose": [0, 1, 5], "batch": ["spring", "autumn"]}, "context": ["batch"]}
+    api.post("/studies", {"name": "doses", "problem": {"domain": domain, "goal": {"maximize": True}}}, 201)
+    (suggestion,) = api.post("/studies/doses/ask", {"context": {"batch": "autumn"}})["suggestions"]
+    assert suggestion["point"]["batch"] == "autumn"
+    assert api.post("/studies/doses/exclude", {"region": {"batch": ["spring"], "dose": [0.5, 1]}})["excluded"] == 3
+    study = Server(api.url).study("doses")
+    assert study.ask(context={"batch": "spring"}).point["dose"] < 0.5
+    assert study.best_for({"batch": "autumn"}).point["batch"] == "autumn"
+    study.exclude({"batch": ["autumn"]})
+    with pytest.raises(tv.Finished, match="every place of this context is excluded"):
+        study.ask(context={"batch": "autumn"})
+
+
 def test_a_client_is_a_vehicle_and_runs_all_of_them(served):
     api, store = served
     create(api, "fleet")

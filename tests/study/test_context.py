@@ -58,12 +58,28 @@ def test_suggestions_lie_in_the_given_context(settings: dict[str, Any]) -> None:
 
 
 def test_the_choice_is_the_best_row_of_the_context() -> None:
-    study = a_study()
+    study = tv.Study(GRID, tv.LevelSet(0.8), kernel=RBF([0.3, 10.0]), mean=0.0, noise=1e-4)
     study.tell({"dose": 0.5, "temperature": 15.0}, 1.0)
     gains = study.gains()
     rows = rows_in_context(GRID, {"temperature": 20.0})
     assert rows is not None
     assert gains[study.ask(context={"temperature": 20.0}).index] == pytest.approx(gains[rows].max())
+
+
+@pytest.mark.parametrize("policy", ["auto", "truvar", "ei", "ucb"])
+def test_an_optimum_is_looked_for_in_a_context_whose_values_are_low(policy: str) -> None:
+    study = tv.Study(GRID, tv.Maximize(), kernel=9 * RBF([0.3, 4.0]), mean=0.0, noise=1e-4, policy=policy)
+
+    def value(point: dict[str, float]) -> float:
+        return yield_of(point) + (5.0 if point["temperature"] == 20.0 else 0.0)
+
+    for dose in (0.0, 0.5, 0.75, 1.0):
+        study.tell({"dose": dose, "temperature": 20.0}, value({"dose": dose, "temperature": 20.0}))
+    for _ in range(7):
+        suggestion = study.ask(context={"temperature": 10.0})
+        study.tell(suggestion, value(suggestion.point))
+    assert study.best_for({"temperature": 10.0}).point["dose"] == 0.25
+    assert study.finished is None
 
 
 def test_the_best_dose_is_learned_for_every_temperature() -> None:
@@ -169,8 +185,6 @@ def test_a_context_must_leave_something_to_choose() -> None:
         tv.Domain.table(frame, context=["x", "t"])
     with pytest.raises(InvalidDomainError, match="context: unknown column 'z'"):
         tv.Domain.table(frame, context=["z"])
-    with pytest.raises(InvalidDomainError, match="needs a grid or a table"):
-        tv.Domain.box(x=(0, 1), t=(0, 1)).with_context(["t"])
 
 
 def test_a_context_at_the_command_line(tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +202,124 @@ def test_a_context_at_the_command_line(tmp_path: Path, monkeypatch: Any, capsys:
     assert "--context t=VALUE" in capsys.readouterr().err
 
 
-def test_a_box_has_no_context_in_a_problem_file() -> None:
-    spec = {"domain": {"box": {"x": [0, 1]}, "context": ["x"]}, "goal": {"maximize": True}}
-    with pytest.raises(tv.TruvarError, match="context belongs to a table or grid"):
+def test_a_mixture_has_no_context_in_a_problem_file() -> None:
+    spec = {"domain": {"mixture": {"x": [0, 1], "y": [0, 1]}, "context": ["x"]}, "goal": {"maximize": True}}
+    with pytest.raises(tv.TruvarError, match="context belongs to a table, grid or box"):
         problem_from_dict(spec)
+
+
+# -- boxes -------------------------------------------------------------------------------------------------------------
+
+BOX = tv.Domain.box(dose=(0, 1), solvent=["water", "oil"], temperature=(5, 25), representers=300).with_context(
+    ["temperature"]
+)
+
+
+def yield_in_box(point: dict[str, Any]) -> float:
+    best = point["temperature"] / 40 + (0.2 if point["solvent"] == "water" else 0.3)
+    return 1 - 4 * (point["dose"] - best) ** 2 - (0.5 if point["solvent"] == "oil" else 0.0)
+
+
+@pytest.mark.parametrize("policy", ["auto", "truvar", "ei", "random", "bamsoo"])
+@pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.8)])
+def test_suggestions_in_a_box_have_exactly_the_given_context(goal: Any, policy: str) -> None:
+    if goal.level_set and policy in ("ei", "bamsoo"):
+        pytest.skip("a policy for optima")
+    study = tv.Study(BOX, goal, noise=1e-4, policy=policy)
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        temperature = rng.uniform(5, 25)
+        for suggestion in study.ask(2, context={"temperature": temperature}):
+            assert suggestion.point["temperature"] == temperature
+            study.tell(suggestion, yield_in_box(suggestion.point))
+    resumed = tv.Study.from_json(study.to_json())
+    assert resumed.domain.context == ("temperature",)
+    assert resumed.ask(context={"temperature": 7.5}) == study.ask(context={"temperature": 7.5})
+
+
+def test_the_best_point_of_a_box_is_learned_for_every_context() -> None:
+    study = tv.Study(BOX, tv.Maximize(), noise=1e-4)
+    rng = np.random.default_rng(1)
+    study.run(yield_in_box, steps=30, context=lambda: {"temperature": rng.uniform(5, 25)})
+    for temperature in (6.0, 14.0, 24.0):
+        best = study.best_for({"temperature": temperature})
+        assert best.point["temperature"] == temperature
+        assert yield_in_box(best.point) > 0.97
+    with pytest.raises(InvalidArgumentError, match=r"study\.best_for"):
+        study.result().best_for({"temperature": 6.0})
+
+
+def test_excluded_places_of_a_box_are_not_suggested_in_a_context() -> None:
+    study = tv.Study(BOX, tv.Maximize(), noise=1e-4)
+    study.exclude({"solvent": "water"}, reason="none left")
+    for k in range(6):
+        suggestion = study.ask(context={"temperature": 5.0 + 3 * k})
+        assert suggestion.point["solvent"] == "oil"
+        study.tell(suggestion, yield_in_box(suggestion.point))
+    assert study.best_for({"temperature": 20.0}).point["solvent"] == "oil"
+
+
+def test_a_context_outside_a_box_is_refused() -> None:
+    study = tv.Study(BOX, tv.Maximize(), noise=1e-4)
+    with pytest.raises(InvalidDomainError, match=r"context 'temperature' must lie in the box, 5.0 to 25.0, got 40"):
+        study.ask(context={"temperature": 40})
+
+
+def test_a_box_with_a_context_of_a_problem_file() -> None:
+    spec = {"domain": {"box": {"x": [0, 1], "t": [0, 1]}, "context": ["t"]}, "goal": {"maximize": True}}
+    study = problem_from_dict(spec).study()
+    assert study.ask(context={"t": 0.25}).point["t"] == 0.25
+
+
+# -- runs and texts ----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_takes_a_context_or_a_function_that_returns_it() -> None:
+    study = a_study()
+    study.run(yield_of, steps=3, context={"temperature": 10.0})
+    assert {row.point["temperature"] for row in study.measurement_records()} == {10.0}
+    days = iter([10.0, 15.0, 20.0] * 3)
+    study.run(yield_of, steps=9, context=lambda: {"temperature": next(days)})
+    assert [row.point["temperature"] for row in study.measurement_records()][3:] == [10.0, 15.0, 20.0, 10.0, 15.0, 20.0]
+    with pytest.raises(InvalidArgumentError, match=r"run\(f, context=...\)"):
+        study.run(yield_of, steps=12)
+
+
+def test_a_run_goes_on_in_other_contexts_when_one_is_done() -> None:
+    study = a_study()
+    study.exclude({"temperature": 10.0})
+    days = iter([10.0, 20.0] * 50)
+    study.run(yield_of, steps=4, context=lambda: {"temperature": next(days)})
+    assert study.steps == 4
+    result = study.run(yield_of, steps=9, context={"temperature": 10.0})
+    assert study.steps == 4
+    assert "every place of this context is excluded" in str(result.reason)
+
+
+def a_table() -> tv.Domain:
+    rows = [(dose, batch) for dose in (0.1, 0.5, 0.9) for batch in ("spring", "autumn", "winter")]
+    return tv.Domain.table(pd.DataFrame(rows, columns=["dose", "batch"]), context=["batch"])
+
+
+def test_a_context_of_text_is_matched_by_its_value() -> None:
+    study = tv.Study(a_table(), tv.Maximize(), noise=0.01)
+    assert study.ask(context={"batch": "autumn"}).point["batch"] == "autumn"
+    with pytest.raises(InvalidDomainError, match="unknown value 'autum'; did you mean 'autumn'"):
+        study.ask(context={"batch": "autum"})
+
+
+def test_a_context_of_text_at_the_command_line(
+    tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TRUVAR_STORE", raising=False)
+    a_table().to_frame().to_csv("t.csv", index=False)
+    Path("d.toml").write_text(
+        '[domain]\ntable = "t.csv"\ncolumns = ["dose", "batch"]\ncontext = ["batch"]\n[goal]\nmaximize = true\n'
+    )
+    assert main(["new", "d.toml"]) == 0
+    capsys.readouterr()
+    assert main(["ask", "--context", "batch=winter", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["suggestions"][0]["point"]["batch"] == "winter"
+    assert main(["ask", "--context", "bach=winter"]) == 1
+    assert "unknown column 'bach'; did you mean 'batch'" in capsys.readouterr().err

@@ -218,3 +218,18 @@ def test_a_workbook_of_measurements(tmp_path: Path) -> None:
     assert [each.value for each in parse_workbook(tmp_path / "m.xlsx", study)] == [1.0, 2.5]
     study.tell_frame(str(tmp_path / "m.xlsx"))
     assert study.steps == 2
+
+
+def test_an_exported_file_that_is_told_again_is_noticed(tmp_path: Path) -> None:
+    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.Maximize())  # its noise is learned
+    for _ in range(5):
+        suggestion = study.ask()
+        study.tell(suggestion, suggestion.point["x"])
+    path = tmp_path / "m.csv"
+    study.measurements.to_csv(path, index=False)
+    with pytest.warns(RepeatedMeasurementWarning):
+        assert study.tell_frame(path) == []
+    assert study.steps == 5
+    changed = study.measurements.assign(cost=3.0)
+    with pytest.raises(tv.TruvarError, match="already has the value"):
+        study.tell_frame(changed)

@@ -322,3 +322,72 @@ def test_what_a_run_does_not_measure_may_be_suggested_again():
     result = study.run(wave, budget=7.0)
     assert result.steps == 2
     assert result.n_excluded == 0
+
+
+# -- categories --------------------------------------------------------------------------------------------------------
+
+SOLVERS = tv.Domain.box(lr=tv.Log(1e-5, 1e-1), solver=["lbfgs", "saga", "sag"], shrink=tv.Boolean(), representers=200)
+
+
+@pytest.mark.parametrize(
+    ("place", "inside"),
+    [
+        ({"solver": "saga"}, lambda p: p["solver"] == "saga"),
+        ({"solver": ["saga", "sag"]}, lambda p: p["solver"] != "lbfgs"),
+        ({"solver": "saga", "lr": (1e-3, 1e-1)}, lambda p: p["solver"] == "saga" and p["lr"] >= 1e-3),
+        ({"shrink": True}, lambda p: p["shrink"]),
+        ("solver == 'saga' and lr > 1e-3", lambda p: p["solver"] == "saga" and p["lr"] > 1e-3),
+    ],
+)
+def test_a_region_is_given_by_categories(place, inside):
+    study = tv.Study(SOLVERS, tv.Maximize(), noise=1e-4)
+    study.exclude(place, reason="does not converge")
+    for _ in range(6):
+        suggestion = study.ask()
+        assert not inside(suggestion.point)
+        study.tell(suggestion, -((np.log10(suggestion.point["lr"]) + 2.0) ** 2))
+    expected = [bool(inside(SOLVERS.point(k))) for k in range(len(SOLVERS))]
+    assert study.result().excluded.tolist() == expected
+    resumed = tv.Study.from_json(study.to_json())
+    assert resumed.result().excluded.tolist() == expected
+    study.allow(place)
+    assert not study.result().excluded.any()
+
+
+def test_an_unknown_category_is_refused_with_the_nearest():
+    study = tv.Study(SOLVERS, tv.Maximize(), noise=1e-4)
+    with pytest.raises(InvalidDomainError, match="unknown value 'sagaa'; did you mean 'saga'"):
+        study.exclude({"solver": "sagaa"})
+    assert study.version == 1
+
+
+def test_a_category_that_fails_is_learned():
+    study = tv.Study(SOLVERS, tv.Maximize(), noise=1e-4)
+    rng = np.random.default_rng(0)
+    for k in range(15):
+        point = SOLVERS.point(int(rng.integers(len(SOLVERS))))
+        point["solver"] = ["lbfgs", "saga", "sag"][k % 3]
+        if point["solver"] == "saga":
+            study.fail(point, "does not converge")
+        else:
+            study.tell(point, rng.normal())
+    feasibility = study.result().feasibility
+    solver = SOLVERS.to_frame()["solver"]
+    allowed = ~study.result().excluded
+    assert feasibility[(solver == "saga") & allowed].max() < 0.5
+    assert feasibility[(solver != "saga") & allowed].min() > 0.7
+
+
+def test_a_strip_that_fails_is_learned_in_many_dimensions():
+    box = tv.Domain.box(**dict.fromkeys("abcdef", (0, 1)), representers=200)
+    study = tv.Study(box, tv.Maximize(), noise=1e-4)
+    for x in box.points[:24]:
+        if x[2] > 0.7:
+            study.fail(box.named(x), "diverges")
+        else:
+            study.tell(box.named(x), float(x.sum()))
+    feasibility = study.result().feasibility[24:]
+    fails = box.points[24:, 2] > 0.8
+    works = box.points[24:, 2] < 0.5
+    assert feasibility[fails].mean() < 0.4
+    assert feasibility[works].mean() > 0.85

@@ -18,6 +18,7 @@ from tests.helpers.server import GRID
 import truvar as tv
 from truvar.exceptions import (
     ConflictingMeasurementError,
+    InvalidArgumentError,
     InvalidMeasurementError,
     UnknownSuggestionError,
     UnsupportedGoalError,
@@ -68,7 +69,7 @@ def script(study: StudyLike) -> dict[str, Any]:
     study.withdraw(batch[0])
     id_ = study.tell({"x": 0.0, "y": 1.0}, 0.75, noise=0.02, key="boat-2026-05")
     study.correct(id_, 0.5)
-    answers["repeats"] = study.tell_repeats({"x": 1.0, "y": 0.0}, [0.25, 0.5])
+    answers["repeats"] = study.tell_repeats({"x": 1.0, "y": 0.0}, [0.25, 0.5], key="boat-2026-06")
     answers["vehicles"] = (study.vehicles, study.returns, study.vehicle_statuses)
     assert study.check_value({"x": 0.5, "y": 0.5}, 0.1) is None
     answers["typing mistake"] = study.check_value({"x": 0.5, "y": 0.5}, 5000.0)
@@ -91,6 +92,8 @@ def script(study: StudyLike) -> dict[str, Any]:
         study.tell(first, 1.0, noise=-1.0)
     with pytest.raises(InvalidMeasurementError, match="cost must be >= 0"):
         study.correct(first, 1.0, cost=-1.0)
+    with pytest.raises(InvalidArgumentError, match="has no context"):
+        study.best_for({"x": 0.5})
     answers["pending"] = study.pending
     calls: list[int] = []
     result = study.run(measure, steps=9, progress=lambda running: calls.append(running.steps))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -345,3 +346,63 @@ def test_mistakes_are_refused_in_one_line(name: str) -> None:
     with pytest.raises(tv.TruvarError) as caught:
         mistake()
     assert message in str(caught.value)
+
+
+def test_the_cost_of_a_failed_attempt_counts_for_its_vehicle() -> None:
+    study = a_study(vehicles={"a": tv.Vehicle(budget=20.0), "b": tv.Vehicle()})
+    study.fail(study.ask(who="a"), "no signal", cost=12.0)
+    study.fail({"x": 1.0, "y": 1.0}, "no signal", cost=3.0, who="a")
+    status = study.vehicle_statuses[0]
+    assert (status.steps, status.spent) == (0, 15.0)
+    assert status.left == pytest.approx(20.0 - 15.0 - status.way_back)
+    assert [failure.who for failure in study.failures] == ["a", "a"]
+    assert study.ask(who="a").cost <= 5.0
+    study.fail(study.pending[0], cost=4.9)
+    with pytest.raises(tv.Finished, match="left of the budget of a do not pay"):
+        study.ask(who="a")
+    suggestion = study.ask(who="b")
+    with pytest.raises(tv.TruvarError, match="is for b, got who='a'"):
+        study.fail(suggestion, who="a")
+    resumed = tv.Study.from_json(study.to_json())
+    assert resumed.vehicle_statuses == study.vehicle_statuses
+
+
+def test_a_failed_attempt_takes_the_time_of_its_vehicle_in_a_run() -> None:
+    study = a_study(vehicles={"a": tv.Vehicle(budget=12.0), "b": tv.Vehicle(budget=12.0)})
+    attempts: list[int] = []
+
+    def flaky(point: dict[str, float]) -> float:
+        attempts.append(1)
+        if len(attempts) % 3 == 0:
+            raise TimeoutError("no answer")
+        return point["x"]
+
+    with pytest.warns(RuntimeWarning, match="no answer"):
+        study.run(flaky, steps=60)
+    assert study.failures
+    for status in study.vehicle_statuses:
+        assert status.spent <= 12.0
+    assert study.spent == pytest.approx(sum(status.spent for status in study.vehicle_statuses))
+
+
+def test_repeats_with_a_key_count_once() -> None:
+    study = a_study(vehicles=None)
+    first = study.tell_repeats({"x": 1.0, "y": 1.0}, [0.1, 0.2], key="morning")
+    assert study.tell_repeats({"x": 1.0, "y": 1.0}, [0.1, 0.2], key="morning") == first
+    assert study.steps == 2
+    resumed = tv.Study.from_json(study.to_json())
+    assert resumed.tell_repeats({"x": 1.0, "y": 1.0}, [0.1, 0.2], key="morning") == first
+    assert study.tell_repeats(first[0], [0.1, 0.2], key="noon") == [3, 4]
+
+
+def test_a_vehicle_that_can_pay_for_no_place_of_the_initial_design_is_told_so() -> None:
+    """The places that the design would go to are out of reach, and the one in reach failed."""
+    frame = pd.DataFrame({"depth": [1.5, 2.5, 3.5], "site": list("ABC")})
+    ways = pd.DataFrame([[0, 3.5, 9], [3.5, 0, 4], [9, 4, 0]], index=list("ABC"), columns=list("ABC"))
+    cost = tv.Cost(base=1.0, travel=tv.TravelMatrix(ways, places="site"), start="A", returns=True)
+    domain = tv.Domain.table(frame, columns=["depth"])
+    study = tv.Study(domain, tv.LevelSet(4.0), cost=cost, vehicles={"b1": tv.Vehicle(), "b2": tv.Vehicle(budget=9)})
+    study.fail({"depth": 1.5}, "storm", cost=6.0, who="b2")
+    with pytest.raises(tv.Finished, match="left of the budget of b2 do not pay"):
+        study.ask(who="b2")
+    assert study.ask(who="b1").who == "b1"

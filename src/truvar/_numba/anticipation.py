@@ -320,3 +320,45 @@ def anticipated_level(covariance, scale, variance, mean, root_beta, share, floor
             else:
                 stays = 1.0 if low <= 0.0 <= high else 0.0
             out[x] += stays * max(share * rest, floor)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def anticipated_levels(covariance, scale, variance, mean, root_beta, share, floor, thresholds, average, out):  # type: ignore[no-untyped-def]
+    """Add to out_x the sums of `anticipated_level` for several thresholds: a target stays while one is undecided.
+
+    The bounds of a target hold a threshold for an interval of its moved mean, one for each threshold, and all of them
+    have the same length: those that overlap are counted once.
+
+    Args:
+        covariance: C_jx. (a, c)
+        scale: 1 / d_x^(1/2). (c,)
+        variance: sigma_j^2. (a,)
+        mean: mu_j. (a,)
+        root_beta: beta^(1/2).
+        share: Factor of the variance.
+        floor: Truncation.
+        thresholds: The thresholds, ascending. (b,)
+        average: Whether to average over the value of the measurement, in closed form, or to take its mean.
+        out: The sums. (c,)
+    """
+    rows, width = covariance.shape
+    root2 = np.sqrt(2.0)
+    for j in range(rows):
+        row = covariance[j]
+        own = variance[j]
+        for x in range(width):
+            move = abs(row[x] * scale[x])
+            rest = max(own - move * move, 0.0)
+            half = root_beta * np.sqrt(rest)
+            stays = 0.0
+            reached = -np.inf
+            for threshold in thresholds:
+                gap = threshold - mean[j]
+                low = max(gap - half, reached)
+                high = gap + half
+                if average and move > 0.0:
+                    stays += 0.5 * (math.erfc(low / (root2 * move)) - math.erfc(high / (root2 * move)))
+                elif low <= 0.0 <= high:
+                    stays = 1.0
+                reached = high
+            out[x] += stays * max(share * rest, floor)

@@ -22,8 +22,9 @@ from scipy.special import ndtr
 from truvar._typing import Array, Mask
 from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Confidence, ConstantBeta, Schedule, bounds, intersection, lemma_beta
-from truvar.acquisition.utils import expected_improvement, incumbent, level_set_goal, moments, threshold
+from truvar.acquisition.utils import expected_improvement, incumbent, level_set_goal, moments, thresholds
 from truvar.domain.candidates import Candidates
+from truvar.domain.goals import Bands
 from truvar.validation import check_at_least, check_fraction, check_positive
 
 __all__ = ["EI", "GCHK", "PI", "UCB", "UCBPE", "Straddle", "Variance"]
@@ -226,8 +227,9 @@ class GCHK(BasePolicy):
 
     The confidence interval C_t is the intersection of those of all steps so far. An implicit threshold lies between
     `fraction_of_max` times the largest min C_t and max C_t; the score is then the width of C_t, among points that are
-    unclassified or may be the maximum. Pending measurements narrow C_t as in their batch version. Between the points
-    of a box, C_t is the interval of the present step. Until there is a model, the score is the standard deviation.
+    unclassified or may be the maximum. Of several thresholds the one with the largest ambiguity counts. Pending
+    measurements narrow C_t as in their batch version. Between the points of a box, C_t is the interval of the present
+    step. Until there is a model, the score is the standard deviation.
 
     Attributes:
         epsilon: Accuracy: a point is classified, and not measured again, once min C_t + epsilon > h or
@@ -242,6 +244,7 @@ class GCHK(BasePolicy):
     per_cost: bool = False
     beta: Schedule | None = None
     supported_goals = LEVEL_SET
+    supports_bands = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -254,14 +257,22 @@ class GCHK(BasePolicy):
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the ambiguity a_t(x), or the width w_t(x) if the threshold is implicit. Shape (c, K)."""
-        goal = level_set_goal(context)
         mean, sd = moments(context, candidates)
         if not context.has_bounds:
             return self.score_table(context, candidates, sd)
-        least, greatest = goal.thresholds(context.lower, context.upper)
+        if isinstance(context.goal, Bands):
+            implicit = False
+            levels = [(h, h) for h in context.goal.thresholds]
+        else:
+            goal = level_set_goal(context)
+            implicit = goal.threshold is None
+            levels = [goal.thresholds(context.lower, context.upper)]
 
         def unclassified(lower: Array, upper: Array) -> Mask:
-            return np.asarray((lower + self.epsilon <= greatest) & (upper - self.epsilon > least))
+            found = np.zeros(len(lower), bool)
+            for least, greatest in levels:
+                found |= (lower + self.epsilon <= greatest) & (upper - self.epsilon > least)
+            return found
 
         lower, upper = bounds(mean, sd**2, context.epoch.beta)
         allowed = unclassified(lower, upper)
@@ -271,9 +282,11 @@ class GCHK(BasePolicy):
             allowed = unclassified(lower, upper) & context.regions.potential[rows]
         if not (unclassified(context.lower, context.upper) & context.regions.potential).any():
             allowed[:] = False
-        elif goal.threshold is None:
+        elif implicit:
             allowed |= upper >= context.lower.max()  # these points may be the maximum
-        ambiguity = upper - lower if goal.threshold is None else np.minimum(upper - greatest, least - lower)
+        ambiguity = upper - lower
+        if not implicit:
+            ambiguity = np.max([np.minimum(upper - h, h - lower) for h, _ in levels], axis=0)
         return self.score_table(context, candidates, np.where(allowed, np.maximum(ambiguity, 0.0), 0.0))
 
 
@@ -281,7 +294,8 @@ class GCHK(BasePolicy):
 class Straddle(BasePolicy):
     """The straddle heuristic (Bryan, Schneider, Nichol, Miller, Genovese, Wasserman 2005).
 
-    An implicit threshold is replaced by its fraction of the largest posterior mean.
+    An implicit threshold is replaced by its fraction of the largest posterior mean. Of several thresholds the
+    nearest one counts.
 
     Attributes:
         width: Factor of the standard deviation.
@@ -296,15 +310,17 @@ class Straddle(BasePolicy):
     beta: Schedule | None = None
     supported_goals = LEVEL_SET
     signed = True
+    supports_bands = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_at_least(self.width, 0.0, "width")
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        """Return width sigma(x) - |mu(x) - h|. Shape (c, K)."""
+        """Return width sigma(x) - |mu(x) - h|, h the nearest threshold. Shape (c, K)."""
         mean, sd = moments(context, candidates)
-        return self.score_table(context, candidates, self.width * sd - np.abs(mean - threshold(context)))
+        distance = np.min([np.abs(mean - h) for h in thresholds(context)], axis=0)
+        return self.score_table(context, candidates, self.width * sd - distance)
 
 
 # -- either ------------------------------------------------------------------------------------------------------------

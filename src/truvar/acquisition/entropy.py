@@ -32,7 +32,7 @@ from truvar._typing import Array, Index, SingleArray
 from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Schedule
 from truvar.acquisition.representers import pivoted_cholesky, representer_sites, sample_rows
-from truvar.acquisition.utils import expected_improvement, incumbent, moments, threshold
+from truvar.acquisition.utils import expected_improvement, incumbent, moments, thresholds
 from truvar.domain.candidates import Candidates
 from truvar.validation import check_at_least
 
@@ -357,9 +357,9 @@ class MES(BasePolicy):
 class SUR(BasePolicy):
     """Stepwise uncertainty reduction: expected reduction of the sum of p (1 - p) over the domain.
 
-    p is the probability of lying above the threshold (Bect, Ginsbourger, Li, Picheny, Vazquez 2012; in closed form,
-    Chevalier, Bect, Ginsbourger, Vazquez, Picheny, Richet 2014). An implicit threshold is replaced by its fraction of
-    the largest posterior mean.
+    p is the probability of lying above the threshold; the sums of several thresholds add up (Bect, Ginsbourger, Li,
+    Picheny, Vazquez 2012; in closed form, Chevalier, Bect, Ginsbourger, Vazquez, Picheny, Richet 2014). An implicit
+    threshold is replaced by its fraction of the largest posterior mean.
 
     Attributes:
         representers: Points in the sum; on a larger domain it is estimated from a weighted sample of this size.
@@ -372,6 +372,7 @@ class SUR(BasePolicy):
     beta: Schedule | None = None
     supported_goals = LEVEL_SET
     chooses_noise_level = True
+    supports_bands = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -390,11 +391,20 @@ class SUR(BasePolicy):
         return gains
 
     def _ambiguous_rows(self, context: PolicyContext) -> tuple[Index, Array, Array, Array]:
-        """Return the points to sum over, the number of points each stands for, ((mu - h) / sigma)^2 and sigma^2."""
+        """Return the points to sum over, the number of points each stands for, ((mu - h) / sigma)^2 and sigma^2.
+
+        With several thresholds a point is a row for each.
+        """
         mean, sd = context.moments
-        with np.errstate(divide="ignore", invalid="ignore"):
-            u = (mean - threshold(context)) / sd
-        sites, multiplicity = sample_rows(
-            np.where(sd > 0, scipy.special.ndtr(u) * scipy.special.ndtr(-u), 0.0), self.representers
-        )
-        return sites, multiplicity, u[sites] ** 2, sd[sites] ** 2
+        levels = thresholds(context)
+        parts = []
+        for level in levels:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                u = (mean - level) / sd
+            ambiguous = np.where(sd > 0, scipy.special.ndtr(u) * scipy.special.ndtr(-u), 0.0)
+            sites, multiplicity = sample_rows(ambiguous, max(2, self.representers // len(levels)))
+            parts.append((sites, multiplicity, u[sites] ** 2, sd[sites] ** 2))
+        if len(parts) == 1:
+            return parts[0]
+        sites, multiplicity, square, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return sites, multiplicity, square, variance

@@ -45,6 +45,8 @@ def best_in_domain(score: Score, domain: Domain, start: Array) -> Array:
     by_combination = scores.reshape(len(combinations), n_each)
     found = [(starts[int(np.argmax(score(starts)))])]
     for row in np.argsort(-by_combination.max(axis=1), kind="stable")[:CLIMBS]:
+        if np.isneginf(by_combination[row].max()):
+            break  # nothing of this combination is allowed
         found.append(points[row * n_each + int(np.argmax(by_combination[row]))])
     ends = np.stack([found[0], *(climb(score, domain, each) for each in found)])
     return np.asarray(ends[int(np.argmax(score(ends)))])

@@ -98,7 +98,9 @@ def polish(score: Score, bounds: Array, start: Array) -> Array:
             break
         near = np.clip(x + reach * directions, 0.0, 1.0)
         values = score(low + near * width)
-        peaks = np.clip(x + reach * _peak((near - x) / reach, values - value), 0.0, 1.0)
+        with np.errstate(invalid="ignore"):  # points that are not allowed have the score minus infinity
+            rise = values - value
+        peaks = np.clip(x + reach * _peak((near - x) / reach, rise), 0.0, 1.0)
         near = np.vstack([near, peaks])
         values = np.append(values, score(low + peaks * width))
         best = int(np.argmax(values))

@@ -111,16 +111,16 @@ class TruVaR(BasePolicy):
         _ = self.confidence  # checks beta, eta, r and slack
 
     def check_supported(self, goal: Goal, n_levels: int) -> None:
-        """Check goal and noise levels; what is anticipated depends on one threshold, or a fraction of the maximum.
+        """Check goal and noise levels; what is anticipated depends on thresholds, or a fraction of the maximum.
 
         Raises:
             UnsupportedGoalError: If `anticipate` does not go with the goal.
         """
         super().check_supported(goal, n_levels)
         from_minimum = isinstance(goal, LevelSet) and goal.fraction_of_min is not None
-        if self.anticipate is not None and (from_minimum or isinstance(goal, Bands)):
+        if self.anticipate is not None and from_minimum:
             raise UnsupportedGoalError(
-                f"anticipate={self.anticipate!r} is for an optimum, one threshold or fraction_of_max, but the goal is "
+                f"anticipate={self.anticipate!r} is for an optimum, thresholds or fraction_of_max, but the goal is "
                 f"{goal}; leave out anticipate"
             )
 
@@ -219,6 +219,8 @@ class TruVaR(BasePolicy):
         """
         average = self.anticipate == "average"
         fraction = 0.0
+        if isinstance(goal, Bands):
+            return anticipation.anticipated_levels, (np.array(goal.thresholds), average)
         if isinstance(goal, LevelSet):
             if goal.threshold is not None:
                 return anticipation.anticipated_level, (goal.threshold, average)

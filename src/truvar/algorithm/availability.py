@@ -82,10 +82,28 @@ class Availability:
     @cached_property
     def _model(self) -> FeasibilityModel:
         tried = np.vstack([self.succeeded, self.failed])
-        return FeasibilityModel.fit(self._scaled(tried), np.arange(len(tried)) < len(self.succeeded))
+        columns: list[list[int]] = []
+        for width in (block.shape[1] for block in self._scaled_columns(tried)):
+            first = sum(map(len, columns))
+            columns.append(list(range(first, first + width)))
+        succeeded = np.arange(len(tried)) < len(self.succeeded)
+        return FeasibilityModel.fit(self._scaled(tried), succeeded, columns)
 
     def _scaled(self, points: Array) -> Array:
-        return np.asarray((points - self.domain.bounds[:, 0]) / self.domain.extent)
+        """Return points in extents of the domain; a category by indicators, so that two of them are 1 apart."""
+        return np.hstack(self._scaled_columns(points))
+
+    def _scaled_columns(self, points: Array) -> list[Array]:
+        low = self.domain.bounds[:, 0]
+        scaled = (points - low) / self.domain.extent
+        blocks: list[Array] = []
+        for k in range(points.shape[1]):
+            if k in self.domain.categorical:
+                levels = np.arange(self.domain.parameters[k].n_levels or 1)
+                blocks.append((points[:, k, None] == levels) / np.sqrt(2.0))
+            else:
+                blocks.append(scaled[:, k, None])
+        return blocks
 
 
 def failures_left(

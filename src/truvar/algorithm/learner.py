@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,12 +19,14 @@ from truvar.acquisition.mixed_search import best_in_domain, climb
 from truvar.acquisition.truvar import TruVaR
 from truvar.algorithm import loop
 from truvar.algorithm.availability import AmongAllowed, Availability, FailedAttempt, failures_left, place_of
+from truvar.algorithm.contextual import climb_in_slice, search_slice, within_context
 from truvar.algorithm.covering import cover_cost, information_bound
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLike
 from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place
+from truvar.domain.given_context import ContextSlice
 from truvar.domain.goals import Bands, Goal, LevelSet, Regions
 from truvar.domain.vehicles import Origin, as_departure
 from truvar.engines import Engine, EngineLike
@@ -222,20 +224,24 @@ class ActiveLearner:
             return table, choice
         return self._refine_in_box(context, table, choice, last)
 
-    def choose_among(
-        self, points: Index, last: Origin, pending: Sequence[Action], n_asked: int
+    def choose_in_context(
+        self, given: ContextSlice, last: Origin, pending: Sequence[Action], n_asked: int
     ) -> tuple[Candidates, loop.Choice | None]:
-        """Choose the next measurement among some points of the domain; arguments and result as of `choose`.
+        """Choose the next measurement in a given context; other arguments and result as of `choose`.
 
         Args:
-            points: Rows of the domain to choose among.
+            given: The part of the domain that belongs to the context.
             last: The last position (d,), None, or the departure of a vehicle.
             pending: The pending actions.
             n_asked: Number of suggestions made before.
         """
         table = self.actions.candidates(last)
         n = len(self.domain)
-        among = np.isin(np.arange(len(table.points)) % n, points)  # of all tasks
+        if given.fixed is None:
+            among = np.isin(np.arange(len(table.points)) % n, given.rows)  # of all tasks
+        else:
+            table = self.actions.candidates_at(given.place(self.domain.points), last)
+            among = np.ones(len(table.points), bool)
         in_reach = np.flatnonzero(among & table.affordable)
         rows = in_reach
         if table.feasibility is not None:
@@ -244,29 +250,58 @@ class ActiveLearner:
             return table, None
         context = self.context(n_asked, as_departure(last).speed)
         everywhere = np.ones(n, bool)
-        design = self._design_rows(table, pending)
-        if design is None and not self.surrogate.fitted and self.surrogate.model is not None:
-            design = rows
-        if design is not None:
-            possible = np.intersect1d(design, rows)
-            return self._explore(context, everywhere, last, possible if len(possible) else rows, only=True)
+        design = self._design_rows(self.actions.candidates(last), pending)
+        if design is not None or (not self.surrogate.fitted and self.surrogate.model is not None):
+            possible = rows
+            if design is not None and given.fixed is None and len(np.intersect1d(design, rows)):
+                possible = np.intersect1d(design, rows)
+            return self._explore_among(context, everywhere, table, possible)
         if self._follows_complete_sets:
-            return (table, None) if self.stops_at_sets else self._explore(context, everywhere, last, rows, only=True)
+            return (table, None) if self.stops_at_sets else self._explore_among(context, everywhere, table, rows)
+        if self.surrogate.fitted:
+            context = within_context(context, given, self._values_in_model())
         modelled = self.modelled(table).take(rows)
         choice = loop.choose(context, self.policy, modelled)
-        if choice is None and pending:
+        if choice is None and (pending or self.looks_in_contexts):  # the epoch is that of all contexts
             context, choice = loop.choose_ahead(context, self.policy, modelled)
         if choice is not None:
-            return table, replace(choice, row=int(rows[choice.row]))
+            choice = replace(choice, row=int(rows[choice.row]))
+            if given.fixed is None:
+                return table, choice
+            return self._refine_in_slice(context, table, choice, last, given)
         if self.surrogate.model is not None:
-            return self._explore(context, everywhere, last, rows, only=True)
+            return self._explore_among(context, everywhere, table, rows)
         if getattr(self.policy, "explores", False):
-            return self._explore(context, self.state.targets, last, rows, only=True)
+            return self._explore_among(context, self.state.targets, table, rows)
         if table.feasibility is not None:
             unlimited = replace(self.modelled(table).take(in_reach), feasibility=None)
             if loop.choose(context, self.policy, unlimited) is not None:  # all that it gains by cannot be measured
-                return self._explore(context, self.state.targets, last, rows, only=True)
+                return self._explore_among(context, self.state.targets, table, rows)
         return table, None
+
+    def _values_in_model(self) -> list[tuple[Action, float]]:
+        """Return the measurements of the target that can be the answer, with their values in the units of the model."""
+        forward = self.surrogate.transform.forward
+        kept = [(a, y) for a, y in self.surrogate.observations if a.task == 0 and not self._is_excluded(a)]
+        return [(action, float(forward(y))) for action, y in kept]
+
+    def _explore_among(
+        self, context: PolicyContext, targets: Mask, table: Candidates, rows: Index
+    ) -> tuple[Candidates, loop.Choice | None]:
+        """Choose the row of a table, among some, that removes most variance from the targets per unit cost."""
+        variance = replace(context, targets=targets, epoch=replace(context.epoch, eta=0.0), cache={})
+        choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), self.modelled(table).take(rows))
+        return table, None if choice is None else replace(choice, row=int(rows[choice.row]))
+
+    def best_in_context(self, given: ContextSlice) -> Array:
+        """Return the point of a box with the best posterior mean in a context, (d,); excluded ones left out."""
+        points = given.place(self.domain.points)
+
+        def mean(q: Array) -> Array:
+            values = self.goal.sign * self.surrogate.predict(q)[0]
+            return np.where(self.actions.allows(q), values, -np.inf)
+
+        return climb_in_slice(mean, given, points[int(np.argmax(mean(points)))])
 
     def modelled(self, table: Candidates) -> Candidates:
         """Return a table with the noise in the units of the model, which differ from the user's for learned tasks."""
@@ -336,7 +371,7 @@ class ActiveLearner:
         return np.array(sorted(set(chosen)))
 
     def _explore(
-        self, context: PolicyContext, targets: Mask, last: Origin, rows: Index | None = None, *, only: bool = False
+        self, context: PolicyContext, targets: Mask, last: Origin, rows: Index | None = None
     ) -> tuple[Candidates, loop.Choice | None]:
         """Choose the point that removes most variance from the targets per unit cost, whatever the goal.
 
@@ -347,31 +382,22 @@ class ActiveLearner:
             context: What a policy sees.
             targets: Points whose variance counts. (n,)
             last: The last position.
-            rows: Rows of the candidate table to choose among; None: all.
-            only: Whether no other row may be chosen, even if none of these can be measured.
+            rows: Rows of the candidate table to choose among; None: all. If none of them can be measured, all.
         """
-        variance = replace(context, targets=targets, epoch=replace(context.epoch, eta=0.0), cache={})
         table = self.actions.candidates(last)
-        modelled = self.modelled(table)
         if rows is None:
-            return table, loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled)
-        choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), modelled.take(rows))
-        if choice is None and not only and (modelled.feasibility is not None or not table.affordable[rows].any()):
+            variance = replace(context, targets=targets, epoch=replace(context.epoch, eta=0.0), cache={})
+            return table, loop.choose(variance, TruVaR(eta=0.0, refine=False), self.modelled(table))
+        _, choice = self._explore_among(context, targets, table, rows)
+        if choice is None and (table.feasibility is not None or not table.affordable[rows].any()):
             return self._explore(context, targets, last)
-        return table, None if choice is None else replace(choice, row=int(rows[choice.row]))
+        return table, choice
 
     def _refine_in_box(
         self, context: PolicyContext, table: Candidates, choice: loop.Choice, last: Origin
     ) -> tuple[Candidates, loop.Choice | None]:
         """Search the box around a chosen representer for the point with the highest score."""
-
-        def score(points: Array) -> Array:
-            candidates = self.modelled(self.actions.candidates_at(points, last))
-            gains = self.policy.score(context, candidates)
-            scores = loop.comparable_scores(context, self.policy, candidates, gains)
-            scores = np.where(np.isfinite(candidates.cost), scores, UNAFFORDABLE if self.policy.signed else 0.0)
-            return np.asarray(scores.reshape(-1, len(points), candidates.n_levels).max(axis=(0, 2)))
-
+        score = self._score_in_box(context, last)
         start = table.points[choice.row, : len(self.domain.columns)]
         if isinstance(self.policy, StartingPolicy):
             further = self.policy.starts(context)
@@ -382,6 +408,31 @@ class ActiveLearner:
         if not refined.affordable.any():
             return table, choice
         return refined, loop.choose(context, self.policy, self.modelled(refined))
+
+    def _refine_in_slice(
+        self, context: PolicyContext, table: Candidates, choice: loop.Choice, last: Origin, given: ContextSlice
+    ) -> tuple[Candidates, loop.Choice | None]:
+        """Search a box with its context kept fixed for the point with the highest score."""
+        start = table.points[choice.row, : len(self.domain.columns)][None, :]
+        if self.policy.candidate_rows(context, table) is not None:
+            return table, choice
+        point = search_slice(self._score_in_box(context, last), given, start)
+        refined = self.actions.candidates_at(point[None, :], last)
+        if not refined.affordable.any():
+            return table, choice
+        return refined, loop.choose(context, self.policy, self.modelled(refined))
+
+    def _score_in_box(self, context: PolicyContext, last: Origin) -> Callable[[Array], Array]:
+        """Return the score of points (q, d) of a box: (q,)."""
+
+        def score(points: Array) -> Array:
+            candidates = self.modelled(self.actions.candidates_at(points, last))
+            gains = self.policy.score(context, candidates)
+            scores = loop.comparable_scores(context, self.policy, candidates, gains)
+            scores = np.where(np.isfinite(candidates.cost), scores, UNAFFORDABLE if self.policy.signed else 0.0)
+            return np.asarray(scores.reshape(-1, len(points), candidates.n_levels).max(axis=(0, 2)))
+
+        return score
 
     def context(self, n_asked: int, speed: float = 1.0) -> PolicyContext:
         """Return what a policy sees; `n_asked` seeds what it draws, `speed` is that of the vehicle."""
@@ -497,6 +548,8 @@ class ActiveLearner:
         potential = self.state.regions.potential
         if self.excluded is not None and self.excluded.all():
             return None
+        if self.looks_in_contexts:
+            return None
         if not potential.any():
             return "every point is classified"
         if potential.sum() == 1 and not self.goal.level_set and not self.domain.continuous:
@@ -508,6 +561,11 @@ class ActiveLearner:
         if variance.max() <= RESOLUTION * self.posterior.scale**2:
             return "every undecided point is known exactly"
         return None
+
+    @property
+    def looks_in_contexts(self) -> bool:
+        """Whether an optimum is looked for in every context; the sets are about the best of all contexts."""
+        return bool(self.domain.context) and not self.goal.level_set
 
     @property
     def stops_at_sets(self) -> bool:

@@ -100,6 +100,8 @@ def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Ch
 def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, rows: Index | None) -> Choice | None:
     """Return the first candidate among `rows` whose score is the highest up to rounding; None if none gains."""
     table = candidates if rows is None else candidates.take(rows)
+    if len(table.points) == 0:
+        return None
     gains = policy.score(replace(context, only_best=True), table)
     scores = comparable_scores(context, policy, table, gains)
     scores = np.where(np.isfinite(table.cost), scores, -np.inf).ravel()

@@ -81,13 +81,12 @@ def seconds(text: str) -> float:
     return positive(float)(found[1]) * SECONDS_PER_UNIT[found[2]]
 
 
-def assignment(text: str) -> tuple[str, float]:
-    """Parse a column and its number, such as temperature=21.5."""
-    name, equals_sign, value = text.partition("=")
-    try:
-        return name.strip(), float(value if equals_sign else "")
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a column and a number such as x=1.5, got {text!r}") from None
+def assignment(text: str) -> tuple[str, str]:
+    """Parse a column and its value, such as temperature=21.5 or batch=spring."""
+    name, _, value = (part.strip() for part in text.partition("="))
+    if not name or not value:
+        raise argparse.ArgumentTypeError(f"must be a column and its value such as x=1.5, got {text!r}")
+    return name, value
 
 
 def read_text(path: str) -> str:

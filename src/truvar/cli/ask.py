@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING, Any
 
 from truvar.cli._common import Command, add_json, assignment, positive, seconds
 from truvar.cli._store import open_study, study_arguments, study_options
 from truvar.exceptions import Finished
+
+if TYPE_CHECKING:
+    from truvar.study.study import Study
 
 
 def _ask_arguments(sub: argparse.ArgumentParser) -> None:
@@ -35,8 +39,7 @@ def _ask(arguments: argparse.Namespace) -> int:
     study = open_study(arguments)
     finished = None
     try:
-        context = None if arguments.context is None else dict(arguments.context)
-        batch = study.ask(arguments.n, lease=arguments.lease, context=context)
+        batch = study.ask(arguments.n, lease=arguments.lease, context=_context(arguments, study))
     except Finished as end:
         batch = []
         finished = end.reason
@@ -51,6 +54,14 @@ def _ask(arguments: argparse.Namespace) -> int:
     command = f"truvar tell{study_options(arguments)}"
     print("\n\n".join(suggestion_card(study, suggestion, terminal, command) for suggestion in batch))
     return 0
+
+
+def _context(arguments: argparse.Namespace, study: Study) -> dict[str, Any] | None:
+    """Return the given context in the types of its columns; an unknown column is refused by the study."""
+    if arguments.context is None:
+        return None
+    columns = study.domain.columns
+    return {name: study.domain.parse(name, text) if name in columns else text for name, text in arguments.context}
 
 
 ASK = Command(

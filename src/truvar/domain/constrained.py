@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar._typing import Array, Mask
+from truvar._typing import Array, Index, Mask
 from truvar.domain.constraints import (
     MARGIN,
     Constraint,
     LinearConstraint,
     as_constraint,
     as_list,
+    is_geometry,
     is_storable,
     is_truth,
 )
@@ -68,6 +69,37 @@ def constrain(domain: Domain, constraints: Any) -> Domain:
     return replace(domain, points=points, bounds=bounds, axes=None, source=source, constraints=own, labels=labels)
 
 
+def masks_of_rows(constraints: Any, rows: Index, n_given: int) -> list[Any]:
+    """Return constraints of a table some of whose rows were left out, with masks over the rows that are kept.
+
+    Args:
+        constraints: Constraints as a user gives them.
+        rows: Rows of the given table that are kept.
+        n_given: Number of rows of the given table.
+
+    Raises:
+        InvalidDomainError: If a mask is not one over the rows of the given table.
+    """
+    kept: list[Any] = []
+    for given in as_list(constraints):
+        if not _is_mask(given):
+            kept.append(given)
+            continue
+        mask = np.asarray(given)
+        if mask.shape != (n_given,) or not is_truth(mask):
+            raise InvalidDomainError(
+                f"a mask must hold one True or False per row of the table, shape ({n_given},), got shape {mask.shape} "
+                f"of {mask.dtype}; give one"
+            )
+        kept.append(mask[rows])
+    return kept
+
+
+def _is_mask(given: Any) -> bool:
+    """Return whether a constraint is an array over the points."""
+    return hasattr(given, "dtype") and not isinstance(given, str) and not callable(given) and not is_geometry(given)
+
+
 def _given_rows(domain: Domain, given: Any) -> Mask | None:
     """Return the rows that a mask or a column of truth values selects; None for another constraint."""
     if isinstance(given, str) and domain.frame is not None and given in domain.frame.columns:
@@ -78,7 +110,7 @@ def _given_rows(domain: Domain, given: Any) -> Mask | None:
                 f"{values[0]!r}; write an inequality such as '{given} <= 1' if it is a number"
             )
         return values.astype(bool)
-    if isinstance(given, str) or callable(given) or not hasattr(given, "dtype"):
+    if not _is_mask(given):
         return None
     values = np.asarray(given)
     if values.shape != (len(domain),) or not is_truth(values):

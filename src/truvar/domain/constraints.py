@@ -2,7 +2,7 @@
 
 | given as | becomes |
 |---|---|
-| text such as `"x + y <= 1"` or `"x >= 2 and x <= 3"` | `LinearConstraint`, parsed without being evaluated as Python |
+| text such as `"x + y <= 1"` or `"x >= 2 and solver != 'saga'"` | `LinearConstraint`, parsed but never evaluated |
 | a polygon of shapely or GeoPandas, or `PolygonConstraint(...)` | `PolygonConstraint` |
 | a function of points (q, d) that returns (q,) Booleans | `FunctionConstraint`, which cannot be stored |
 | the name of a column, or a Boolean mask | a choice of rows, on finite domains only |
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -69,13 +69,30 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class ValueComparison:
+    """A column compared with values of its own, such as "saga", True or "2026-05-01".
+
+    Attributes:
+        column: Name of the column.
+        operator: "in" or "not in"; "<", "<=", ">" or ">=" for a column whose values have an order.
+        values: The values; one of them for a column with an order.
+    """
+
+    column: str
+    operator: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class LinearConstraint:
-    """Linear inequalities between columns, such as "x + 2 y <= 1" written `x + 2 * y <= 1`.
+    """Linear inequalities between columns, such as "x + 2 y <= 1" written `x + 2 * y <= 1`, and values of a column.
 
     A name that is not a word of letters, digits and underscores is put between backticks: `` `depth m` < 3 ``.
 
     Attributes:
-        text: The inequalities; several are joined with "and" or as a chain, such as "0.2 <= x + y <= 1".
+        text: The inequalities; several are joined with "and" or as a chain, such as "0.2 <= x + y <= 1". A column of
+            text, dates or truth values is compared with its values: "solver != 'saga'", "solver in ('lbfgs', 'sag')",
+            "day >= '2026-05-01'".
 
     Raises:
         InvalidDomainError: If the text is not a linear inequality.
@@ -87,12 +104,21 @@ class LinearConstraint:
     text: str
 
     def __post_init__(self) -> None:
-        _ = self.comparisons
+        _ = self._parts
 
     @cached_property
+    def _parts(self) -> tuple[Comparison | ValueComparison, ...]:
+        return _parse(self.text)
+
+    @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The inequalities, one after the other."""
-        return _parse(self.text)
+        return tuple(part for part in self._parts if isinstance(part, Comparison))
+
+    @property
+    def value_comparisons(self) -> tuple[ValueComparison, ...]:
+        """The comparisons of a column with its values, which `Domain.satisfies` adds, as it knows the values."""
+        return tuple(part for part in self._parts if isinstance(part, ValueComparison))
 
     @property
     def has_equality(self) -> bool:
@@ -122,7 +148,7 @@ class LinearConstraint:
         return result
 
 
-def _parse(text: Any) -> tuple[Comparison, ...]:
+def _parse(text: Any) -> tuple[Comparison | ValueComparison, ...]:
     if not isinstance(text, str):
         raise InvalidDomainError(f"a constraint must be a text such as 'x + y <= 1', got {text!r}; give one")
     names: dict[str, str] = {}
@@ -140,17 +166,105 @@ def _parse(text: Any) -> tuple[Comparison, ...]:
             "backticks around names that are not plain words"
         ) from None
     parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
-    comparisons = []
+    comparisons: list[Comparison | ValueComparison] = []
     for part in parts:
         if not isinstance(part, ast.Compare):
             raise InvalidDomainError(
                 f"a constraint must compare two sides with <=, <, >=, > or ==, got {text!r}; write for example "
                 "'x + y <= 1', and join several with 'and'"
             )
-        sides = [_linear(side, text, names) for side in (part.left, *part.comparators)]
+        sides = [part.left, *part.comparators]
         for operator, left, right in zip(part.ops, sides[:-1], sides[1:], strict=True):
-            comparisons.append(_comparison(operator, left, right, text))
+            of_values = _value_comparison(operator, left, right, text, names)
+            if of_values is None:
+                linear = [_linear(side, text, names) for side in (left, right)]
+                comparisons.append(_comparison(operator, linear[0], linear[1], text))
+            else:
+                comparisons.append(of_values)
     return tuple(comparisons)
+
+
+# -- values of a column ------------------------------------------------------------------------------------------------
+
+VALUE_OPERATORS: dict[type[ast.cmpop], tuple[str, str]] = {  # as written, and with the sides exchanged
+    ast.Eq: ("in", "in"),
+    ast.NotEq: ("not in", "not in"),
+    ast.Lt: ("<", ">"),
+    ast.LtE: ("<=", ">="),
+    ast.Gt: (">", "<"),
+    ast.GtE: (">=", "<="),
+}
+
+
+def _value_comparison(
+    operator: ast.cmpop, left: ast.expr, right: ast.expr, text: str, names: dict[str, str]
+) -> ValueComparison | None:
+    """Return a comparison of a column with values of its own; None if it is one of numbers."""
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        listed = [_value(each) for each in getattr(right, "elts", [])]
+        if not isinstance(left, ast.Name) or not listed or None in listed:
+            raise InvalidDomainError(
+                f"'in' takes a column and a list of its values, such as \"solver in ('lbfgs', 'sag')\", got {text!r}; "
+                "write it like that"
+            )
+        word = "in" if isinstance(operator, ast.In) else "not in"
+        return ValueComparison(names.get(left.id, left.id), word, tuple(listed))
+    exchanged = isinstance(right, ast.Name)
+    column = right if exchanged else left
+    value = _value(left if exchanged else right)
+    if value is None or type(operator) not in VALUE_OPERATORS:
+        return None
+    if isinstance(value, bool) and not isinstance(operator, (ast.Eq, ast.NotEq)):
+        return None
+    if not isinstance(value, (str, bool)) and not isinstance(operator, ast.NotEq):
+        return None
+    if not isinstance(column, ast.Name):
+        raise InvalidDomainError(
+            f"a value such as {value!r} is compared with a column, such as \"solver != 'saga'\", got {text!r}; write "
+            "it like that"
+        )
+    return ValueComparison(names.get(column.id, column.id), VALUE_OPERATORS[type(operator)][exchanged], (value,))
+
+
+def _value(node: ast.expr) -> Any:
+    """Return the value of a constant: text, number, True or False; None if it is no constant."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _value(node.operand)
+        return -value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, bool, int, float)):
+        return node.value
+    return None
+
+
+def values_satisfied(
+    comparison: ValueComparison, text: str, encode: Callable[[Any], float], coordinates: Array, ordered: bool
+) -> Mask:
+    """Return which points satisfy a comparison with values of a column.
+
+    Args:
+        comparison: The comparison.
+        text: The constraint it belongs to, for the message.
+        encode: Returns the coordinate of a value.
+        coordinates: Coordinates of the points in that column. (q,)
+        ordered: Whether the values of the column have an order.
+
+    Raises:
+        InvalidDomainError: If values without an order are compared by size.
+    """
+    codes = np.array([encode(value) for value in comparison.values])
+    slack = TOLERANCE * np.maximum(np.abs(codes), 1.0)
+    if comparison.operator in ("in", "not in"):
+        equal = (np.abs(coordinates[:, None] - codes) <= slack).any(axis=1)
+        return np.asarray(equal if comparison.operator == "in" else ~equal)
+    if not ordered:
+        raise InvalidDomainError(
+            f"the constraint {text!r} compares by size, but the values of {comparison.column!r} have no order; compare "
+            "with ==, != or in"
+        )
+    difference = coordinates - codes[0]
+    if comparison.operator in ("<", "<="):
+        difference = -difference
+    return np.asarray(difference >= -slack[0] if comparison.operator.endswith("=") else difference > slack[0])
 
 
 Linear: TypeAlias = tuple[dict[str, float], float]
@@ -392,6 +506,14 @@ def describe_constraint(constraint: Constraint) -> str:
     return "as a function says"
 
 
-def region_text(intervals: dict[str, tuple[float, float]]) -> str:
-    """Return a region, given by an interval of each column, as the text of a constraint."""
-    return " and ".join(f"{float(low)!r} <= `{name}` <= {float(high)!r}" for name, (low, high) in intervals.items())
+def region_text(intervals: Mapping[str, tuple[Any, Any]], values: Mapping[str, Sequence[Any]] | None = None) -> str:
+    """Return a region as the text of a constraint.
+
+    Args:
+        intervals: Ends of an interval of numbers, or of values with an order, by column.
+        values: The values of columns without an order.
+    """
+    parts = [f"{low!r} <= `{name}` <= {high!r}" for name, (low, high) in intervals.items()]
+    for name, allowed in (values or {}).items():
+        parts.append(f"`{name}` in ({', '.join(map(repr, allowed))},)")
+    return " and ".join(parts)

@@ -17,8 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._typing import Array, Mask
-from truvar.domain.constrained import constrain, constrain_box, simplex_lattice
-from truvar.domain.constraints import MARGIN, TOLERANCE, Constraint, all_satisfied, describe_constraint
+from truvar.domain.constrained import constrain, constrain_box, masks_of_rows, simplex_lattice
+from truvar.domain.constraints import (
+    MARGIN,
+    TOLERANCE,
+    Constraint,
+    LinearConstraint,
+    ValueComparison,
+    all_satisfied,
+    describe_constraint,
+    values_satisfied,
+)
 from truvar.domain.delimited import find_column
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.domain.given_context import check_context_columns
@@ -142,8 +151,8 @@ class Domain:
             log: Names of the columns of numbers that have a logarithmic scale; "auto" for those that are spaced by
                 ratios rather than by differences, such as 0.01, 0.1, 1, 10.
             constraints: What a row must satisfy to be a point of the domain: the name of a column of truth values, a
-                text such as "x + y <= 1", a function of points (q, d), a polygon, a Boolean mask over the rows, or a
-                list of these.
+                text such as "x + y <= 1", a function of points (q, d), a polygon, a Boolean mask over the rows of the
+                table as it is given, those that are left out included, or a list of these.
             label: Name of the column whose values name the rows: `Suggestion.label`. Default: the index of the
                 DataFrame.
             missing: What to do with rows that lack a coordinate: refuse the table, or leave them out.
@@ -170,10 +179,12 @@ class Domain:
             frame = _without_units(frame, names)
         _check_columns(names)
         labels = RowLabels.of(row_names(frame, label))
+        n_given = len(frame)
         complete = _complete_rows(frame, names, missing)
+        rows = np.flatnonzero(complete)  # of the given table
         if not complete.all():
             frame = frame[complete]
-            labels = labels.take(np.flatnonzero(complete))
+            labels = labels.take(rows)
         logarithmic = _log_columns(frame, names, log)
         given = [table_parameter(_checked_column(frame, name), name, name in logarithmic) for name in names]
         points = np.empty((len(frame), len(names)))
@@ -186,6 +197,7 @@ class Domain:
             kept = ~_is_duplicate(points)
             frame = frame[kept]
             points = points[kept]
+            rows = rows[kept]
             labels = labels.take(np.flatnonzero(kept))
         parameters: tuple[Parameter, ...] = ()
         if len(points) and any(parameter is not None for parameter in given):
@@ -195,7 +207,7 @@ class Domain:
                     given[k] = Integer(int(bounds[k, 0]), int(bounds[k, 1]))
             parameters = _complete(given, bounds)
         domain = cls.from_table_points(names, points, frame.reset_index(drop=True), parameters, labels)
-        domain = constrain(domain, constraints)
+        domain = constrain(domain, masks_of_rows(constraints, rows, n_given))
         return domain.with_context(context) if context else domain
 
     @classmethod
@@ -347,15 +359,11 @@ class Domain:
             columns: Names of the columns.
 
         Raises:
-            InvalidDomainError: If one is not a coordinate, all of them are, or the domain is a box.
+            InvalidDomainError: If one is not a coordinate, or all of them are.
 
         Example:
             >>> Domain.grid(dose=[1, 2, 3], temperature=[10, 20]).with_context(["temperature"])
         """
-        if self.continuous:
-            raise InvalidDomainError(
-                "a context needs a grid or a table, got a box; give a grid with the values that the context can have"
-            )
         return replace(self, context=check_context_columns(columns, self.columns))
 
     # -- points and columns ----------------------------------------------------------------------------------------
@@ -522,8 +530,29 @@ class Domain:
         return self.satisfies(self.constraints, points, -MARGIN)
 
     def satisfies(self, constraints: Sequence[Constraint], points: Array, tolerance: float = TOLERANCE) -> Mask:
-        """Return which points (q, d) satisfy all constraints, which are about the user's numbers."""
-        return all_satisfied(constraints, self.numbers(points), self.columns, tolerance)
+        """Return which points (q, d) satisfy all constraints, which are about the user's values."""
+        result = all_satisfied(constraints, self.numbers(points), self.columns, tolerance)
+        for constraint in constraints:
+            if isinstance(constraint, LinearConstraint):
+                for comparison in constraint.value_comparisons:
+                    result &= self._satisfies_values(comparison, constraint.text, points)
+        return result
+
+    def _satisfies_values(self, comparison: ValueComparison, text: str, points: Array) -> Mask:
+        """Return which points satisfy a comparison of a column with values of its own."""
+        name = comparison.column
+        if name not in self.columns:
+            raise InvalidDomainError(f"the constraint {text!r} has an {unknown_name('column', name, self.columns)}")
+        k = self.columns.index(name)
+        parameter = self.parameters[k] if self.parameters else None
+
+        def encode(value: Any) -> float:
+            if parameter is None:
+                return check_finite(value, f"the value of {name!r} in the constraint {text!r}")
+            return parameter.encode(value, name)
+
+        ordered = parameter is None or not parameter.categorical
+        return values_satisfied(comparison, text, encode, points[:, k], ordered)
 
     def nearest(self, x: Array) -> int:
         """Return the index of the point nearest to x, with each column divided by its extent."""

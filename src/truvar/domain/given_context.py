@@ -1,23 +1,28 @@
 """Context: coordinates that are given when a measurement is chosen, such as the temperature of the day.
 
-The model knows them as coordinates like all others; a choice is made among the points whose context is nearest to the
-given one.
+The model knows them as coordinates like all others. On a grid or table a choice is made among the points whose context
+is nearest to the given one; in a box, among all points that have exactly that context.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar._typing import Index
-from truvar.exceptions import InvalidArgumentError, InvalidDomainError
+from truvar._typing import Array, Index, Mask
+from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, unknown_name
 from truvar.validation import check_finite
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
+
+SIMILAR = 0.1  # share of the representers of a box that count as having a similar context
+LEAST_SIMILAR = 64  # the same, at least
+INSIDE = 1e-9  # extents by which a context may lie outside a box: rounding
 
 
 def check_context_columns(columns: Iterable[str], coordinates: tuple[str, ...]) -> tuple[str, ...]:
@@ -39,10 +44,46 @@ def check_context_columns(columns: Iterable[str], coordinates: tuple[str, ...]) 
     return names
 
 
+@dataclass(frozen=True)
+class ContextSlice:
+    """The part of a domain that belongs to a given context.
+
+    Attributes:
+        rows: Rows of the domain whose context is nearest to the given one; in a box the representers that have a
+            similar context.
+        fixed: Coordinates of the context by position of their column in a box; None on a finite domain, where a choice
+            is made among the rows.
+        reach: Largest distance of the rows from the context.
+        given: The context in coordinates, by position of its column.
+        domain: The domain.
+    """
+
+    rows: Index
+    fixed: dict[int, float] | None
+    reach: float
+    given: dict[int, float]
+    domain: Domain
+
+    def contains(self, points: Array) -> Mask:
+        """Return which points (q, d) have a context as near as the rows: (q,)."""
+        return _distances(self.domain, self.given, points) <= self.reach
+
+    def place(self, points: Array) -> Array:
+        """Return points (q, d) of a box moved into the context, each of them once. Shape (m, d)."""
+        moved = np.array(points, dtype=float)
+        for k, x in (self.fixed or {}).items():
+            moved[:, k] = x
+        _, first = np.unique(moved, axis=0, return_index=True)
+        return moved[np.sort(first)]
+
+    @property
+    def free(self) -> list[int]:
+        """Positions of the columns that are chosen."""
+        return [k for k in range(len(self.domain.columns)) if k not in self.given]
+
+
 def rows_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Index | None:
     """Return the rows of the domain whose context is nearest to the given one; None if the domain has no context.
-
-    Distances are those of the context columns, each divided by its extent.
 
     Args:
         domain: The domain.
@@ -51,9 +92,50 @@ def rows_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Index 
     Raises:
         InvalidArgumentError: If the context is missing, or has other columns than the domain's.
     """
+    found = slice_in_context(domain, context)
+    return None if found is None else found.rows
+
+
+def slice_in_context(domain: Domain, context: Mapping[str, Any] | None) -> ContextSlice | None:
+    """Return the part of the domain that belongs to a context; None if the domain has no context.
+
+    Distances are those of the context columns, each divided by its extent; two categories are 1 apart.
+
+    Args:
+        domain: The domain.
+        context: The given value of every context column.
+
+    Raises:
+        InvalidArgumentError: If the context is missing, or has other columns than the domain's.
+        PointNotInDomainError: If it lies outside a box.
+    """
+    given = _checked_context(domain, context)
+    if not given:
+        return None
+    distance = _distances(domain, given, domain.points)
+    if not domain.continuous:
+        reach = float(distance.min()) + 1e-12
+        return ContextSlice(np.flatnonzero(distance <= reach), None, reach, given, domain)
+    for k, x in given.items():
+        low, high = domain.bounds[k]
+        slack = INSIDE * float(domain.extent[k])
+        if not low - slack <= x <= high + slack:
+            name = domain.columns[k]
+            ends = [domain.named(end)[name] for end in domain.bounds.T]
+            raise PointNotInDomainError(
+                f"context {name!r} must lie in the box, {ends[0]} to {ends[1]}, got {(context or {})[name]!r}; give a "
+                "box that holds it"
+            )
+    count = min(len(distance), max(LEAST_SIMILAR, int(SIMILAR * len(distance))))
+    reach = float(np.partition(distance, count - 1)[count - 1])
+    return ContextSlice(np.flatnonzero(distance <= reach), given, reach, given, domain)
+
+
+def _checked_context(domain: Domain, context: Mapping[str, Any] | None) -> dict[int, float]:
+    """Return the coordinates of a context by position of their column; empty if the domain has no context."""
     if not domain.context:
         if context is None:
-            return None
+            return {}
         raise InvalidArgumentError(
             f"this study has no context, got {dict(context)}; leave it out, or declare its columns: "
             + for_interface("Domain.table(..., context=[...])", problem="[domain] context = [...]")
@@ -68,14 +150,22 @@ def rows_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Index 
     for name in context:
         if name not in domain.context:
             raise InvalidArgumentError(f"context: {unknown_name('column', name, domain.context)}")
-    distance = np.zeros(len(domain))
+    given: dict[int, float] = {}
     for name in domain.context:
         if name not in context:
             raise InvalidArgumentError(f"the context needs {name!r}, got {dict(context)}; give {remedy}")
         k = domain.columns.index(name)
         if domain.parameters:
-            given = domain.parameters[k].encode(context[name], name)
+            given[k] = domain.parameters[k].encode(context[name], name)
         else:
-            given = check_finite(context[name], f"context {name!r}")
-        distance += ((domain.points[:, k] - given) / domain.extent[k]) ** 2
-    return np.flatnonzero(distance <= distance.min() + 1e-12)
+            given[k] = check_finite(context[name], f"context {name!r}")
+    return given
+
+
+def _distances(domain: Domain, given: Mapping[int, float], points: Array) -> Array:
+    """Return the squared distances of the context of points (q, d) from the given one: (q,)."""
+    distance = np.zeros(len(points))
+    for k, x in given.items():
+        difference = (points[:, k] - x) / domain.extent[k]
+        distance += difference != 0 if k in domain.categorical else difference**2
+    return distance

@@ -20,6 +20,7 @@ encoded and decoded here.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 DIGITS = 13  # significant digits of a value on a logarithmic scale: its logarithm has few more
 EPOCH = datetime(1970, 1, 1)
 SECONDS_PER_DAY = 86400.0
+DOTTED_DATE = re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?P<time>[ T]\d{2}:\d{2}(:\d{2})?)?")
+SLASHED_DATE = re.compile(r"\d{1,2}/\d{1,2}/\d{4}")
 MOST_LISTED = 8  # values of a parameter that a message or summary lists
 
 
@@ -684,6 +687,11 @@ def table_parameter(column: pd.Series, name: str, log: bool) -> Parameter | None
         raise InvalidDomainError(
             f"column {name!r} must contain numbers, got {values[row]!r} in row {row}; fix or drop that row"
         )
+    if all(SLASHED_DATE.match(str(value)) for value in values):
+        raise InvalidDomainError(
+            f"column {name!r} holds dates such as {values[0]!r}, in which the day or the month may come first; write "
+            "them as 2026-05-01, or convert the column: pd.to_datetime(frame[...], format='%m/%d/%Y')"
+        )
     if all(_is_date(str(value)) for value in values):
         moments = [_moment(value, name) for value in values]
         return Date(min(moments), max(moments))
@@ -736,10 +744,18 @@ def _is_number(text: str) -> bool:
 
 def _is_date(text: str) -> bool:
     try:
-        datetime.fromisoformat(text)
+        datetime.fromisoformat(_iso(text))
     except ValueError:
         return False
-    return len(text) >= len("2026-05-01")
+    return len(_iso(text)) >= len("2026-05-01")
+
+
+def _iso(text: str) -> str:
+    """Return a date with dots, such as 1.5.2026, whose day comes first everywhere, in the form 2026-05-01."""
+    found = DOTTED_DATE.fullmatch(text.strip())
+    if found is None:
+        return text
+    return f"{found['year']}-{int(found['month']):02}-{int(found['day']):02}{found['time'] or ''}"
 
 
 def _moment(value: Any, name: str) -> datetime:
@@ -749,7 +765,7 @@ def _moment(value: Any, name: str) -> datetime:
         value = value.astype("datetime64[us]").item()
     if isinstance(value, str):
         try:
-            value = datetime.fromisoformat(value)
+            value = datetime.fromisoformat(_iso(value))
         except ValueError:
             value = None
     if isinstance(value, date) and not isinstance(value, datetime):

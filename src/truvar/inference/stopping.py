@@ -46,6 +46,8 @@ def finished(
     is_only_point = len(learner.domain) == 1 and not learner.goal.level_set
     if not surrogate.fitted or not (learner.observations or is_only_point):
         return None
+    if learner.looks_in_contexts:  # that the best of all contexts is known says nothing of the others
+        return None
     if surrogate.family is not None and len(learner.observations) < surrogate.family.least:
         return None
     complete = learner.sets_complete

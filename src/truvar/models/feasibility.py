@@ -13,13 +13,15 @@ algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their app
 | B = I + W^(1/2) K W^(1/2) = L L^T | `_Laplace.factor` is L | (t, t) |
 | log q(y given X, theta) | `_Laplace.evidence` | |
 
-A setting of little variance makes the probability the same everywhere: failures that have nothing to do with the place
-then lower it everywhere alike, which changes no choice.
+A setting is a length-scale, a deviation and the coordinates that count: all of them, or those of one column, since what
+fails is often a strip (a learning rate that is too high, a depth that is too shallow) or a category. A setting of
+little variance makes the probability the same everywhere: failures that have nothing to do with the place then lower it
+everywhere alike, which changes no choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -31,6 +33,7 @@ PRIOR_SUCCESS = 0.95  # probability of a success before anything is known
 CONSTANT_VARIANCE = 1.0  # of the latent function's level, which all places share
 LENGTHSCALES = (0.08, 0.2, 0.5)  # in extents of the domain
 DEVIATIONS = (0.3, 2.5)  # standard deviations of the latent function from place to place: hardly any, and a region's
+STRIP_LENGTHSCALE = 0.2  # of a single column
 LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
 MAX_LABELS = 600  # labels in use; of more, evenly spaced ones
 MAX_NEWTON_STEPS = 100
@@ -51,19 +54,25 @@ class FeasibilityModel:
     weights: Array
 
     @staticmethod
-    def fit(points: Array, succeeded: Mask) -> FeasibilityModel:
+    def fit(points: Array, succeeded: Mask, columns: Sequence[Sequence[int]] = ()) -> FeasibilityModel:
         """Fit the classifier.
 
         Args:
             points: Where measurements were tried, in extents of the domain. (t, d)
             succeeded: Whether each of them succeeded. (t,)
+            columns: Coordinates of each column of the domain; a category has several. Default: one for each column.
         """
+        everything = list(range(points.shape[1]))
+        strips = [list(own) for own in columns or [[k] for k in everything]]
         labels = np.where(succeeded, 1.0, -1.0)
         if len(labels) > MAX_LABELS:
             rows = np.linspace(0, len(labels) - 1, MAX_LABELS).round().astype(int)
             points = points[rows]
             labels = labels[rows]
-        members = [_Laplace.fit(points, labels, *setting) for setting in product(LENGTHSCALES, DEVIATIONS)]
+        settings = [(everything, *setting) for setting in product(LENGTHSCALES, DEVIATIONS)]
+        if len(strips) > 1:
+            settings += [(strip, STRIP_LENGTHSCALE, max(DEVIATIONS)) for strip in strips]
+        members = [_Laplace.fit(points, labels, *setting) for setting in settings]
         evidence = np.array([member.evidence for member in members])
         weights = np.exp(evidence - evidence.max())
         weights /= weights.sum()
@@ -107,13 +116,13 @@ class _Laplace:
     evidence: float
 
     @staticmethod
-    def fit(points: Array, labels: Array, lengthscale: float, deviation: float) -> _Laplace:
-        """Find the mode by Newton's method (algorithm 3.1)."""
+    def fit(points: Array, labels: Array, own: list[int], lengthscale: float, deviation: float) -> _Laplace:
+        """Find the mode by Newton's method (algorithm 3.1); `own` are the coordinates that count."""
         from scipy.linalg import cho_solve
         from scipy.special import ndtri
 
         def covariance(first: Array, second: Array) -> Array:
-            return CONSTANT_VARIANCE + deviation**2 * _matern52(first, second, lengthscale)
+            return CONSTANT_VARIANCE + deviation**2 * _matern52(first[:, own], second[:, own], lengthscale)
 
         prior = covariance(points, points)
         variance = CONSTANT_VARIANCE + deviation**2

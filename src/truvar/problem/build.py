@@ -250,7 +250,8 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
         if spec.box is not None:
             intervals: dict[str, Any] = {name: build_parameter(side) for name, side in spec.box.items()}
             representers = spec.representers or REPRESENTERS
-            return Domain.box(representers=representers, constraints=_constraints(spec), **intervals)
+            box = Domain.box(representers=representers, constraints=_constraints(spec), **intervals)
+            return box.with_context(spec.context or ())
         if spec.mixture is not None:
             fractions: dict[str, Any] = dict(spec.mixture)
             return Domain.mixture(parts=spec.parts or PARTS, **fractions)

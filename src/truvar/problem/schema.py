@@ -201,7 +201,7 @@ class DomainSpec(StrictModel):
     )
     context: Annotated[list[Text], expects("a list of column names such as ['temperature']")] | None = Field(
         default=None,
-        description="Columns of a table or grid that are given, not chosen, when a measurement is suggested.",
+        description="Columns that are given, not chosen, when a measurement is suggested.",
         examples=[["temperature"]],
     )
     grid: Annotated[dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)] | None = Field(
@@ -238,9 +238,9 @@ class DomainSpec(StrictModel):
 
     constraints: list[ConstraintEntry] | None = Field(
         default=None,
-        description="What every point must satisfy: linear inequalities between columns, names of table columns of "
-        "truth values, or polygons.",
-        examples=[["x + y <= 1", {"polygon": [[0, 0], [1, 0], [0.5, 1]], "columns": ["x", "y"]}]],
+        description="What every point must satisfy: linear inequalities between columns, comparisons with values of a "
+        "column, names of table columns of truth values, or polygons.",
+        examples=[["x + y <= 1", "solver != 'saga'", {"polygon": [[0, 0], [1, 0], [0.5, 1]], "columns": ["x", "y"]}]],
     )
 
     @model_validator(mode="after")
@@ -262,8 +262,8 @@ class DomainSpec(StrictModel):
         for key, owner in owners.items():
             if self.given(key) and kind != owner:
                 raise rule_error(f"{key} belongs to a {owner}, got a {kind}; leave out {key}")
-        if self.given("context") and kind not in ("table", "grid"):
-            raise rule_error(f"context belongs to a table or grid, got a {kind}; leave out context")
+        if self.given("context") and kind == "mixture":
+            raise rule_error("context belongs to a table, grid or box, got a mixture; leave out context")
         reserved = {"box": ("representers", "seed", "constraints"), "grid": ("constraints",), "mixture": ("parts",)}
         for name in reserved.get(kind, ()):
             if name in getattr(self, kind):

@@ -11,6 +11,7 @@ from truvar._typing import Array, Index
 from truvar.report import style
 from truvar.report.formatting import column_label, column_ticks, format_number
 from truvar.report.plot_data import PlotData, add_legend, cell_edges, diamond, optimum_name, order_shades, star
+from truvar.report.plot_infeasible import draw_infeasible
 from truvar.report.style import INK
 
 ROUTE_STYLES = ("-", "--", ":", "-.")  # of the routes of several vehicles
@@ -29,7 +30,7 @@ def draw_mean(ax: Any, data: PlotData) -> None:
         _draw_contour(ax, data.domain.points, data.result.mean, threshold, colors=INK, linewidths=1.8)
     _set_axes(ax, data)
     _draw_route(ax, data)
-    handles = _route_handles(data)
+    handles = [*_route_handles(data), *draw_infeasible(ax, data)]
     if data.thresholds:
         shown = ", ".join(map(format_number, data.thresholds))
         line = style.import_matplotlib("lines").Line2D
@@ -59,6 +60,7 @@ def draw_regions(ax: Any, data: PlotData) -> None:
     if data.shows_best:
         ax.plot(*data.best_point, ls="", **star())
         handles.append(_best_handle())
+    handles += draw_infeasible(ax, data)
     _set_axes(ax, data)
     add_legend(ax, handles, max_columns=5)
 

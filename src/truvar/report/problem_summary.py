@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
+from truvar.domain.domain import LOG_RATIO
 from truvar.domain.goals import LevelSet
+from truvar.domain.scales import is_geometric
 from truvar.messages import format_coordinates
 from truvar.models.fit import PLUG_IN_EVERY, Learned
 from truvar.problem.build import build_kernel
@@ -69,6 +71,8 @@ def problem_warnings(problem: Problem, study: Study) -> list[str]:
     warnings = []
     if "lengthscales" in problem.spec.get("model", {}):
         warnings = [*_lengthscale_warnings(study), *_threshold_warnings(problem, study), *_noise_warnings(study)]
+    else:
+        warnings = _scale_warnings(problem, study)
     budget = problem.run.get("budget")
     cheapest = float(study.candidates().cost.min())
     if budget is not None and budget < cheapest:
@@ -277,6 +281,23 @@ def _lengthscale_warnings(study: Study) -> list[str]:
                 f"{end_to_end:.4f} from end to end); use a shorter length-scale, or check its unit"
             )
     return warnings
+
+
+def _scale_warnings(problem: Problem, study: Study) -> list[str]:
+    """Find columns of a table that are spaced by ratios, but are not said to have a log scale."""
+    spec = problem.spec["domain"]
+    domain = study.domain
+    if "table" not in spec or "log" in spec:
+        return []
+    plain = [k for k in range(len(domain.columns)) if not domain.parameters or domain.parameters[k].numeric]
+    found = [domain.columns[k] for k in plain if is_geometric(domain.points[:, k], LOG_RATIO)]
+    if not found:
+        return []
+    listed = ", ".join(f'"{name}"' for name in found)
+    return [
+        f"the numbers of {' and '.join(found)} are spaced by ratios; for a log scale write log = [{listed}] in "
+        "[domain], or log = [] to keep them as they are"
+    ]
 
 
 def _correlation(study: Study, point: Array, column: int, distance: float) -> float:

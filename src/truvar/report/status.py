@@ -178,8 +178,13 @@ def describe_infeasible(study: Study, result: Result) -> list[tuple[str, str]]:
         rows.append(("failed", f"{text}: {last.reason}" if last.reason else text))
     if result.infeasible_share > 0:
         share = 100 * result.infeasible_share
-        rows.append(("infeasible", f"{share:.2g} % of the domain, expected"))
+        rows.append(("infeasible", f"{format_percent(share)} % of the domain, expected"))
     return rows
+
+
+def format_percent(share: float) -> str:
+    """Return a percentage with two significant digits, whole from 10 on: 0.17, 4.2, 23, 100."""
+    return f"{share:.2g}" if share < 10 else f"{share:.0f}"
 
 
 def study_warnings(study: Study, result: Result) -> list[str]:

@@ -25,7 +25,7 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
         verb: What was done: "told", "corrected" or "withdrawn".
     """
     now = study.result()
-    listed = ", ".join(map(str, ids)) if len(ids) <= MAX_LISTED else f"{len(ids)} values"
+    listed = ", ".join(map(str, ids)) or "nothing" if len(ids) <= MAX_LISTED else f"{len(ids)} values"
     classes_before = before.classify()
     classes = now.classify()
     names = ("above", "below", "undecided") if study.goal.level_set else ("undecided",)

@@ -332,7 +332,7 @@ class RemoteStudy:
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> Suggestion: ...
     @overload
     def ask(
@@ -342,7 +342,7 @@ class RemoteStudy:
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> list[Suggestion]: ...
     def ask(
         self,
@@ -351,7 +351,7 @@ class RemoteStudy:
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next, as `Study.ask`.
 
@@ -420,20 +420,21 @@ class RemoteStudy:
         *,
         level: int | None = None,
         task: str | None = None,
+        key: str | None = None,
         who: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place, as `Study.tell_repeats`, and return their ids.
 
-        If the connection fails before the answer arrives, it is not known whether they were recorded.
+        They are sent again if the connection fails, and count once.
         """
         body: dict[str, Any] = {"values": [_plain(as_value(y)) for y in values], "level": level, "task": task}
-        body["who"] = who
+        body |= {"key": key or token_urlsafe(16), "who": who}
         what = as_point(self.domain, what)
         if isinstance(what, Mapping):
             body["point"] = {str(column): _plain(value) for column, value in what.items()}
         else:
             body["id"] = _id(what)  # type: ignore[arg-type]
-        answer = self._post("tell-repeats", body)
+        answer = self._post("tell-repeats", body, repeatable=True)
         _warn_of_outliers(answer)
         return [int(id_) for id_ in answer["ids"]]
 
@@ -467,7 +468,7 @@ class RemoteStudy:
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Suggest where to measure next, as a table, as `Study.ask_frame`."""
         batch = self.ask(n, lease=lease, who=who, budget=budget, context=context)
@@ -495,10 +496,15 @@ class RemoteStudy:
         self._post("allow", {} if place is None else _place(place))
 
     def fail(
-        self, what: Suggestion | int | Mapping[str, Any], reason: str | None = None, *, cost: float | None = None
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        reason: str | None = None,
+        *,
+        cost: float | None = None,
+        who: str | None = None,
     ) -> int:
         """Record that a measurement failed, as `Study.fail`."""
-        body: dict[str, Any] = {"reason": reason, "cost": cost}
+        body: dict[str, Any] = {"reason": reason, "cost": cost, "who": who}
         if isinstance(what, Mapping):
             body["point"] = {str(column): _plain(value) for column, value in what.items()}
         else:
@@ -533,6 +539,7 @@ class RemoteStudy:
         max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
+        context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
         progress: bool | Callable[[Any], object] = False,
     ) -> Result:
         """Ask, measure here and tell until the first limit is reached, as `Study.run`."""
@@ -546,6 +553,7 @@ class RemoteStudy:
             max_failures=max_failures,
             resume=resume,
             lease=lease,
+            context=context,
             progress=progress,
         )
         return self.result()
@@ -719,6 +727,10 @@ class RemoteStudy:
         """The tasks with what is learned of them, as `Study.learned_tasks`; computed here, on a copy of the study."""
         return self.copy().learned_tasks
 
+    def best_for(self, context: Mapping[str, Any]) -> Best:
+        """Return the point of best posterior mean in a given context, as `Study.best_for`; computed here."""
+        return self.copy().best_for(context)
+
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
         """Predict the target at any points, as `Study.predict`; computed here, on a copy of the study."""
         return self.copy().predict(points)
@@ -862,8 +874,8 @@ def _place(what: Any) -> dict[str, Any]:
     if isinstance(what, Mapping):
         if all(np.ndim(value) == 0 for value in what.values()):
             return {"point": {str(name): _plain(value) for name, value in what.items()}}
-        plain = {str(name): np.ravel(np.asarray(value, dtype=float)).tolist() for name, value in what.items()}
-        return {"region": plain}
+        region = {str(name): np.ravel(np.asarray(value, dtype=object)).tolist() for name, value in what.items()}
+        return {"region": {name: [_plain(each) for each in values] for name, values in region.items()}}
     if isinstance(what, str):
         return {"condition": what}
     if is_geometry(what) or isinstance(what, PolygonConstraint):

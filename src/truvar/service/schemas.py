@@ -20,7 +20,9 @@ MAX_REASON_LENGTH = 2000  # characters
 MAX_LEASE = 366 * 86_400  # seconds: a year
 
 Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")]
-Point = Annotated[dict[str, Number | Text | bool | None], Field(examples=[{"distance_m": 300.0, "depth_m": -8.0}])]
+KEY_PATTERN = "^[A-Za-z0-9_-]{8,64}$"
+Coordinate = Number | Text | bool | None
+Point = Annotated[dict[str, Coordinate], Field(examples=[{"distance_m": 300.0, "depth_m": -8.0}])]
 ProblemSource = Annotated[
     Annotated[Text, Tag(TEXT)] | Annotated[ProblemSpec, Tag(TABLE)],
     Discriminator(text_or_table),
@@ -57,7 +59,7 @@ class Ask(StrictModel):
         NonNegative | None, Field(description="Total cost that the study must stay within, the way back included.")
     ] = None
     context: Annotated[
-        dict[str, Number] | None, Field(description="Value of every context column, which is given, not chosen.")
+        dict[str, Coordinate] | None, Field(description="Value of every context column, which is given, not chosen.")
     ] = None
 
 
@@ -73,8 +75,7 @@ class Tell(StrictModel):
     task: Annotated[str | None, Field(description="Task of a point.")] = None
     who: Annotated[str | None, Field(description="Vehicle that measured a point.")] = None
     key: Annotated[
-        str | None,
-        Field(pattern="^[A-Za-z0-9_-]{8,64}$", description="Sent again with the same key, a point counts once."),
+        str | None, Field(pattern=KEY_PATTERN, description="Sent again with the same key, a point counts once.")
     ] = None
 
     @model_validator(mode="after")
@@ -96,6 +97,9 @@ class TellRepeats(StrictModel):
     level: Annotated[NonNegativeCount | None, Field(description="Noise level of a point.")] = None
     task: Annotated[str | None, Field(description="Task of a point.")] = None
     who: Annotated[str | None, Field(description="Vehicle that measured a point.")] = None
+    key: Annotated[
+        str | None, Field(pattern=KEY_PATTERN, description="Sent again with the same key, the values count once.")
+    ] = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -140,7 +144,8 @@ class AllowedPlace(StrictModel):
     id: Id | None = None
     point: Point | None = None
     region: Annotated[
-        dict[str, list[Number]] | None, Field(description="An interval, or one value, for some columns.")
+        dict[str, list[Coordinate]] | None,
+        Field(description="For some columns one value or an interval; values of a column without an order."),
     ] = None
     condition: Annotated[
         str | None, Field(max_length=MAX_REASON_LENGTH, examples=["x + y > 3"], description="A linear inequality.")
@@ -180,6 +185,7 @@ class Fail(StrictModel):
     point: Point | None = None
     reason: Reason = None
     cost: Annotated[NonNegative | None, Field(description="Cost of the attempt, if other than expected.")] = None
+    who: Annotated[str | None, Field(description="Vehicle that tried to measure a point.")] = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

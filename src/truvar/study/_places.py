@@ -10,6 +10,7 @@ import numpy as np
 from truvar.domain.constraints import as_constraint, is_geometry, is_truth, region_text
 from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Place
+from truvar.domain.parameters import Parameter, plain_value
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, UnknownSuggestionError
 from truvar.messages import format_point, unknown_name
 from truvar.study._state import StudyState
@@ -77,20 +78,37 @@ def _point_or_region(domain: Domain, what: Mapping[str, Any]) -> Place:
                 f"{nearest}: give that, or a region"
             )
         return Place(point=domain.named(x))
-    intervals: dict[str, tuple[float, float]] = {}
+    intervals: dict[str, tuple[Any, Any]] = {}
+    values: dict[str, list[Any]] = {}
     for name, value in what.items():
         if name not in domain.columns:
             raise InvalidArgumentError(f"the place has an {unknown_name('column', name, domain.columns)}")
-        ends = np.ravel(np.asarray(value, dtype=object))
-        if len(ends) not in (1, 2):
-            raise InvalidArgumentError(
-                f"column {name!r} of a region must have one value or an interval (low, high), got {value!r}; give that"
-            )
-        low = check_finite(ends[0], f"column {name!r} of the place")
-        high = check_finite(ends[-1], f"column {name!r} of the place")
-        if low > high:
-            raise InvalidArgumentError(f"an interval must have low <= high, got {low:g} and {high:g}; swap them")
-        intervals[name] = (low, high)
-    if not intervals:
+        given = [plain_value(each) for each in np.ravel(np.asarray(value, dtype=object)).tolist()]
+        parameter = domain.parameters[domain.columns.index(name)] if domain.parameters else None
+        if parameter is not None and parameter.categorical:
+            values[name] = given
+        else:
+            intervals[name] = _interval(name, given, parameter)
+    if not intervals and not any(values.values()):
         raise InvalidArgumentError("a region needs at least one column, got none; give one such as {'x': (0, 1)}")
-    return Place(region=as_constraint(region_text(intervals)))
+    region = as_constraint(region_text(intervals, values))
+    domain.satisfies([region], domain.points[:1])  # raises if a value is unknown
+    return Place(region=region)
+
+
+def _interval(name: str, given: list[Any], parameter: Parameter | None) -> tuple[Any, Any]:
+    """Return the ends of an interval of a column whose values have an order, as a condition has them."""
+    if len(given) not in (1, 2):
+        raise InvalidArgumentError(
+            f"column {name!r} of a region must have one value or an interval (low, high), got {given!r}; give that"
+        )
+    if parameter is None or parameter.numeric:
+        low = check_finite(given[0], f"column {name!r} of the place")
+        high = check_finite(given[-1], f"column {name!r} of the place")
+        coordinates = (low, high)
+    else:
+        coordinates = (parameter.encode(given[0], name), parameter.encode(given[-1], name))
+        low, high = (parameter.decode(x) for x in coordinates)
+    if coordinates[0] > coordinates[1]:
+        raise InvalidArgumentError(f"an interval must have low <= high, got {low} and {high}; swap them")
+    return low, high

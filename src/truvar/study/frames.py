@@ -79,6 +79,6 @@ def new_measurements(
 
 def _cell(cell: Any) -> Any:
     """Return a cell as the reader takes it: None if it is missing."""
-    if cell is None or cell != cell or str(cell) == "<NA>":
+    if cell is None or str(cell) == "<NA>" or cell != cell:  # pandas' NA refuses to be compared
         return None
     return cell.item() if hasattr(cell, "item") else cell

@@ -170,13 +170,20 @@ def skip_repeated(
     """Split measurements into those to tell and those that were told before from a table.
 
     A row is told before if the study has a measurement with its key, which is made of everything in the row and of how
-    many equal rows precede it in the table.
+    many equal rows precede it in the table; or one with its id, value and cost. Its noise may differ, as an exported
+    file has the noise that was learned by then.
     """
-    told = {record.key for record in study.measurement_records() if record.key is not None}
+    records = study.measurement_records()
+    told = {record.key for record in records if record.key is not None}
+    by_id = {record.id: record for record in records}
     new: list[MeasurementInput] = []
     repeated: list[MeasurementInput] = []
     for measurement in measurements:
-        (repeated if measurement.options.get("key") in told else new).append(measurement)
+        record = by_id.get(measurement.what) if isinstance(measurement.what, int) else None
+        is_told = measurement.options.get("key") in told
+        if record is not None:
+            is_told = record.value == measurement.value and measurement.options.get("cost") in (None, record.cost)
+        (repeated if is_told else new).append(measurement)
     return new, repeated
 
 

@@ -21,7 +21,7 @@ from truvar.inference.limits import StopCheck
 from truvar.study._inputs import PointLike, ValueLike
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import FailureRecord, MeasurementRecord
-from truvar.study.result import Result
+from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import VehicleStatus
 
@@ -109,7 +109,7 @@ class StudyLike(Protocol):
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> Suggestion: ...
     @overload
     def ask(
@@ -119,7 +119,7 @@ class StudyLike(Protocol):
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> list[Suggestion]: ...
     def ask(
         self,
@@ -128,7 +128,7 @@ class StudyLike(Protocol):
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next."""
         ...
@@ -155,6 +155,7 @@ class StudyLike(Protocol):
         *,
         level: int | None = None,
         task: str | None = None,
+        key: str | None = None,
         who: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place."""
@@ -187,7 +188,7 @@ class StudyLike(Protocol):
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Suggest where to measure next, as a table."""
         ...
@@ -211,7 +212,12 @@ class StudyLike(Protocol):
         ...
 
     def fail(
-        self, what: Suggestion | int | Mapping[str, Any], reason: str | None = None, *, cost: float | None = None
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        reason: str | None = None,
+        *,
+        cost: float | None = None,
+        who: str | None = None,
     ) -> int:
         """Record that a measurement failed."""
         ...
@@ -240,6 +246,7 @@ class StudyLike(Protocol):
         max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
+        context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
         progress: bool | Callable[[Any], object] = False,
     ) -> Result:
         """Ask, measure and tell until the first limit is reached."""
@@ -323,6 +330,10 @@ class StudyLike(Protocol):
 
     def improvement_per_cost(self) -> float:
         """Return the largest expected improvement per unit cost."""
+        ...
+
+    def best_for(self, context: Mapping[str, Any]) -> Best:
+        """Return the point of best posterior mean in a given context."""
         ...
 
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:

@@ -62,6 +62,7 @@ class FailureRecord:
         task: Name of the task; None without tasks.
         cost: Cost of the attempt.
         reason: Why it failed; None if it was not said.
+        who: Vehicle or crew that tried; None if the study has none.
     """
 
     id: int
@@ -71,6 +72,7 @@ class FailureRecord:
     task: str | None
     cost: float
     reason: str | None
+    who: str | None = None
 
 
 def failure_records(state: StudyState) -> list[FailureRecord]:
@@ -90,6 +92,7 @@ def failure_records(state: StudyState) -> list[FailureRecord]:
                 task=None if tasks is None else tasks.names[action.task],
                 cost=action.cost,
                 reason=failure.reason,
+                who=action.who,
             )
         )
     return records

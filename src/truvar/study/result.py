@@ -332,18 +332,24 @@ class Result:
         values = self.goal.sign * check_truth(truth, len(self.mean))
         return float(values.max() - values[list(self.measured)].max())
 
-    def best_for(self, context: Mapping[str, float]) -> Best:
+    def best_for(self, context: Mapping[str, Any]) -> Best:
         """Return the point of best posterior mean in a given context, excluded ones left out if others remain.
 
         Args:
             context: Value of every context column of the domain; the nearest one of the domain counts.
 
         Raises:
-            InvalidArgumentError: If the domain has no context, or other columns.
+            InvalidArgumentError: If the domain has no context, or other columns; or if it is a box, where
+                `Study.best_for` answers.
         """
         rows = rows_in_context(self.domain, context)
         if rows is None:
             raise AssertionError("a context without columns is refused above")
+        if self.domain.continuous:
+            raise InvalidArgumentError(
+                f"the points of a result have other contexts in a box, got {dict(context)}; ask the study: "
+                "study.best_for(context)"
+            )
         if self.excluded is not None and not self.excluded[rows].all():
             rows = rows[~self.excluded[rows]]
         index = int(rows[np.argmax(self.goal.sign * self.mean[rows])])

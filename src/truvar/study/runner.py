@@ -25,7 +25,7 @@ from truvar.exceptions import (
     ServiceError,
     StorageError,
 )
-from truvar.messages import format_point
+from truvar.messages import for_interface, format_point
 from truvar.study.executors import SimulatedPool, WorkerPool
 from truvar.study.limits import RunLimits
 from truvar.study.plausibility import measured_by_program
@@ -36,6 +36,7 @@ from truvar.validation import check_integer
 DEFAULT_RETRIES = 1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
 MAX_FIRST_FAILURES = 5  # failed measurements that end a run before any succeeded; with more workers, as many
 MAX_CONSECUTIVE_FAILURES = 10  # the same, in a row, once one succeeded: one in five may fail by chance
+MAX_CONTEXTS_WITHOUT_GAIN = 20  # contexts in a row in which nothing is to be gained, which end a run
 MAX_REASON = 500  # characters of a failure's message that are recorded
 
 
@@ -50,6 +51,7 @@ def run(
     max_failures: int | None = None,
     resume: bool | Sequence[Suggestion] = False,
     lease: float | None = None,
+    context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
     progress: bool | Callable[[Any], object] = False,
 ) -> str:
     """Run a study and return why it stopped. `truvar.Study.run` documents the arguments.
@@ -62,6 +64,13 @@ def run(
     """
     if not callable(f):
         raise InvalidArgumentError(f"f must be a function that measures a point, got {f!r}; give one: f(point) -> y")
+    if study.domain.context and context is None:
+        columns = ", ".join(study.domain.context)
+        remedy = for_interface(
+            "give run a context, or a function that returns the context of the next measurement: run(f, context=...)",
+            cli="a run cannot know it: use truvar ask --context and truvar tell",
+        )
+        raise InvalidArgumentError(f"the context ({columns}) is given, not chosen, got none; {remedy}")
     own = study.limits
     retries = _option("retries", retries, own)
     if retries is None:
@@ -72,7 +81,7 @@ def run(
     if executor is None and study.vehicles:
         pool = SimulatedPool(len(study.vehicles))
     with _progress_callback(study, limits, progress) as report_progress:
-        this_run = _Run(study, f, limits, pool, report_progress, retries, max_failures, lease)
+        this_run = _Run(study, f, limits, pool, report_progress, retries, max_failures, lease, context)
         this_run.resume(study.pending if resume is True else resume or ())
         return this_run.loop()
 
@@ -140,6 +149,7 @@ class _Run:
         retries: int,
         max_failures: int | None,
         lease: float | None,
+        context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None,
     ) -> None:
         self.study = study
         self.f = f
@@ -149,15 +159,17 @@ class _Run:
         self.retries = retries
         self.max_failures = max_failures  # None: only many failures in a row end the run
         self.lease = lease
+        self.context = context
+        self.n_contexts_without_gain = 0  # one after the other
         self.running: dict[Any, Suggestion] = {}  # by future
         self.to_repeat: deque[Suggestion] = deque()
         self.to_repeat_alone: deque[Suggestion] = deque()  # one of these broke the pool
         self.suggestions: list[Suggestion] = []  # all that this run is responsible for
         self.failures: dict[int, int] = {}  # failed attempts by id of the suggestion
         self.obstacle_named = False  # whether a warning said why a limit does not end the run
-        records = study.measurement_records() if study.vehicles else []
-        # Cost of all that a vehicle has measured or is measuring: the time at which it is free again.
-        self.clocks = {name: sum(r.cost for r in records if r.who == name) for name in study.vehicles}
+        # Cost of all that a vehicle has tried or is measuring: the time at which it is free again.
+        statuses = study.vehicle_statuses if study.vehicles else []
+        self.clocks = {status.name: status.spent for status in statuses if status.name is not None}
         self.idle: dict[str, str] = {}  # vehicles that nothing is suggested for at present, with the reason
         self.n_failed = 0
         self.n_consecutive = 0  # failed since the last success
@@ -204,13 +216,18 @@ class _Run:
             who = self._next_vehicle()
             if who is None and self.study.vehicles:
                 return next(iter(self.idle.values()), "all vehicles are busy")
+            context = self.context() if callable(self.context) else self.context
             try:
-                suggestion = self.study.ask(lease=self.lease, who=who, budget=self._return_budget)
+                suggestion = self.study.ask(lease=self.lease, who=who, budget=self._return_budget, context=context)
             except Finished as end:
+                self.n_contexts_without_gain += 1
+                if callable(self.context) and self.n_contexts_without_gain < MAX_CONTEXTS_WITHOUT_GAIN:
+                    continue
                 if who is None:
                     return end.reason
                 self.idle[who] = end.reason
                 continue
+            self.n_contexts_without_gain = 0
             reason = self._unaffordable(suggestion)
             if reason is not None:
                 self.study.withdraw(suggestion, again=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._deprecation import deprecated_alias
-from truvar._typing import Array, Index
+from truvar._typing import Array
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
 from truvar.acquisition.registry import DEFAULT_POLICY
@@ -25,7 +25,7 @@ from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place
-from truvar.domain.given_context import rows_in_context
+from truvar.domain.given_context import ContextSlice, slice_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.tables import as_table
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
@@ -59,6 +59,8 @@ from truvar.study._places import resolve_place
 from truvar.study._resolve import (
     action_at,
     check_measurement,
+    check_vehicle_of,
+    repeat_keys,
     repeated_action,
     resolve_action,
     resolve_observed,
@@ -72,7 +74,7 @@ from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.outliers import outlier_ids, warn_of_outliers, warn_of_value
 from truvar.study.plausibility import correction, implausible
 from truvar.study.records import FailureRecord, MeasurementRecord, failure_records, measurement_records
-from truvar.study.result import Result
+from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import VehicleStatus, check_starts, departure, resolve_vehicle, vehicle_statuses
 from truvar.validation import check_finite, check_integer, check_nonnegative
@@ -261,7 +263,7 @@ class Study(TransactionalStudy):
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> Suggestion: ...
     @overload
     def ask(
@@ -271,7 +273,7 @@ class Study(TransactionalStudy):
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> list[Suggestion]: ...
     def ask(
         self,
@@ -280,7 +282,7 @@ class Study(TransactionalStudy):
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next.
 
@@ -295,7 +297,7 @@ class Study(TransactionalStudy):
             budget: Total cost that the study must stay within, the way back included if it is compulsory; only what it
                 allows is suggested. Default: the budget among the limits of a study whose vehicles must return.
             context: Value of every context column of the domain, which is given, not chosen: the suggestions are among
-                the points whose context is nearest to it.
+                the points whose context is nearest to it; in a box they have exactly that context.
 
         Returns:
             One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
@@ -317,8 +319,8 @@ class Study(TransactionalStudy):
         if budget is not None:
             check_nonnegative(budget, "budget")
         vehicle = resolve_vehicle(self._state.config, who, self.who, required=True)
-        allowed = rows_in_context(self.domain, context)
-        batch, finished = self._change(lambda write: self._ask(write, count, lease, vehicle, budget, context, allowed))
+        given = slice_in_context(self.domain, context)
+        batch, finished = self._change(lambda write: self._ask(write, count, lease, vehicle, budget, context, given))
         if finished is not None and not batch:
             raise finished
         return batch[0] if n is None else batch
@@ -330,8 +332,8 @@ class Study(TransactionalStudy):
         lease: float | None,
         who: str | None,
         budget: float | None,
-        context: Mapping[str, float] | None,
-        allowed: Index | None,
+        context: Mapping[str, Any] | None,
+        given: ContextSlice | None,
     ) -> tuple[list[Suggestion], Finished | None]:
         """Return up to `count` suggestions, and what says that there are no more."""
         batch: list[Suggestion] = []
@@ -340,16 +342,11 @@ class Study(TransactionalStudy):
         until = None if lease is None else (now() + timedelta(seconds=lease)).isoformat()
         while len(batch) < count:
             try:
-                action = self._choose_action(who, budget, allowed)
+                action = self._choose_action(who, budget, given)
             except BudgetSpent as end:
                 return batch, end
             except Finished as end:
-                if (
-                    allowed is not None
-                    or self.finished is not None
-                    or self.exhausted is not None
-                    or self._state.pending
-                ):
+                if given is not None or self.finished is not None or self.exhausted is not None or self._state.pending:
                     return batch, end
                 write("exhausted")
                 return batch, Finished(str(self.exhausted))
@@ -358,21 +355,21 @@ class Study(TransactionalStudy):
             batch.append(suggestion(self._state, action))
         return batch, None
 
-    def _choose_action(self, who: str | None, budget: float | None, allowed: Index | None) -> Action:
+    def _choose_action(self, who: str | None, budget: float | None, given: ContextSlice | None) -> Action:
         reason = self.finished or self.exhausted
         if reason is not None:
             raise Finished(reason)
         origin = departure(self._state, who, budget)
-        table, choice = self._choose(origin, allowed)
+        table, choice = self._choose(origin, given)
         affordable = table.affordable
-        if allowed is not None:
-            affordable = affordable.reshape(-1, len(self.domain))[:, allowed]  # of all tasks
+        if given is not None and given.fixed is None:
+            affordable = affordable.reshape(-1, len(self.domain))[:, given.rows]  # of all tasks
         if choice is None and not affordable.all():  # with a larger budget there may be something to gain
             raise BudgetSpent(_nothing_affordable(origin, who, useful=bool(affordable.any())))
         excluded = self._learner.excluded
-        if choice is None and allowed is not None and excluded is not None and excluded[allowed].all():
+        if choice is None and given is not None and excluded is not None and excluded[given.rows].all():
             raise Finished("every place of this context is excluded or failed; allow some of them to continue")
-        if choice is None and allowed is not None:
+        if choice is None and given is not None:
             raise Finished("nothing is left to gain in this context")
         if choice is None:
             raise Finished("nothing is left to gain before the pending measurements are told")
@@ -382,11 +379,10 @@ class Study(TransactionalStudy):
             self._state, table, choice.row, choice.level, site=site, level=level, gain=choice.gain, who=who
         )
 
-    def _choose(self, origin: Departure, allowed: Index | None) -> tuple[Candidates, loop.Choice | None]:
+    def _choose(self, origin: Departure, given: ContextSlice | None) -> tuple[Candidates, loop.Choice | None]:
         state = self._state
-        if allowed is not None:
-            pending = list(state.pending.values())
-            return self._learner.choose_among(allowed, origin, pending, state.next_id)
+        if given is not None:
+            return self._learner.choose_in_context(given, origin, list(state.pending.values()), state.next_id)
         start = state.config.start
         table = None if start is None or state.positions else self._learner.actions.candidates(origin)
         excluded = self._learner.excluded
@@ -477,10 +473,7 @@ class Study(TransactionalStudy):
             action = resolve_action(
                 self._state, what, level, task, who=vehicle, include_observed=True, include_expired=True
             )
-            if who is not None and action.who != who:
-                raise InvalidMeasurementError(
-                    f"suggestion {action.id} is for {action.who}, got who={who!r}; leave it out, or tell the point"
-                )
+            check_vehicle_of(action, who)
             observation = None if action.id in self._state.pending else self._state.observation(action.id)
             if observation is None:
                 findings[action.id] = implausible(self._state, with_actual(action, noise, cost), value)
@@ -505,6 +498,7 @@ class Study(TransactionalStudy):
         *,
         level: int | None = None,
         task: str | None = None,
+        key: str | None = None,
         who: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place, made one after the other without moving.
@@ -517,6 +511,7 @@ class Study(TransactionalStudy):
             values: The values, at least one.
             level: As for `tell`.
             task: As for `tell`.
+            key: Any text by which a repeated `tell_repeats` of the same values is recognised; it then changes nothing.
             who: As for `tell`.
 
         Returns:
@@ -532,19 +527,22 @@ class Study(TransactionalStudy):
         checked = [check_measurement(value, None, None)[0] for value in values]
         if not checked:
             raise InvalidMeasurementError("tell_repeats needs at least one value, got none; give a list such as [0.9]")
+        keys = repeat_keys(key, len(checked))
         with self._transaction() as write:
+            known = self._state.ids_with_keys(keys)
+            if known:
+                return known
             measured = None if isinstance(what, Mapping) else self._state.observation(_id_of(what))
+            ids: list[int] = []
             if measured is None:
-                first = self.tell(what, checked.pop(0), level=level, task=task, who=who)
-                ids = [first]
-                measured = self._state.observation(first)
-            else:
-                ids = []
+                ids.append(self.tell(what, checked[0], level=level, task=task, key=keys[0], who=who))
+                measured = self._state.observation(ids[0])
             if measured is None:
                 raise AssertionError("a told measurement is missing")
-            for value in checked:
+            for position in range(len(ids), len(checked)):
                 action = repeated_action(self._state, measured[0])
-                write("told", action, y=value)
+                options = {} if keys[position] is None else {"key": keys[position]}
+                write("told", action, y=checked[position], **options)
                 ids.append(action.id)
         self._stop_reason = None
         self._warn_of_outliers()
@@ -617,7 +615,7 @@ class Study(TransactionalStudy):
         lease: float | None = None,
         who: str | None = None,
         budget: float | None = None,
-        context: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Suggest where to measure next, as a table.
 
@@ -782,7 +780,12 @@ class Study(TransactionalStudy):
         self._stop_reason = None
 
     def fail(
-        self, what: Suggestion | int | Mapping[str, Any], reason: str | None = None, *, cost: float | None = None
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        reason: str | None = None,
+        *,
+        cost: float | None = None,
+        who: str | None = None,
     ) -> int:
         """Record that a measurement failed, so that there is no value.
 
@@ -792,14 +795,16 @@ class Study(TransactionalStudy):
         Args:
             what: The suggestion or its id; or the point where it was tried.
             reason: Why, for the event log and the report.
-            cost: What the attempt cost; default: what the measurement was expected to cost.
+            cost: What the attempt cost; default: what the measurement was expected to cost. It counts in `spent`, and
+                in the budget of the vehicle that tried.
+            who: Vehicle that tried; only for a point of a study with vehicles, as for `tell`.
 
         Returns:
             The id of the attempt.
 
         Raises:
             UnknownSuggestionError: If the suggestion is not one of this study, or no longer pending.
-            InvalidMeasurementError: If the cost is not a number >= 0.
+            InvalidMeasurementError: If the cost is not a number >= 0, or the suggestion is for another vehicle.
 
         Example:
             >>> study.fail(suggestion, reason="probe stuck in weed")
@@ -808,7 +813,9 @@ class Study(TransactionalStudy):
 
         def work(write: WriteEvent) -> int:
             level = 0 if isinstance(what, Mapping) and self.levels is not None else None
-            action = resolve_action(self._state, what, level, include_expired=True)
+            vehicle = resolve_vehicle(self._state.config, who, self.who, required=False)
+            action = resolve_action(self._state, what, level, who=vehicle, include_expired=True)
+            check_vehicle_of(action, who)
             write("failed", with_actual(action, None, cost), reason=_text(reason))
             return action.id
 
@@ -1073,6 +1080,26 @@ class Study(TransactionalStudy):
             self._statements = (self._state.n_updates, inputs)
         return inputs
 
+    def best_for(self, context: Mapping[str, Any]) -> Best:
+        """Return the point of best posterior mean in a given context, excluded ones left out if others remain.
+
+        Args:
+            context: Value of every context column of the domain. On a grid or table the nearest one of the domain
+                counts; in a box the point has exactly that context.
+
+        Raises:
+            InvalidArgumentError: If the domain has no context, or other columns.
+
+        Example:
+            >>> study.best_for({"temperature": 21.5}).point
+        """
+        given = slice_in_context(self.domain, context)
+        if given is None or given.fixed is None:
+            return self.result().best_for(context)
+        x = self._learner.best_in_context(given)
+        mean, variance = self._learner.surrogate.predict(x[None, :])
+        return Best(None, self.domain.named(x), float(mean[0]), float(np.sqrt(variance[0])))
+
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
         """Predict the target at any points, which need not be the domain's.
 
@@ -1218,6 +1245,7 @@ class Study(TransactionalStudy):
         max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
+        context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
         progress: bool | Callable[[Study], object] = False,
     ) -> Result:
         """Ask, measure and tell until the first limit is reached.
@@ -1253,6 +1281,7 @@ class Study(TransactionalStudy):
                 row.
             resume: Measure the pending suggestions (or the given ones) first, as a run that died has left them.
             lease: Seconds for which every suggestion is reserved, so that others need not wait for a run that died.
+            context: The context of all measurements, as for `ask`; or a function that returns it, called before each.
             progress: Show the progress on stderr; or a function that is called with the study after each measurement.
 
         Returns:
@@ -1281,6 +1310,7 @@ class Study(TransactionalStudy):
             max_failures=max_failures,
             resume=resume,
             lease=lease,
+            context=context,
             progress=progress,
         )
         return self.result()

@@ -29,7 +29,7 @@ class VehicleStatus:
         name: Its name; None for the single crew of a study without vehicles.
         position: Where it is or is heading: coordinates by column, the name of a place, or None before it has any.
         steps: Number of its measurements.
-        spent: Their total cost.
+        spent: Their total cost, that of failed ones included.
         pending: Ids of its pending suggestions.
         pending_cost: Their expected cost.
         way_back: Cost of the way from the position to the start; 0 if it need not return.
@@ -190,15 +190,14 @@ def ask_next(study: StudyLike, budget: float | None = None) -> Suggestion:
 def _status(state: StudyState, who: str | None) -> VehicleStatus:
     position = last_position(state, who)
     pending = [action for action in state.pending.values() if action.who == who]
-    observed = [action for action, _ in state.learner.observations if action.who == who]
     budget = None if who is None else state.config.vehicles[who].budget
     back = _way_back(state, who)
     left = None if budget is None else budget - _committed(state, who) - back
     return VehicleStatus(
         name=who,
         position=state.config.domain.named(position) if isinstance(position, np.ndarray) else position,
-        steps=len(observed),
-        spent=float(sum(action.cost for action in observed)),
+        steps=sum(action.who == who for action, _ in state.learner.observations),
+        spent=spent_by(state, who),
         pending=tuple(action.id for action in pending),
         pending_cost=float(sum(action.cost for action in pending)),
         way_back=back,
@@ -216,7 +215,14 @@ def _way_back(state: StudyState, who: str | None) -> float:
     return actions.way_back(Departure(speed=speed, home=start_position(state, who)), last_position(state, who))
 
 
+def spent_by(state: StudyState, who: str | None) -> float:
+    """Return the cost of the measurements of a vehicle, those that failed included."""
+    made = [action for action, _ in state.learner.observations]
+    failed = [attempt.action for attempt in state.learner.failures]
+    return float(sum(action.cost for action in [*made, *failed] if action.who == who))
+
+
 def _committed(state: StudyState, who: str | None) -> float:
-    """Return the cost of the measurements and pending suggestions of a vehicle."""
-    done = sum(action.cost for action, _ in state.learner.observations if action.who == who)
-    return float(done + sum(action.cost for action in state.pending.values() if action.who == who))
+    """Return the cost of the measurements, failed ones included, and pending suggestions of a vehicle."""
+    pending = sum(action.cost for action in state.pending.values() if action.who == who)
+    return spent_by(state, who) + float(pending)

@@ -41,7 +41,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/fail", summary="Record that a measurement failed")
     async def fail(name: StudyName, body: Fail, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            id_ = study.fail(body.id or body.point or {}, body.reason, cost=body.cost)
+            id_ = study.fail(body.id or body.point or {}, body.reason, cost=body.cost, who=body.who)
             return change_summary(study, id_)
 
         return await change_study(sessions, name, who, work)
