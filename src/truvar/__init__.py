@@ -122,6 +122,7 @@ _SUBPACKAGES = frozenset(
         "integrations",
         "models",
         "paper",
+        "plot",
         "problem",
         "report",
         "service",

@@ -744,18 +744,20 @@ class RemoteStudy:
             raise AttributeError(f"a study on a server has no {name!r}")
         return getattr(self.copy(), name)
 
-    def plot(self, truth: Any = None) -> Any:
-        """Plot the present state of the study.
+    def plot(self, truth: Any = None, kind: str = "overview", **options: Any) -> Any:
+        """Draw the study, as `Study.plot`.
 
         Args:
             truth: True values of the points, to compare with.
+            kind: What to draw, by the names of `tv.plot`.
+            options: Further arguments of that function.
 
         Returns:
-            A matplotlib Figure.
+            A matplotlib Figure, or one of Plotly.
         """
-        from truvar.report import plot_study
+        from truvar.plot import plot_kind
 
-        return plot_study(self, truth=truth)  # type: ignore[arg-type]
+        return plot_kind(self, kind, truth=truth, **options)
 
     def plot_model_check(self) -> Any:
         """Plot every measured value against what the others predict, as `Study.plot_model_check`."""

@@ -337,8 +337,8 @@ class StudyLike(Protocol):
         """Return the expected effect of a pending suggestion by itself."""
         ...
 
-    def plot(self, truth: Any = None) -> Any:
-        """Draw the state of the study."""
+    def plot(self, truth: Any = None, kind: str = "overview", **options: Any) -> Any:
+        """Draw the study."""
         ...
 
     def plot_model_check(self) -> Any:

@@ -1171,24 +1171,31 @@ class Study(TransactionalStudy):
                 transaction.summary = study._state.summary
         return study
 
-    def plot(self, truth: Any = None) -> Any:
-        """Draw the state of the study.
+    def plot(self, truth: Any = None, kind: str = "overview", **options: Any) -> Any:
+        """Draw the study.
 
         Args:
             truth: True values on the domain, where they are known.
+            kind: What to draw, by the names of `tv.plot`: "overview", "map", "slices", "contours", "convergence",
+                "importance", "model_check" or "route".
+            options: Further arguments of that function, such as theme="dark" or backend="plotly".
 
         Returns:
-            A matplotlib Figure.
+            A matplotlib Figure, or one of Plotly.
 
         Raises:
-            MissingDependencyError: If matplotlib is not installed.
-        """
-        from truvar.report import plot_study
+            InvalidArgumentError: If there is no such kind, or it does not take an argument.
+            MissingDependencyError: If matplotlib, or Plotly, is not installed.
 
-        return plot_study(self, truth=truth)
+        Example:
+            >>> study.plot(kind="slices", theme="dark")
+        """
+        from truvar.plot import plot_kind
+
+        return plot_kind(self, kind, truth=truth, **options)
 
     def plot_model_check(self) -> Any:
-        """Draw every measured value against what the other measurements predict, with 95 % intervals.
+        """Draw every measured value against what the others predict, with 95 % intervals, and the calibration.
 
         Returns:
             A matplotlib Figure.
