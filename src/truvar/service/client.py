@@ -533,7 +533,8 @@ class RemoteStudy:
         max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
-        progress: bool | Callable[[Any], object] = False,
+        progress: bool | Callable[[Any], object] | None = None,
+        callbacks: Sequence[Callable[[Any, Suggestion, float], object]] = (),
     ) -> Result:
         """Ask, measure here and tell until the first limit is reached, as `Study.run`."""
         self._stop_reason = run(
@@ -547,6 +548,7 @@ class RemoteStudy:
             resume=resume,
             lease=lease,
             progress=progress,
+            callbacks=callbacks,
         )
         return self.result()
 
@@ -743,6 +745,16 @@ class RemoteStudy:
         if name not in COPY_ATTRIBUTES:
             raise AttributeError(f"a study on a server has no {name!r}")
         return getattr(self.copy(), name)
+
+    def __repr__(self) -> str:
+        from truvar.report import study_text
+
+        return study_text(self)
+
+    def _repr_html_(self) -> str:
+        from truvar.report import study_html
+
+        return study_html(self)
 
     def plot(self, truth: Any = None, kind: str = "overview", **options: Any) -> Any:
         """Draw the study, as `Study.plot`.

@@ -240,7 +240,8 @@ class StudyLike(Protocol):
         max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
-        progress: bool | Callable[[Any], object] = False,
+        progress: bool | Callable[[Any], object] | None = None,
+        callbacks: Sequence[Callable[[Any, Suggestion, float], object]] = (),
     ) -> Result:
         """Ask, measure and tell until the first limit is reached."""
         ...

@@ -1207,6 +1207,16 @@ class Study(TransactionalStudy):
 
         return plot_model_check(self)
 
+    def __repr__(self) -> str:
+        from truvar.report import study_text
+
+        return study_text(self)
+
+    def _repr_html_(self) -> str:
+        from truvar.report import study_html
+
+        return study_html(self)
+
     # -- running -------------------------------------------------------------------------------------------------------
 
     def run(
@@ -1225,7 +1235,8 @@ class Study(TransactionalStudy):
         max_failures: int | None = None,
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
-        progress: bool | Callable[[Study], object] = False,
+        progress: bool | Callable[[Study], object] | None = None,
+        callbacks: Sequence[Callable[[Study, Suggestion, float], object]] = (),
     ) -> Result:
         """Ask, measure and tell until the first limit is reached.
 
@@ -1260,7 +1271,10 @@ class Study(TransactionalStudy):
                 row.
             resume: Measure the pending suggestions (or the given ones) first, as a run that died has left them.
             lease: Seconds for which every suggestion is reserved, so that others need not wait for a run that died.
-            progress: Show the progress on stderr; or a function that is called with the study after each measurement.
+            progress: Show the progress, on stderr or in a notebook; or a function that is called with the study after
+                each measurement. Default: only in a terminal or notebook, if neither the run nor the study has a limit.
+            callbacks: Functions that are called with the study, the suggestion and its value after each measurement.
+                One that returns True, or a text that says why, ends the run.
 
         Returns:
             The result; its `reason` says which limit was reached.
@@ -1289,6 +1303,7 @@ class Study(TransactionalStudy):
             resume=resume,
             lease=lease,
             progress=progress,
+            callbacks=callbacks,
         )
         return self.result()
 
