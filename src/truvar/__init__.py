@@ -121,6 +121,7 @@ _SUBPACKAGES = frozenset(
         "inference",
         "integrations",
         "models",
+        "notebook",
         "paper",
         "plot",
         "problem",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from truvar._typing import Array
@@ -82,7 +84,15 @@ def new_figure(width: float, height: float, dpi: float | None = None) -> Any:
     """Return an empty Figure of so many inches that is independent of pyplot: no display, no global state."""
     figure = import_matplotlib("figure").Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    figure._repr_png_ = partial(figure_png, figure)  # IPython shows it, with or without %matplotlib
     return figure
+
+
+def figure_png(figure: Any) -> bytes:
+    """Return a figure as PNG."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=figure.get_dpi())
+    return file.getvalue()
 
 
 def wrapped(text: str, figure: Any, share: float = 0.98) -> str:
