@@ -60,7 +60,10 @@ def draw_importance(ax: Any, importance: Importance) -> None:
         ax.annotate(text, (total[row], row), (5, 0), textcoords="offset points", va="center", fontsize=8)
     ax.set_yticks(rows, [column_label(importance.columns[column]) for column in order])
     ax.invert_yaxis()
-    ax.set_xlim(0, max(1.0, float(total.max(initial=0.0))) * 1.75)
+    right = max(1.0, float(total.max(initial=0.0))) * 1.75
+    ax.set_xlim(0, right)
+    ticks = [tick for tick in ax.get_xticks() if 0 <= tick <= min(right, 100)]  # the space beyond is for the texts
+    ax.set_xticks(ticks)
     ax.xaxis.set_major_formatter("{x:.0f} %")
     ax.tick_params(labelsize=9)
     for side in ("top", "right"):
