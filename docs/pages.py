@@ -50,6 +50,7 @@ FROM_ELSEWHERE = {
     "lake.png": "truvar run examples/lake.toml --truth chlorophyll --report build/lake",
     "plan.png": "truvar bounds examples/lake.toml --epsilon 4 --delta 0.1 --plot docs/images/plan.png",
     "page.png": "python docs/screenshot.py",
+    "slices.png": "python docs/pages.py --write docs/how-to/plots.md",
     "report.png": "python docs/report_pictures.py",
     "report-phone.png": "python docs/report_pictures.py",
     "live-map.png": "python docs/report_pictures.py",
