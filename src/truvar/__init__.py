@@ -17,8 +17,6 @@ from truvar._deprecation import warn_deprecated
 from truvar.acquisition.registry import POLICY_MODULES
 
 if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getattr__
-    from truvar import notebook as notebook
-    from truvar import plot as plot
     from truvar.acquisition.analytic import *
     from truvar.acquisition.auto import *
     from truvar.acquisition.bamsoo import *
