@@ -133,6 +133,9 @@ _SUBPACKAGES = frozenset(
 )
 """Subpackages that `truvar.NAME` imports; `truvar.backtest` is the function."""
 
+_PUBLIC_MODULES = frozenset({"notebook", "plot"})
+"""Modules that `truvar.NAME` imports."""
+
 if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any name
     __all__ = ["__version__", *sorted(_MODULES)]
 
@@ -144,12 +147,12 @@ if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any na
             value = getattr(import_module(_MODULES[name]), name)
             globals()[name] = value
             return value
-        if name in _SUBPACKAGES:
+        if name in _SUBPACKAGES | _PUBLIC_MODULES:
             return import_module(f"truvar.{name}")
         raise AttributeError(f"module 'truvar' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_SUBPACKAGES})
+        return sorted({*globals(), *__all__, *_SUBPACKAGES, *_PUBLIC_MODULES})
 
 
 class _Package(ModuleType):

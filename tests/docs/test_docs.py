@@ -18,6 +18,8 @@ from truvar.problem.schema import SECTIONS, ProblemSpec
 NOT_RUN = [
     ("README.md", "forty surveys, some minutes"),
     ("docs/cluster.md", "it needs a cluster; tests/stress/test_sharded_cluster.py starts one"),
+    ("docs/how-to/plots.md", "needs Plotly"),
+    ("docs/how-to/plots.md", "needs a notebook"),
     ("docs/reliability.md", "the store is an example"),
     ("docs/reliability.md", "the stores are examples"),
     ("docs/reproduction.md", "minutes to hours; tests/paper/test_reproduce.py has small ones"),

@@ -66,7 +66,7 @@ def test_the_report_is_complete_for_every_goal_and_dimension(dimensions: int, go
     ):
         assert part in page.text
     images = [attributes["src"] for tag, attributes in page.tags if tag == "img"]
-    assert len(images) == (4 if dimensions == 2 else 3)
+    assert len(images) == (3 if dimensions == 1 else 4)
     for source in images:
         prefix, _, data = source.partition(",")
         assert prefix == "data:image/svg+xml;base64"

@@ -125,7 +125,9 @@ def test_the_best_point_is_marked_only_where_an_optimum_is_sought(domain):
 
 
 def legend_texts(study: tv.Study, truth: np.ndarray | None = None) -> list[str]:
-    boxes = [axes.get_legend() for axes in study.plot(truth).axes]
+    figure = study.plot(truth)
+    boxes = [axes.get_legend() for axes in figure.axes]
+    boxes += [legend for part in figure.subfigs for legend in part.legends]
     return [text.get_text() for box in boxes if box is not None for text in box.get_texts()]
 
 

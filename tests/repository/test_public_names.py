@@ -60,6 +60,8 @@ def test_subpackages_are_attributes_without_an_import_of_their_own(name):
 def test_every_subpackage_can_be_reached_by_attribute():
     folders = {path.parent.name for path in Path(truvar.__file__).parent.glob("*/__init__.py")}
     assert folders - {"_numba", "cli", "backtest"} == truvar._SUBPACKAGES
+    for name in truvar._PUBLIC_MODULES:
+        assert getattr(truvar, name).__name__ == f"truvar.{name}"
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -151,7 +151,7 @@ def test_the_report_shows_the_check_and_its_figure(contradicted: tv.Study) -> No
 
 def test_the_figure_names_the_measurements_that_contradict_the_model(contradicted: tv.Study) -> None:
     figure = contradicted.plot_model_check()
-    (ax,) = figure.axes
+    ax = figure.axes[0]
     check = contradicted.result().model_check
     named = {text.get_text() for text in ax.texts}
     outlying = [str(check.ids[i]) for i in np.argsort(-np.abs(check.z_scores)) if check.outlying[i]]

@@ -28,6 +28,7 @@ from truvar.cli.bounds import BOUNDS
 from truvar.cli.completion import COMPLETION
 from truvar.cli.export_import import EXPORT, IMPORT
 from truvar.cli.help import HELP
+from truvar.cli.init import INIT
 from truvar.cli.maintenance import BACKUP, CHECK
 from truvar.cli.new import NEW
 from truvar.cli.places import ALLOW, EXCLUDE, FAIL
@@ -45,6 +46,7 @@ DESCRIPTION = "Choose what to measure next to find a maximum or a level set, whe
 NEGATIVE_NUMBER = re.compile(r"-\.?\d")
 
 COMMANDS: tuple[Command, ...] = (
+    INIT,
     NEW,
     ASK,
     TELL,
@@ -153,5 +155,10 @@ def _unprotected(value: Any) -> Any:
 
 
 def _report_mistake(message: str) -> int:
-    print(f"truvar: {' '.join(message.split())}", file=sys.stderr)
+    line = f"truvar: {' '.join(message.split())}"
+    if sys.stderr.isatty():
+        from truvar.report.terminal import TerminalStyle
+
+        line = TerminalStyle.for_stream(sys.stderr).wrapped(line)
+    print(line, file=sys.stderr)
     return 1

@@ -48,7 +48,7 @@ def _ask(arguments: argparse.Namespace) -> int:
         print(to_json({"suggestions": suggestions, "finished": finished}))
         return 0
     if finished is not None:
-        print(f"nothing to measure: {finished}")
+        print(TerminalStyle.for_stream(sys.stdout).wrapped(f"nothing to measure: {finished}"))
         return 0
     terminal = TerminalStyle.for_stream(sys.stdout)
     command = f"truvar tell{study_options(arguments)}"

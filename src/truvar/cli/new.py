@@ -45,7 +45,8 @@ def _new(arguments: argparse.Namespace) -> int:
     terminal = TerminalStyle.for_stream(sys.stdout)
     print(problem_summary(problem, study, terminal))
     for warning in warnings:
-        print(f"\n{terminal.paint('warning:', 'warning')} {terminal.plain(warning)}")
+        text = terminal.wrapped(f"warning: {warning}").removeprefix("warning:")
+        print(f"\n{terminal.paint('warning:', 'warning')}{text}")
     if not arguments.check:
         label = store_label(url)
         print(f"\ncreated study {terminal.plain(name)!r} in {label}; next: truvar ask {label}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,8 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--improvement-per-cost", type=positive(float), metavar="RATE", help=rate)
     add_json(sub, "the summary")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
+    report = "the report: a file x.html, or a folder (default with --truth: the folder NAME-report; otherwise none)"
+    add_path(sub, "--report", metavar="FILE.html|FOLDER", type=Path, help=report)
     program = sub.add_argument_group("with --command")
     jobs = "measurements at the same time (default: 1)"
     program.add_argument("--jobs", type=positive(int), default=1, metavar="N", help=jobs)
@@ -58,7 +61,6 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     table = sub.add_argument_group("with --truth")
     table.add_argument("--seed", type=int, help="seed of the noise and of the study's random choices")
     table.add_argument("--policy", metavar="NAME", help="policy to use instead of the problem's")
-    add_path(table, "--report", metavar="DIR", type=Path, help="folder of the report (default: NAME-report)")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -76,9 +78,9 @@ def _simulate(arguments: argparse.Namespace) -> int:
     """Run a problem whose table has the true values, and write a report."""
     from truvar.backtest import Simulator, is_noisy, truth_column
     from truvar.problem import load_problem
-    from truvar.report import Progress, summary, write_report
+    from truvar.report import Progress, summary
     from truvar.report.style import import_matplotlib
-    from truvar.report.tables import make_folder, to_json
+    from truvar.report.tables import describe_report, is_html, make_folder, to_json, write_report_at
     from truvar.study.limits import RunLimits
     from truvar.study.outliers import collect_outliers
 
@@ -88,9 +90,9 @@ def _simulate(arguments: argparse.Namespace) -> int:
     truth = truth_column(problem.domain, arguments.truth)
     simulator = Simulator(truth, is_noisy(problem), (study.seed,))
     limits: dict[str, Any] = {name: getattr(arguments, name) or problem.run.get(name) for name in LIMITS}
-    folder = arguments.report or Path(f"{problem.name}-report")
+    target = arguments.report or Path(f"{problem.name}-report")
     import_matplotlib("figure")  # the report needs it: a missing library is reported before the run
-    make_folder(folder)
+    make_folder(target.parent if is_html(target) else target)
 
     def measure(point: dict[str, float], *_: Any) -> float:
         suggestion = next(pending for pending in study.pending if pending.point == point)
@@ -101,35 +103,37 @@ def _simulate(arguments: argparse.Namespace) -> int:
         display = Progress(study, truth, limits=RunLimits(**limits).or_default({}, study.goal))
     with display as show, interruptible() as interrupted, collect_outliers(), suppress(Interrupted):
         study.run(measure, **limits, progress=after_each_measurement(show, interrupted))
-    paths = write_report(study, folder, truth)
+    paths = write_report_at(study, target, truth)
     if arguments.json:
         print(to_json({**summary(study, truth), "report": {kind: str(path) for kind, path in paths.items()}}))
     else:
         _print_result(study.result(), problem.name, truth, arguments.truth)
-        print(f"report: {paths['map']} (with {', '.join(path.name for path in list(paths.values())[1:])})")
+        print(f"report: {describe_report(paths)}")
     return INTERRUPTED if interrupted() else 0
 
 
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
     from truvar.report.status import BOUNDS_TITLE, describe_best, describe_best_observed, describe_bounds
+    from truvar.report.terminal import TerminalStyle
 
+    terminal = TerminalStyle.for_stream(sys.stdout)
     count = "1 measurement" if result.steps == 1 else f"{result.steps} measurements"
-    print(f"{name}: {count}; stopped: {result.reason or 'interrupted'}; cost {result.spent:.6g}")
-    print(f"  {result.certificate}")
+    print(terminal.plain(f"{name}: {count}; stopped: {result.reason or 'interrupted'}; cost {result.spent:.6g}"))
+    rows = [("certificate", str(result.certificate))]
     if not result.model_check.ok:
-        print(f"  model check failed: {result.model_check.message}")
+        rows.append(("model check", f"failed: {result.model_check.message}"))
     if result.outliers:
-        print(f"  left out as gross errors: measurement {', '.join(map(str, result.outliers))}")
+        rows.append(("left out", f"as gross errors: measurement {', '.join(map(str, result.outliers))}"))
     if result.goal.level_set:
-        print(f"  F1 against {column}: {result.f1(truth):.3f}")
+        rows.append((f"F1 against {column}", f"{result.f1(truth):.3f}"))
     else:
         if result.best_observed is not None:
-            print(f"  best so far: {describe_best_observed(result.best_observed)}")
-        print(f"  recommended: {describe_best(result)}")
-        print(f"  regret against {column}: {result.regret(truth):.4g}")
-    print(f"  {BOUNDS_TITLE}:")
-    for term, text in describe_bounds(result):
-        print(f"    {term}: {text}")
+            rows.append(("best so far", describe_best_observed(result.best_observed)))
+        rows.append(("recommended", describe_best(result)))
+        rows.append((f"regret against {column}", f"{result.regret(truth):.4g}"))
+    print(terminal.rows(rows))
+    print(BOUNDS_TITLE)
+    print(terminal.rows(describe_bounds(result)))
 
 
 RUN = Command(

@@ -36,12 +36,12 @@ def run_command(arguments: argparse.Namespace) -> int:
     from truvar.integrations.measurement_command import MeasurementCommand
     from truvar.report import Progress
     from truvar.report.status import status_data, status_text
-    from truvar.report.tables import to_json
+    from truvar.report.tables import describe_report, to_json, write_report_at
     from truvar.report.terminal import TerminalStyle
     from truvar.storage.base import whoami
     from truvar.study.limits import RunLimits
 
-    for name in ("seed", "policy", "report"):
+    for name in ("seed", "policy"):
         if getattr(arguments, name) is not None:
             raise InvalidArgumentError(f"--{name} belongs to --truth, got it with --command; leave out one of the two")
     for name in ("retries", "max_failures"):
@@ -84,11 +84,15 @@ def run_command(arguments: argparse.Namespace) -> int:
         program.stop()
         if pool is not None:
             pool.shutdown()
+    paths = {} if arguments.report is None else write_report_at(study, arguments.report)
     if arguments.json:
-        taken_over = [suggestion.id for suggestion in orphans]
-        print(to_json({**status_data(study), "measured": study.steps - steps_before, "taken_over": taken_over}))
+        data = {"measured": study.steps - steps_before, "taken_over": [suggestion.id for suggestion in orphans]}
+        report = {"report": {kind: str(path) for kind, path in paths.items()}} if paths else {}
+        print(to_json({**status_data(study), **data, **report}))
     else:
         print(status_text(study, TerminalStyle.for_stream(sys.stdout)))
+        if paths:
+            print(f"report: {describe_report(paths)}")
     return INTERRUPTED if interrupted() else 0
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from truvar.cli._common import Command, add_path
@@ -45,11 +47,16 @@ def _serve(arguments: argparse.Namespace) -> int:
     limits = ServiceLimits(points=arguments.max_points) if arguments.max_points else ServiceLimits()
     level = "info" if arguments.verbose else "warning"
 
+    store = selected_store(arguments)
+    notice = _missing_notice(store)
+
     def ready() -> None:
         print(f"truvar: {_address(arguments, tokens)} (Ctrl-C to stop)", flush=True)
+        if notice:
+            print(f"truvar: {notice}", flush=True)
 
     serve(
-        selected_store(arguments),
+        store,
         arguments.host,
         arguments.port,
         tokens,
@@ -59,6 +66,17 @@ def _serve(arguments: argparse.Namespace) -> int:
         arguments.root_path,
     )
     return 0
+
+
+def _missing_notice(store: str) -> str:
+    """Return what to say about the file of a store that does not exist; nothing if it does, or is no file."""
+    path = store.removeprefix("sqlite:///")
+    if path == store or Path(path).exists():
+        return ""
+    return (
+        f"the store {path} does not exist; check its path, or create a study in it: on the page, or with truvar new "
+        f"PROBLEM.toml --store {shlex.quote(path)}"
+    )
 
 
 def _tokens(option: str | None, variable: str) -> tuple[str, ...]:

@@ -31,18 +31,21 @@ def _status(arguments: argparse.Namespace) -> int:
 
 def _report_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
-    add_path(sub, "-o", "--out", metavar="FILE", type=Path, help="the HTML file (default: NAME.html)")
+    report = "the report: a file x.html, or a folder (default: the file NAME.html)"
+    add_path(sub, "-o", "--out", "--report", metavar="FILE.html|FOLDER", type=Path, help=report)
     add_json(sub, "the path of the report")
 
 
 def _report(arguments: argparse.Namespace) -> int:
     """Write a report and print its path."""
-    from truvar.report.html_report import write_html_report
-    from truvar.report.tables import to_json
+    from truvar.report.tables import describe_report, to_json, write_report_at
 
     study = open_study(arguments)
-    path = write_html_report(study, arguments.out or Path(f"{_file_name(study.name or 'study')}.html"))
-    print(to_json({"report": str(path)}) if arguments.json else f"report: {path}")
+    paths = write_report_at(study, arguments.out or Path(f"{_file_name(study.name or 'study')}.html"))
+    if arguments.json:
+        print(to_json({kind: str(path) for kind, path in paths.items()}))
+    else:
+        print(f"report: {describe_report(paths)}")
     return 0
 
 
@@ -61,8 +64,8 @@ STATUS = Command(
 )
 REPORT = Command(
     "report",
-    "write a report as one self-contained HTML file",
-    "truvar report\ntruvar report lake.db -o lake-monday.html",
+    "write a report: one self-contained HTML file, or a folder with tables and figures too",
+    "truvar report\ntruvar report lake.db --report lake-monday.html",
     _report_arguments,
     _report,
 )

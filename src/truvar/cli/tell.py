@@ -196,8 +196,11 @@ def print_change(study: Study, before: Result | None, verb: str, ids: Sequence[A
 def _print_warnings(arguments: argparse.Namespace, warnings: list[str]) -> None:
     """Print warnings to stderr; with --json they are part of the output."""
     if not arguments.json:
+        from truvar.report.terminal import TerminalStyle
+
+        terminal = TerminalStyle.for_stream(sys.stderr)
         for warning in warnings:
-            print(f"truvar: {warning}", file=sys.stderr)
+            print(terminal.wrapped(f"truvar: {warning}"), file=sys.stderr)
 
 
 def _print_json(study: Study, data: dict[str, Any]) -> None:
@@ -209,7 +212,7 @@ def _print_json(study: Study, data: dict[str, Any]) -> None:
 def _print_text(text: str) -> None:
     from truvar.report.terminal import TerminalStyle
 
-    print(TerminalStyle.for_stream(sys.stdout).plain(text))
+    print(TerminalStyle.for_stream(sys.stdout).wrapped(text))
 
 
 TELL = Command(

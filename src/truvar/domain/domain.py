@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from truvar._representation import html_card
 from truvar._typing import Array, Mask
 from truvar.domain.constrained import constrain, constrain_box, masks_of_rows, simplex_lattice
 from truvar.domain.constraints import (
@@ -367,6 +368,32 @@ class Domain:
         return replace(self, context=check_context_columns(columns, self.columns))
 
     # -- points and columns ----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        kind = "box" if self.continuous else "table"
+        if self.axes is not None:
+            kind = "grid"
+        columns = "; ".join(f"{name}: {text}" for name, text in self._column_texts())
+        return f"<Domain: {kind} of {len(self)} points; {columns}>"
+
+    def _repr_html_(self) -> str:
+        kind = "representer points of a box" if self.continuous else "points"
+        rows = self._column_texts()
+        rows += [("constraint", describe_constraint(constraint)) for constraint in self.constraints]
+        if self.context:
+            rows.append(("context", ", ".join(self.context)))
+        return html_card("Domain", f"{len(self)} {kind}", rows)
+
+    def _column_texts(self) -> list[tuple[str, str]]:
+        """Return the name and the range of every column."""
+        if self.parameters:
+            return [(name, each.describe()) for name, each in zip(self.columns, self.parameters, strict=True)]
+        texts = []
+        for k, name in enumerate(self.columns):
+            low, high = self.bounds[k]
+            count = "" if self.axes is None else f", {len(self.axes[k])} values"
+            texts.append((name, f"{low:.6g} to {high:.6g}{count}"))
+        return texts
 
     def __len__(self) -> int:
         return len(self.points)

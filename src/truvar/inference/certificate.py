@@ -39,6 +39,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from truvar._representation import html_card
 from truvar._typing import Mask
 from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import RKHSBeta, TheoremBeta, lemma_beta, rkhs_beta
@@ -110,6 +111,14 @@ class Certificate:
 
     def __str__(self) -> str:
         return self.statement
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.regime!r}, {self.statement!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [("statement", self.statement), *(("assumes", text) for text in self.assumes)]
+        rows += [("caveat", text) for text in self.statement_caveats]
+        return html_card("Certificate", "", rows)
 
     @property
     def statement_caveats(self) -> tuple[str, ...]:

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from truvar.report.plot_diagnostics import plot_model_check
 from truvar.report.plots import plot_study
-from truvar.report.progress import Progress
+from truvar.report.progress import Progress, is_interactive
+from truvar.report.representation import study_html, study_text
 from truvar.report.tables import summary, write_report
 
-__all__ = ["Progress", "plot_model_check", "plot_study", "summary", "write_report"]
+__all__ = [
+    "Progress",
+    "is_interactive",
+    "plot_model_check",
+    "plot_study",
+    "study_html",
+    "study_text",
+    "summary",
+    "write_report",
+]

@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from truvar.domain.exclusions import Place
 from truvar.exceptions import OutputError
 from truvar.inference.certificate import REGIME_SUMMARIES, format_share
-from truvar.messages import format_coordinate
+from truvar.messages import format_coordinate, format_coordinates
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
 from truvar.report.formatting import column_label, count_noun, describe_columns, format_number
@@ -26,8 +26,10 @@ from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.plot_diagnostics import draw_model_check
-from truvar.report.plot_parallel import draw_parallel
+from truvar.report.plot_importance import BAR, MAX_BARS, draw_importance
+from truvar.report.plot_slices import draw_slices
 from truvar.report.plots import draw_undecided, draw_values
+from truvar.report.slices import PosteriorSlices, chosen_columns, column_importance
 from truvar.report.status import (
     BOUNDS_TITLE,
     describe_bounds,
@@ -54,8 +56,13 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
-MAP_SIZE = (6.4, 3.5)  # inches; small enough that the letters can be read on a phone
-CHART_SIZE = (6.4, 2.7)  # inches
+MAP_SIZE = (5.0, 3.1)  # inches; small enough that the letters can be read on a phone
+CHART_SIZE = (5.0, 2.3)  # inches
+MAX_SLICES = 6  # columns whose slices are shown
+SLICES_ACROSS = 2  # panels side by side, so that they can be read on a phone
+SLICE_HEIGHT = 2.0  # inches
+SLICE_LEGEND = 0.8  # inches, of the legend and the margins
+SLICE_DIGITS = 3  # significant digits of the recommended point
 DPI = 150  # dots per inch of the parts of a figure that are pixels
 # Content-Security-Policy of the file: its own pictures and style, no script, nothing from elsewhere.
 SECURITY_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -71,11 +78,19 @@ SHOWN_EVENTS = (
 
 
 class Figure(NamedTuple):
-    """A figure of the page: how to draw it, its size in inches and its caption."""
+    """A figure of the page.
+
+    Attributes:
+        draw: Draws into axes; if it has several panels, into the empty figure.
+        size: Width and height in inches.
+        caption: The text below it.
+        has_panels: Whether it has several panels.
+    """
 
     draw: Callable[[Any, PlotData], None]
     size: tuple[float, float]
     caption: str
+    has_panels: bool = False
 
 
 def write_html_report(study: Study, path: str | Path, truth: ArrayLike | None = None) -> Path:
@@ -234,7 +249,7 @@ def _figures(data: PlotData) -> list[Figure]:
                 Figure(draw_regions, MAP_SIZE, classes),
             ]
         case _:
-            figures = [Figure(draw_parallel, MAP_SIZE, "Parallel coordinates: each line is a point of the domain")]
+            figures = _figures_of_many_columns(data)
     if np.isfinite(data.values).any():
         line = "the threshold" if data.goal.level_set else "the best so far"
         if len(data.thresholds) > 1:
@@ -247,6 +262,29 @@ def _figures(data: PlotData) -> list[Figure]:
     return figures
 
 
+def _figures_of_many_columns(data: PlotData) -> list[Figure]:
+    """Return slices through the recommended point and the importance of the columns."""
+    chosen, note = chosen_columns(data.study, None, MAX_SLICES)
+    slices = PosteriorSlices.through(data.study, data.result.best.point)
+    point = format_coordinates(slices.point, digits=SLICE_DIGITS)
+    caption = f"Slices of the posterior through the recommended point {point}"
+    rows = -(-len(chosen) // SLICES_ACROSS)
+
+    def draw_all(figure: Any, data: PlotData) -> None:
+        panels = figure.subplots(rows, SLICES_ACROSS, squeeze=False, sharey=True)
+        draw_slices(panels, data, slices, chosen)
+
+    height = SLICE_HEIGHT * rows + SLICE_LEGEND
+    figures = [Figure(draw_all, (MAP_SIZE[0], height), f"{caption}; {note}" if note else caption, has_panels=True)]
+    if data.has_model:
+        importance = column_importance(data.study)
+        shown = min(len(importance.columns), MAX_BARS)
+        size = (MAP_SIZE[0], BAR * shown + SLICE_LEGEND)
+        caption = f"Importance of the parameters. {importance.explain()}"
+        figures.append(Figure(lambda ax, _: draw_importance(ax, importance), size, caption))
+    return figures
+
+
 def _draw_values(ax: Any, data: PlotData) -> None:
     draw_values(ax, data)
     ax.set_xlabel("cost spent")
@@ -254,16 +292,22 @@ def _draw_values(ax: Any, data: PlotData) -> None:
 
 
 def _drawn(figure: Figure, data: PlotData) -> dict[str, str]:
-    return {"source": _svg(figure, data), "caption": figure.caption}
+    """Return the figure for a light and for a dark page, and its caption."""
+    return {
+        "source": _svg(figure, data, "light"),
+        "dark_source": _svg(figure, data, "dark"),
+        "caption": figure.caption,
+    }
 
 
-def _svg(figure: Figure, data: PlotData) -> str:
+def _svg(figure: Figure, data: PlotData, theme: str) -> str:
     """Return a figure as a data URI."""
     with style.literal_text():
         drawing = style.new_figure(*figure.size, dpi=DPI)
-        figure.draw(drawing.subplots(), data)
+        figure.draw(drawing if figure.has_panels else drawing.subplots(), data)
         for ax in drawing.axes:
             ax.set_title("", loc="left")  # the caption says it
+        style.apply_theme(drawing, theme)
         file = io.BytesIO()
         drawing.savefig(file, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode("ascii")

@@ -21,14 +21,14 @@ NUMBER_SIZE = np.array([0.03, 0.07])  # width and height of a number, as shares 
 
 def draw_mean(ax: Any, data: PlotData) -> None:
     """Draw the posterior mean with the boundary at h, the route and the pending suggestions."""
-    image = _draw_field(ax, data.domain.points, data.result.mean, cmap=style.VALUES)
+    image = draw_field(ax, data.domain.points, data.result.mean, cmap=style.VALUES)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
     bar.set_label("posterior mean")
     for threshold in data.thresholds:
         if bar.vmin < threshold < bar.vmax:
             bar.ax.axhline(threshold, color=INK, lw=1.6)
         _draw_contour(ax, data.domain.points, data.result.mean, threshold, colors=INK, linewidths=1.8)
-    _set_axes(ax, data)
+    set_axes(ax, data)
     _draw_route(ax, data)
     handles = [*_route_handles(data), *draw_infeasible(ax, data)]
     if data.thresholds:
@@ -61,7 +61,7 @@ def draw_regions(ax: Any, data: PlotData) -> None:
         ax.plot(*data.best_point, ls="", **star())
         handles.append(_best_handle())
     handles += draw_infeasible(ax, data)
-    _set_axes(ax, data)
+    set_axes(ax, data)
     add_legend(ax, handles, max_columns=5)
 
 
@@ -73,12 +73,12 @@ def _draw_classes(ax: Any, data: PlotData) -> None:
     for number, (_, mask, _) in enumerate(classes):
         code[mask] = number
     palette = colors.ListedColormap([data.colours[name] for name, _, _ in classes])
-    _draw_field(ax, points, code, cmap=palette, vmin=-0.5, vmax=len(classes) - 0.5)
+    draw_field(ax, points, code, cmap=palette, vmin=-0.5, vmax=len(classes) - 0.5)
     if data.goal.level_set or not data.has_model:
         return
     possible = np.where(data.classification.undecided, data.result.probability, np.nan)
     shades = colors.LinearSegmentedColormap.from_list("probability", style.PROBABILITY)
-    image = _draw_field(ax, points, possible, cmap=shades, vmin=0.0, vmax=float(np.nanmax(possible)))
+    image = draw_field(ax, points, possible, cmap=shades, vmin=0.0, vmax=float(np.nanmax(possible)))
     bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
     bar.set_label(f"probability: {optimum_name(data.goal)}")
 
@@ -149,7 +149,7 @@ def _best_handle() -> Any:
     return style.import_matplotlib("lines").Line2D([], [], ls="", **{**star(), "ms": 9}, label="recommended")
 
 
-def _draw_field(ax: Any, points: Array, values: Array, **options: Any) -> Any:
+def draw_field(ax: Any, points: Array, values: Array, **options: Any) -> Any:
     """Draw values over the plane: cells if the points form a grid, squares if they do not."""
     grid = grid_of(points)
     if grid is None:
@@ -183,7 +183,7 @@ def grid_of(points: Array) -> tuple[Array, Array, Index] | None:
     return x, y, np.lexsort((points[:, 1], points[:, 0]))
 
 
-def _set_axes(ax: Any, data: PlotData) -> None:
+def set_axes(ax: Any, data: PlotData) -> None:
     """Set scales, labels and limits: the domain and half a cell around it, or a small margin without cells."""
     grid = grid_of(data.domain.points)
     for k, letter in enumerate("xy"):

@@ -1,8 +1,9 @@
-"""Figure of the model check: every measured value against what the other measurements predict."""
+"""Figure of the model check: every measured value against what the other measurements predict, and the calibration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
     from truvar.study.study import Study
 
-WIDTH = 6.4  # inches
+WIDTH = 9.6  # inches
 HEIGHT = 4.4  # inches
+LEVELS = np.linspace(0.05, 0.99, 48)  # nominal coverages at which the calibration is computed
 DPI = 110  # dots per inch
 INSIDE = "#44779A"  # measurements inside their 95 % interval
 OUTSIDE = "#E69F00"  # measurements outside of it, of which one in twenty is expected
@@ -31,7 +33,7 @@ Inverse = Callable[[Array], Array]
 
 
 def plot_model_check(study: Study, inverse: Inverse | None = None) -> Figure:
-    """Return a matplotlib Figure of the measured values against their leave-one-out predictions.
+    """Return a matplotlib Figure of the measured values against their leave-one-out predictions, and the calibration.
 
     Args:
         study: The study, which is not changed.
@@ -43,7 +45,9 @@ def plot_model_check(study: Study, inverse: Inverse | None = None) -> Figure:
     """
     figure: Figure = style.new_figure(WIDTH, HEIGHT, DPI)
     data = PlotData.from_study(study)
-    draw_model_check(figure.subplots(), data, inverse)
+    left, right = figure.subplots(1, 2, width_ratios=[1.45, 1])
+    draw_model_check(left, data, inverse)
+    draw_calibration(right, data)
     verdict = "passed" if data.result.model_check.ok else "failed"
     figure.suptitle(f"{study.name or 'study'}: model check {verdict}", x=0.01, ha="left", fontsize=11)
     return figure
@@ -63,9 +67,7 @@ def draw_model_check(ax: Any, data: PlotData, inverse: Inverse | None = None) ->
     to_units = inverse or _unchanged
     values = to_units(check.values)
     if not shown.any():
-        ax.text(0.5, 0.5, "too few measurements", ha="center", va="center", color="#777777", transform=ax.transAxes)
-        ax.set_xticks([])
-        ax.set_yticks([])
+        _write_too_few(ax)
         return
     middle = to_units(check.means)
     low = to_units(check.means - NORMAL_95 * check.sds)
@@ -94,6 +96,60 @@ def draw_model_check(ax: Any, data: PlotData, inverse: Inverse | None = None) ->
     ax.set_xlabel(f"measured value{units}")
     ax.set_ylabel("predicted from the others")
     add_legend(ax, handles, max_columns=4)
+
+
+def calibration(z_scores: Array) -> tuple[Array, Array, Array, Array]:
+    """Return how many measurements lie inside their leave-one-out intervals, for intervals of any probability.
+
+    Args:
+        z_scores: Errors of the predictions in standard deviations, NaN where nothing is predicted. (t,)
+
+    Returns:
+        Probabilities of the intervals, shares of the measurements inside them, and the 95 % range of that share if the
+        model is right and the errors are independent: its lower and upper end. (m,) each
+    """
+    z = np.abs(z_scores[np.isfinite(z_scores)])
+    quantile = NormalDist().inv_cdf
+    half_widths = np.array([quantile(0.5 + level / 2) for level in LEVELS])
+    if len(z) == 0:
+        unknown = np.full(len(LEVELS), np.nan)
+        return LEVELS, unknown, unknown, unknown
+    observed = (z[None, :] <= half_widths[:, None]).mean(axis=1)
+    low, high = _binomial_range(len(z))
+    return LEVELS, observed, low, high
+
+
+def _binomial_range(count: int) -> tuple[Array, Array]:
+    """Return the central 95 % range of the share of successes among `count`, for each of `LEVELS`."""
+    from scipy.stats import binom
+
+    return binom.ppf(0.025, count, LEVELS) / count, binom.ppf(0.975, count, LEVELS) / count
+
+
+def draw_calibration(ax: Any, data: PlotData) -> None:
+    """Draw the share of the measurements inside their intervals against the probability of the intervals."""
+    levels, observed, low, high = calibration(data.result.model_check.z_scores)
+    if not np.isfinite(observed).any():
+        _write_too_few(ax)
+        return
+    band = ax.fill_between(100 * levels, 100 * low, 100 * high, color=INSIDE, alpha=0.2, lw=0, label="95 % range")
+    exact = ax.plot([0, 100], [0, 100], color=INK, lw=1, ls=":", label="calibrated")[0]
+    line = ax.step(100 * levels, 100 * observed, where="post", color=style.LINE, lw=1.6, label="these")[0]
+    ax.set_xlim(0, 100)
+    ax.set_ylim(0, 101)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter("{x:.0f} %")
+    ax.set_xlabel("probability of the interval")
+    ax.set_ylabel("measurements inside")
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    add_legend(ax, [exact, line, band], max_columns=3)
+
+
+def _write_too_few(ax: Any) -> None:
+    ax.text(0.5, 0.5, "too few measurements", ha="center", va="center", color=style.SOFT, transform=ax.transAxes)
+    ax.set_xticks([])
+    ax.set_yticks([])
 
 
 def _unchanged(values: Array) -> Array:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
+from truvar.messages import format_coordinates
 from truvar.report import style
 from truvar.report.formatting import format_number
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData
-from truvar.report.plot_parallel import draw_parallel
+from truvar.report.plot_slices import draw_slices, plot_contours
+from truvar.report.slices import PosteriorSlices, chosen_columns
 from truvar.report.style import INK
 
 if TYPE_CHECKING:
@@ -27,7 +29,11 @@ if TYPE_CHECKING:
 
 WIDTH = 11.0  # inches
 HEIGHT = 6.2  # inches
+MAP_WIDTH = 8.2  # inches, of a map alone
+MAP_HEIGHT = 4.6  # inches, of a curve alone
 DPI = 110  # dots per inch
+MAX_SLICES = 6  # columns that the figure of three and more of them shows
+POINT_DIGITS = 3  # significant digits of the recommended point
 
 
 def plot_study(study: Study, truth: ArrayLike | None = None, result: Result | None = None) -> Figure:
@@ -45,21 +51,61 @@ def plot_study(study: Study, truth: ArrayLike | None = None, result: Result | No
     figure: Figure = style.new_figure(WIDTH, HEIGHT, DPI)
     data = PlotData.from_study(study, truth, result)
     dimensions = len(data.domain.columns)
+    if dimensions > 2:
+        _plot_many_columns(figure, data)
+        return figure
     lower = "lower" if dimensions == 2 else "upper"
     axes = figure.subplot_mosaic([["upper", "values"], [lower, "undecided"]], width_ratios=[3.1, 1])
-    match dimensions:
-        case 1:
-            draw_curve(axes["upper"], data)
-        case 2:
-            draw_mean(axes["upper"], data)
-            axes["upper"].set_xlabel("")  # the axes below have the label
-            draw_regions(axes["lower"], data)
-        case _:
-            draw_parallel(axes["upper"], data)
+    if dimensions == 1:
+        draw_curve(axes["upper"], data)
+    else:
+        draw_mean(axes["upper"], data)
+        axes["upper"].set_xlabel("")  # the axes below have the label
+        draw_regions(axes["lower"], data)
     draw_values(axes["values"], data)
     draw_undecided(axes["undecided"], data)
     figure.suptitle(data.title, x=0.01, ha="left", fontsize=11)
     return figure
+
+
+def plot_map(study: Study, truth: ArrayLike | None = None) -> Figure:
+    """Return a matplotlib Figure of the posterior and the classes over the domain, without anything beside it.
+
+    Args:
+        study: The study, which is not changed.
+        truth: True values on the domain, if they are known.
+    """
+    data = PlotData.from_study(study, truth)
+    dimensions = len(data.domain.columns)
+    if dimensions > 2:
+        return plot_contours(study)
+    figure: Figure = style.new_figure(MAP_WIDTH, HEIGHT if dimensions == 2 else MAP_HEIGHT, DPI)
+    if dimensions == 1:
+        draw_curve(figure.subplots(), data)
+    else:
+        upper, lower = figure.subplots(2, 1)
+        draw_mean(upper, data)
+        upper.set_xlabel("")  # the axes below have the label
+        draw_regions(lower, data)
+    figure.suptitle(style.wrapped(data.title, figure), x=0.01, ha="left", fontsize=10)
+    return figure
+
+
+def _plot_many_columns(figure: Any, data: PlotData) -> None:
+    """Draw slices along the most important columns through the recommended point, and what was measured."""
+    slices = PosteriorSlices.through(data.study, data.result.best.point)
+    chosen, note = chosen_columns(data.study, None, MAX_SLICES)
+    left, right = figure.subfigures(1, 2, width_ratios=[2.8, 1])
+    across = 2 if len(chosen) in (2, 4) else 3
+    panels = left.subplots(-(-len(chosen) // across), across, squeeze=False, sharey=True)
+    draw_slices(panels, data, slices, chosen)
+    upper, lower = right.subplots(2, 1)
+    draw_values(upper, data)
+    draw_undecided(lower, data)
+    point = format_coordinates(slices.point, digits=POINT_DIGITS)
+    subtitle = f"slices through the recommended point {point}"
+    text = style.wrapped(f"{data.title}\n{f'{subtitle}; {note}' if note else subtitle}", figure)
+    figure.suptitle(text, x=0.01, ha="left", fontsize=10)
 
 
 def draw_values(ax: Any, data: PlotData) -> None:

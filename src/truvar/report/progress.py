@@ -10,8 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from html import escape
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import numpy as np
 
@@ -32,7 +33,43 @@ MAX_SHARE = 0.1  # of the time that may be spent on the line on a terminal
 LOG_EVERY = 30.0  # seconds between two updates of a progress bar where there is no terminal
 MIN_BAR = 6  # characters
 MAX_BAR = 24  # characters
+BAR_COLOURS = {"below": "#5D9BC9", "undecided": "#B8BEC2", "above": "#E66100"}  # in a notebook
 CLEAR_LINE = "\r\x1b[K"
+
+
+def notebook_display() -> Callable[..., Any] | None:
+    """Return the function with which IPython displays something in a notebook; None outside of one."""
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
+
+    return cast("Callable[..., Any]", display)
+
+
+def is_interactive() -> bool:
+    """Return whether somebody watches: stderr is a terminal, or this is a notebook."""
+    return is_terminal(sys.stderr) or notebook_display() is not None
+
+
+class HTMLText:
+    """HTML that a notebook displays, with plain text for where it does not.
+
+    Args:
+        html: The HTML.
+        text: The text.
+    """
+
+    def __init__(self, html: str, text: str) -> None:
+        self._html = html
+        self._text = text
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    def __repr__(self) -> str:
+        return self._text
 
 
 class Progress:
@@ -41,8 +78,9 @@ class Progress:
     The classes are those of `Result.classify`. They take time to compute, so that on a terminal the line is written at
     most as often as keeps its share of the time below `MAX_SHARE`.
 
-    On a terminal it is one line that is written over; elsewhere a plain line every ten measurements. Call it with the
-    study after each measurement; as a context manager it also writes the last state.
+    On a terminal it is one line that is written over, in a notebook a bar that is updated in place; elsewhere a plain
+    line every ten measurements. Call it with the study after each measurement; as a context manager it also writes the
+    last state.
 
     Written by hand: tqdm and rich show the share of a total, which a study has not, and raise when a pipe breaks.
 
@@ -69,7 +107,9 @@ class Progress:
         self._truth = None if truth is None else np.asarray(truth, dtype=float)
         self._stream = sys.stderr if stream is None else stream
         self._limits = limits or RunLimits(budget, steps)
-        self._live = is_terminal(self._stream)
+        self._display = notebook_display() if stream is None else None
+        self._handle: Any = None  # of the display in a notebook
+        self._live = self._display is not None or is_terminal(self._stream)
         self._colour = self._live and not os.environ.get("NO_COLOR")
         self._unicode = can_encode(self._stream, "█▒░")
         self._shown_steps = -1  # measurements in the state last written
@@ -90,7 +130,7 @@ class Progress:
             return
         if self._shown_steps != self._study.steps:
             self._show()
-        if self._live:
+        if self._live and self._display is None:
             self._write("\n")
         self._open = False
 
@@ -108,13 +148,31 @@ class Progress:
         started_at = time.monotonic()
         result = self._study.result()
         fields = self._fields(result)
-        if self._live:
+        if self._display is not None:
+            self._show_in_notebook(fields, result)
+        elif self._live:
             self._write(CLEAR_LINE + self._line([" ".join(field.split()) for field in fields], result))
         else:
             self._write("  ".join(fields) + "\n")
         self._shown_steps = self._study.steps
         now = time.monotonic()
         self._next_at = now + max(REFRESH, (now - started_at) * (1 / MAX_SHARE - 1))
+
+    def _show_in_notebook(self, fields: list[str], result: Result) -> None:
+        """Display the bar and the fields, or update what is displayed."""
+        if self._display is None:
+            return
+        classes = result.classify()
+        shares = {name: 100 * float(getattr(classes, name).mean()) for name in ("below", "undecided", "above")}
+        parts = [f"<i style='width:{share:.2f}%;background:{BAR_COLOURS[name]}'></i>" for name, share in shares.items()]
+        bar = f"<div style='display:flex;height:.7em;width:22em'>{''.join(parts)}</div>"
+        words = [" ".join(field.split()) for field in fields]
+        text = "  ".join(words)
+        shown = HTMLText(f"<div class='truvar-progress'>{bar}<div>{escape(' · '.join(words))}</div></div>", text)
+        if self._handle is None:
+            self._handle = self._display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
 
     def _fields(self, result: Result) -> list[str]:
         """Return the parts of the line, the most important first."""

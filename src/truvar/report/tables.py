@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, is_dataclass
 from math import isfinite
 from pathlib import Path
@@ -55,6 +56,41 @@ def write_report(study: Study, folder: str | Path, truth: ArrayLike | None = Non
     except OSError as error:
         raise OutputError(f"cannot write the report: {error}; give another folder") from None
     return paths
+
+
+def is_html(path: Path) -> bool:
+    """Return whether a path is that of an HTML file, and not of a folder."""
+    return path.suffix.lower() in (".html", ".htm")
+
+
+def write_report_at(study: Study, path: Path, truth: ArrayLike | None = None) -> dict[str, Path]:
+    """Write a report: one HTML file if the path ends in .html, otherwise a folder, with that file as report.html.
+
+    Args:
+        study: The study, which is not changed.
+        path: The file or folder.
+        truth: True values on the domain, if they are known.
+
+    Returns:
+        The paths of what was written, by "report", and for a folder also those of `write_report`.
+
+    Raises:
+        OutputError: If a file cannot be written.
+    """
+    from truvar.report.html_report import write_html_report  # which imports this module
+
+    if is_html(path):
+        return {"report": write_html_report(study, path, truth)}
+    paths = write_report(study, path, truth)
+    return {**paths, "report": write_html_report(study, path / "report.html", truth)}
+
+
+def describe_report(paths: dict[str, Path]) -> str:
+    """Return what was written, in words: the file, or the folder and its files."""
+    if len(paths) == 1:
+        return str(paths["report"])
+    folder = paths["report"].parent
+    return f"{folder}{os.sep} (folder with {', '.join(path.name for path in paths.values())})"
 
 
 def make_folder(folder: Path) -> None:

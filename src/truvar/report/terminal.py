@@ -32,18 +32,22 @@ class TerminalStyle:
         width: Columns.
         colour: Whether to write colour codes.
         unicode: Whether to write letters beyond ASCII.
+        is_terminal: Whether it is a terminal, in which a sentence is broken into lines.
     """
 
     width: int = DEFAULT_WIDTH
     colour: bool = False
     unicode: bool = True
+    is_terminal: bool = False
 
     @staticmethod
     def for_stream(stream: TextIO) -> TerminalStyle:
         """Return the style that suits a stream: colours only on a terminal where NO_COLOR is not set."""
-        colour = is_terminal(stream) and not os.environ.get("NO_COLOR")
+        terminal = is_terminal(stream)
+        colour = terminal and not os.environ.get("NO_COLOR")
         in_memory = getattr(stream, "encoding", None) is None
-        return TerminalStyle(min(width(stream), MAX_TEXT_WIDTH), colour, in_memory or can_encode(stream, "█●ε"))
+        unicode = in_memory or can_encode(stream, "█●ε")
+        return TerminalStyle(min(width(stream), MAX_TEXT_WIDTH), colour, unicode, terminal)
 
     def paint(self, text: str, kind: str) -> str:
         """Return the text in the colour of its kind (a key of `COLOURS`), if there are colours."""
@@ -55,6 +59,11 @@ class TerminalStyle:
         if self.unicode:
             return text
         return text.translate(ASCII).encode("ascii", "replace").decode("ascii")
+
+    def wrapped(self, text: str) -> str:
+        """Return a text in lines that the terminal does not break; elsewhere it stays one line."""
+        plain = self.plain(text)
+        return textwrap.fill(plain, self.width, break_on_hyphens=False) if self.is_terminal else plain
 
     def letter(self, pair: str) -> str:
         """Return the first letter of a pair where Unicode can be written, else the second."""

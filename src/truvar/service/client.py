@@ -540,7 +540,8 @@ class RemoteStudy:
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
         context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
-        progress: bool | Callable[[Any], object] = False,
+        progress: bool | Callable[[Any], object] | None = None,
+        callbacks: Sequence[Callable[[Any, Suggestion, float], object]] = (),
     ) -> Result:
         """Ask, measure here and tell until the first limit is reached, as `Study.run`."""
         self._stop_reason = run(
@@ -555,6 +556,7 @@ class RemoteStudy:
             lease=lease,
             context=context,
             progress=progress,
+            callbacks=callbacks,
         )
         return self.result()
 
@@ -756,18 +758,30 @@ class RemoteStudy:
             raise AttributeError(f"a study on a server has no {name!r}")
         return getattr(self.copy(), name)
 
-    def plot(self, truth: Any = None) -> Any:
-        """Plot the present state of the study.
+    def __repr__(self) -> str:
+        from truvar.report import study_text
+
+        return study_text(self)
+
+    def _repr_html_(self) -> str:
+        from truvar.report import study_html
+
+        return study_html(self)
+
+    def plot(self, truth: Any = None, kind: str = "overview", **options: Any) -> Any:
+        """Draw the study, as `Study.plot`.
 
         Args:
             truth: True values of the points, to compare with.
+            kind: What to draw, by the names of `tv.plot`.
+            options: Further arguments of that function.
 
         Returns:
-            A matplotlib Figure.
+            A matplotlib Figure, or one of Plotly.
         """
-        from truvar.report import plot_study
+        from truvar.plot import plot_kind
 
-        return plot_study(self, truth=truth)  # type: ignore[arg-type]
+        return plot_kind(self, kind, truth=truth, **options)
 
     def plot_model_check(self) -> Any:
         """Plot every measured value against what the others predict, as `Study.plot_model_check`."""

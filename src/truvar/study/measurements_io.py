@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -91,11 +92,11 @@ def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Me
                 raise InvalidMeasurementError(unknown_name("coordinate", name, domain.columns))
             point[name] = _parse_value(domain, name, text)
         elif id_ is not None:
-            measurements.append(MeasurementInput(id_, _parse_number(word, "the measured value"), given))
+            measurements.append(MeasurementInput(id_, parse_number(word, "the measured value"), given))
             id_ = None
         elif point:
             shown = _point_as_shown(domain, point)
-            measurements.append(MeasurementInput(shown, _parse_number(word, "the measured value"), given))
+            measurements.append(MeasurementInput(shown, parse_number(word, "the measured value"), given))
             point = {}
         else:
             id_ = _parse_integer(word)
@@ -396,14 +397,28 @@ def _is_same_value(known: Any, value: Any) -> bool:
 def _parse_value(domain: Domain, name: str, text: str) -> Any:
     """Return the value of a coordinate that a text means."""
     if not domain.parameters:
-        return _parse_number(text, name)
+        return parse_number(text, name)
     try:
         return domain.parse(name, text)
     except InvalidArgumentError:
         raise InvalidMeasurementError(f"{name} must be a finite number, got {text!r}; correct it") from None
 
 
-def _parse_number(text: str, name: str) -> float:
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d*(?:[eE][+-]?\d+)?")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+
+
+def parse_number(text: str, name: str) -> float:
+    """Return the number that a word means, with a decimal point, or a comma where it cannot separate thousands."""
+    plain = text.strip()
+    if THOUSANDS.fullmatch(plain):
+        point = plain.replace(",", ".")
+        raise InvalidMeasurementError(
+            f"{name} is ambiguous, got {text!r}: the comma may separate thousands; write {point} or "
+            f"{plain.replace(',', '')}"
+        )
+    if DECIMAL_COMMA.fullmatch(plain):
+        text = plain.replace(",", ".")
     try:
         return check_finite(float(text), name)
     except (ValueError, InvalidArgumentError):

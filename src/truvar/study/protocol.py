@@ -247,7 +247,8 @@ class StudyLike(Protocol):
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
         context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
-        progress: bool | Callable[[Any], object] = False,
+        progress: bool | Callable[[Any], object] | None = None,
+        callbacks: Sequence[Callable[[Any, Suggestion, float], object]] = (),
     ) -> Result:
         """Ask, measure and tell until the first limit is reached."""
         ...
@@ -348,8 +349,8 @@ class StudyLike(Protocol):
         """Return the expected effect of a pending suggestion by itself."""
         ...
 
-    def plot(self, truth: Any = None) -> Any:
-        """Draw the state of the study."""
+    def plot(self, truth: Any = None, kind: str = "overview", **options: Any) -> Any:
+        """Draw the study."""
         ...
 
     def plot_model_check(self) -> Any:

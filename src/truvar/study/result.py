@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from truvar._representation import html_card, text_card
 from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
@@ -27,6 +28,7 @@ from truvar.inference.statements import (
     JointStatements,
     StatementInputs,
 )
+from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
 from truvar.validation import check_truth
 
@@ -145,6 +147,26 @@ class Result:
             object.__setattr__(self, "excluded", np.zeros(n, bool))
         if self.feasibility is None:
             object.__setattr__(self, "feasibility", np.ones(n))
+
+    def __repr__(self) -> str:
+        rows = [("answer", text) for text in self.certificate.statement.splitlines()]
+        return text_card("Result", self._subtitle, rows)
+
+    def _repr_html_(self) -> str:
+        rows = [("answer", self.certificate.statement)]
+        if self.best_observed is not None and not self.goal.level_set:
+            point = format_coordinates(self.best_observed.point)
+            rows.append(("best so far", f"{self.best_observed.value:.6g} at {point}"))
+        if not self.model_check.ok:
+            rows.append(("model check", f"failed: {self.model_check.message}"))
+        if self.reason is not None:
+            rows.append(("stopped", self.reason))
+        return html_card("Result", self._subtitle, rows)
+
+    @property
+    def _subtitle(self) -> str:
+        count = "1 measurement" if self.steps == 1 else f"{self.steps} measurements"
+        return f"{count}, cost {self.spent:.6g}, {len(self.mean)} points"
 
     @property
     def n_excluded(self) -> int:

@@ -37,7 +37,10 @@ DEFAULT_RETRIES = 1  # repetitions of a failed measurement on an executor, unles
 MAX_FIRST_FAILURES = 5  # failed measurements that end a run before any succeeded; with more workers, as many
 MAX_CONSECUTIVE_FAILURES = 10  # the same, in a row, once one succeeded: one in five may fail by chance
 MAX_CONTEXTS_WITHOUT_GAIN = 20  # contexts in a row in which nothing is to be gained, which end a run
+STOPPED = "a callback ended the run"  # the reason if it gives no other
 MAX_REASON = 500  # characters of a failure's message that are recorded
+
+Callback = Callable[[Any, Suggestion, float], object]
 
 
 def run(
@@ -52,7 +55,8 @@ def run(
     resume: bool | Sequence[Suggestion] = False,
     lease: float | None = None,
     context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
-    progress: bool | Callable[[Any], object] = False,
+    progress: bool | Callable[[Any], object] | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> str:
     """Run a study and return why it stopped. `truvar.Study.run` documents the arguments.
 
@@ -71,6 +75,12 @@ def run(
             cli="a run cannot know it: use truvar ask --context and truvar tell",
         )
         raise InvalidArgumentError(f"the context ({columns}) is given, not chosen, got none; {remedy}")
+    for callback in callbacks:
+        if not callable(callback):
+            raise InvalidArgumentError(
+                f"callbacks must be functions of the study, the suggestion and the value, got {callback!r}; give a "
+                "list of functions"
+            )
     own = study.limits
     retries = _option("retries", retries, own)
     if retries is None:
@@ -81,7 +91,7 @@ def run(
     if executor is None and study.vehicles:
         pool = SimulatedPool(len(study.vehicles))
     with _progress_callback(study, limits, progress) as report_progress:
-        this_run = _Run(study, f, limits, pool, report_progress, retries, max_failures, lease, context)
+        this_run = _Run(study, f, limits, pool, report_progress, retries, max_failures, lease, context, callbacks)
         this_run.resume(study.pending if resume is True else resume or ())
         return this_run.loop()
 
@@ -122,9 +132,13 @@ def limit_reached(study: StudyLike, limits: RunLimits, on_obstacle: Callable[[st
 
 @contextmanager
 def _progress_callback(
-    study: StudyLike, limits: RunLimits, progress: bool | Callable[[Any], object]
+    study: StudyLike, limits: RunLimits, progress: bool | Callable[[Any], object] | None
 ) -> Iterator[Callable[[Any], object]]:
     """Yield a function that is called with the study after each measurement."""
+    if progress is None and limits.is_default:  # nobody knows how long it will take
+        from truvar.report import is_interactive
+
+        progress = is_interactive()
     if callable(progress):
         yield progress
     elif progress:
@@ -150,6 +164,7 @@ class _Run:
         max_failures: int | None,
         lease: float | None,
         context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.study = study
         self.f = f
@@ -161,6 +176,8 @@ class _Run:
         self.lease = lease
         self.context = context
         self.n_contexts_without_gain = 0  # one after the other
+        self.callbacks = callbacks
+        self.stopped: str | None = None  # why a callback ends the run
         self.running: dict[Any, Suggestion] = {}  # by future
         self.to_repeat: deque[Suggestion] = deque()
         self.to_repeat_alone: deque[Suggestion] = deque()  # one of these broke the pool
@@ -198,6 +215,8 @@ class _Run:
         while True:
             if self.too_many is not None:
                 return self.too_many
+            if self.stopped is not None:
+                return self.stopped
             reason = limit_reached(self.study, self.limits, self._warn_of_obstacle)
             if reason is not None:
                 return reason
@@ -322,10 +341,20 @@ class _Run:
             else:
                 self.n_consecutive = 0
                 self.progress(self.study)
+                self._call_back(suggestion, float(value))
             del self.running[future]
         for suggestion, failure in failed:  # only now, as a failure may end the run
             self._handle_failure(suggestion, failure, self.to_repeat)
         return interrupted, broken
+
+    def _call_back(self, suggestion: Suggestion, value: float) -> None:
+        """Call the callbacks, all of them; one that returns True or a text ends the run."""
+        for callback in self.callbacks:
+            answer = callback(self.study, suggestion, value)
+            if self.stopped is None and isinstance(answer, str):
+                self.stopped = answer or STOPPED
+            elif self.stopped is None and answer is True:
+                self.stopped = STOPPED
 
     def _replace_pool(self, interrupted: list[Suggestion], error: BrokenExecutor) -> None:
         """Replace a broken pool and schedule what was running on it again."""

@@ -1198,24 +1198,31 @@ class Study(TransactionalStudy):
                 transaction.summary = study._state.summary
         return study
 
-    def plot(self, truth: Any = None) -> Any:
-        """Draw the state of the study.
+    def plot(self, truth: Any = None, kind: str = "overview", **options: Any) -> Any:
+        """Draw the study.
 
         Args:
             truth: True values on the domain, where they are known.
+            kind: What to draw, by the names of `tv.plot`: "overview", "map", "slices", "contours", "convergence",
+                "importance", "model_check" or "route".
+            options: Further arguments of that function, such as theme="dark" or backend="plotly".
 
         Returns:
-            A matplotlib Figure.
+            A matplotlib Figure, or one of Plotly.
 
         Raises:
-            MissingDependencyError: If matplotlib is not installed.
-        """
-        from truvar.report import plot_study
+            InvalidArgumentError: If there is no such kind, or it does not take an argument.
+            MissingDependencyError: If matplotlib, or Plotly, is not installed.
 
-        return plot_study(self, truth=truth)
+        Example:
+            >>> study.plot(kind="slices", theme="dark")
+        """
+        from truvar.plot import plot_kind
+
+        return plot_kind(self, kind, truth=truth, **options)
 
     def plot_model_check(self) -> Any:
-        """Draw every measured value against what the other measurements predict, with 95 % intervals.
+        """Draw every measured value against what the others predict, with 95 % intervals, and the calibration.
 
         Returns:
             A matplotlib Figure.
@@ -1226,6 +1233,16 @@ class Study(TransactionalStudy):
         from truvar.report import plot_model_check
 
         return plot_model_check(self)
+
+    def __repr__(self) -> str:
+        from truvar.report import study_text
+
+        return study_text(self)
+
+    def _repr_html_(self) -> str:
+        from truvar.report import study_html
+
+        return study_html(self)
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -1246,7 +1263,8 @@ class Study(TransactionalStudy):
         resume: bool | Sequence[Suggestion] = False,
         lease: float | None = None,
         context: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
-        progress: bool | Callable[[Study], object] = False,
+        progress: bool | Callable[[Study], object] | None = None,
+        callbacks: Sequence[Callable[[Study, Suggestion, float], object]] = (),
     ) -> Result:
         """Ask, measure and tell until the first limit is reached.
 
@@ -1282,7 +1300,10 @@ class Study(TransactionalStudy):
             resume: Measure the pending suggestions (or the given ones) first, as a run that died has left them.
             lease: Seconds for which every suggestion is reserved, so that others need not wait for a run that died.
             context: The context of all measurements, as for `ask`; or a function that returns it, called before each.
-            progress: Show the progress on stderr; or a function that is called with the study after each measurement.
+            progress: Show the progress, on stderr or in a notebook; or a function that is called with the study after
+                each measurement. Default: only in a terminal or notebook, if neither the run nor the study has a limit.
+            callbacks: Functions that are called with the study, the suggestion and its value after each measurement.
+                One that returns True, or a text that says why, ends the run.
 
         Returns:
             The result; its `reason` says which limit was reached.
@@ -1312,6 +1333,7 @@ class Study(TransactionalStudy):
             lease=lease,
             context=context,
             progress=progress,
+            callbacks=callbacks,
         )
         return self.result()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import sqrt
 from typing import Any
 
+from truvar._representation import html_card
 from truvar.domain.labels import label_to_json
+from truvar.messages import format_coordinates
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,22 @@ class Suggestion:
     def score(self) -> float:
         """Gain per unit cost."""
         return self.gain / self.cost
+
+    def __repr__(self) -> str:
+        own = [(name, getattr(self, name)) for name in ("id", "point", "level", "task", "who", "label")]
+        named = [f"{name}={value!r}" for name, value in own if value is not None]
+        numbers = [f"{name}={getattr(self, name)!r}" for name in ("noise", "cost", "gain")]
+        return f"Suggestion({', '.join(named + numbers)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("measure", format_coordinates(self.point)),
+            *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "who")],
+            ("precision", "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"),
+            ("cost", f"{self.cost:.6g}"),
+            ("then", f"study.tell({self.id}, VALUE)"),
+        ]
+        return html_card(f"Suggestion {self.id}", "", [row for row in rows if row[1] != "None"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""

@@ -1,0 +1,43 @@
+"""Small cards that a notebook shows for an object: a title and rows of a name and a text, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+# No colours of its own, so that a card suits light and dark notebooks.
+CARD = "display:inline-block;max-width:46em;padding:.5em;border:1px solid #8884;border-radius:.5em;line-height:1.45"
+NAME = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.7;font-weight:normal;white-space:nowrap"
+TEXT = "text-align:left;padding:.1em 0"
+
+
+def html_card(title: str, subtitle: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Return a card as HTML; all text is escaped.
+
+    Args:
+        title: The object.
+        subtitle: What it is about; may be empty.
+        rows: Names and texts.
+    """
+    heading = f"<b>{escape(title)}</b>"
+    if subtitle:
+        heading += f" <span style='opacity:.8'>{escape(subtitle)}</span>"
+    lines = [
+        f"<tr style='background:none'><th style='{NAME}'>{escape(name)}</th><td style='{TEXT}'>{escape(text)}</td></tr>"
+        for name, text in rows
+    ]
+    table = f"<table style='border-collapse:collapse;margin:.3em 0 0'>{''.join(lines)}</table>" if rows else ""
+    return f"<div class='truvar-card' style='{CARD}'>{heading}{table}</div>"
+
+
+def text_card(title: str, subtitle: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Return a card as lines of text.
+
+    Args:
+        title: The object.
+        subtitle: What it is about; may be empty.
+        rows: Names and texts.
+    """
+    width = max((len(name) for name, _ in rows), default=0)
+    heading = f"{title}: {subtitle}" if subtitle else title
+    return "\n".join([heading, *(f"  {name:<{width}}  {text}" for name, text in rows)])

@@ -1,0 +1,219 @@
+"""Figures of a study: maps, slices, contours, convergence, importance, model check, route, comparison of policies.
+
+Every function returns a matplotlib Figure, or with `backend="plotly"` an interactive one of Plotly, in a light or a
+dark theme. `Study.plot(kind)` calls them by name.
+
+Example:
+    >>> tv.plot.slices(study, theme="dark").savefig("slices.png")
+    >>> tv.plot.convergence(study, backend="plotly").show()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from truvar.exceptions import InvalidArgumentError
+from truvar.messages import unknown_name
+from truvar.report import style
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from truvar.backtest import Backtest
+    from truvar.study.protocol import StudyLike
+
+__all__ = [
+    "comparison",
+    "contours",
+    "convergence",
+    "importance",
+    "map",
+    "model_check",
+    "overview",
+    "route",
+    "slices",
+]
+
+Theme = Literal["light", "dark"]
+Backend = Literal["matplotlib", "plotly"]
+BACKENDS = ("matplotlib", "plotly")
+KINDS = ("overview", "map", "slices", "contours", "convergence", "importance", "model_check", "route")  # of a study
+
+
+def overview(
+    study: StudyLike, truth: ArrayLike | None = None, *, theme: Theme = "light", backend: Backend = "matplotlib"
+) -> Any:
+    """Draw the state of a study: the posterior over its domain, and what was measured against the cost.
+
+    Args:
+        study: The study, which is not changed.
+        truth: True values on the domain, where they are known.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("overview", theme, backend, study, truth=truth)
+
+
+def map(  # the conventional name
+    study: StudyLike, truth: ArrayLike | None = None, *, theme: Theme = "light", backend: Backend = "matplotlib"
+) -> Any:
+    """Draw the posterior and the classes over the whole domain: a curve of one column, maps of two.
+
+    Of three and more columns it is the matrix of contours (see `contours`).
+
+    Args:
+        study: The study, which is not changed.
+        truth: True values on the domain, where they are known.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("map", theme, backend, study, truth=truth)
+
+
+def slices(
+    study: StudyLike,
+    columns: Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    *,
+    theme: Theme = "light",
+    backend: Backend = "matplotlib",
+) -> Any:
+    """Draw the posterior along each column through one point, the other columns held constant.
+
+    Args:
+        study: The study, which is not changed.
+        columns: Columns to show; default: all, or the twelve most important ones.
+        at: The point by column; default: the recommended one.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("slices", theme, backend, study, columns=columns, at=at)
+
+
+def contours(
+    study: StudyLike,
+    columns: Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    *,
+    theme: Theme = "light",
+    backend: Backend = "matplotlib",
+) -> Any:
+    """Draw the posterior mean over each pair of columns through one point, as a matrix.
+
+    Args:
+        study: The study, which is not changed.
+        columns: Columns to show; default: all, or the five most important ones.
+        at: The point by column; default: the recommended one.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("contours", theme, backend, study, columns=columns, at=at)
+
+
+def convergence(
+    study: StudyLike,
+    against: Literal["cost", "steps"] | None = None,
+    moments: int | None = None,
+    *,
+    theme: Theme = "light",
+    backend: Backend = "matplotlib",
+) -> Any:
+    """Draw the best value so far, and the expected F1 or regret with its interval, against cost and steps.
+
+    The expected score of earlier moments is computed by a replay of the study, which takes a few seconds.
+
+    Args:
+        study: The study, which is not changed.
+        against: "cost" or "steps"; default: both, if the measurements differ in cost.
+        moments: Number of moments at which the score is computed; default: 14.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("convergence", theme, backend, study, against=against, moments=moments)
+
+
+def importance(study: StudyLike, *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
+    """Draw how much of the variance of the posterior mean each parameter explains, with its length-scale.
+
+    Args:
+        study: The study, which is not changed.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("importance", theme, backend, study)
+
+
+def model_check(study: StudyLike, *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
+    """Draw every measured value against what the others predict, and the calibration of these predictions.
+
+    Args:
+        study: The study, which is not changed.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("model_check", theme, backend, study)
+
+
+def route(
+    study: StudyLike,
+    columns: Sequence[str] | None = None,
+    *,
+    theme: Theme = "light",
+    backend: Backend = "matplotlib",
+) -> Any:
+    """Draw where was measured in which order, a route for each vehicle.
+
+    Args:
+        study: The study, which is not changed.
+        columns: One column, which is drawn against the order, or the two of the map; default: the first two.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("route", theme, backend, study, columns=columns)
+
+
+def comparison(backtest: Backtest, title: str = "", *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
+    """Draw the mean score of each policy of a backtest against the cost spent, with its 95 % interval.
+
+    Args:
+        backtest: The result of `tv.backtest`.
+        title: Title of the figure.
+        theme: "light" or "dark".
+        backend: "matplotlib" or "plotly".
+    """
+    return _draw("comparison", theme, backend, backtest, title=title)
+
+
+def plot_kind(study: StudyLike, kind: str, **options: Any) -> Any:
+    """Draw a study by the name of the figure.
+
+    Args:
+        study: The study, which is not changed.
+        kind: One of `KINDS`.
+        options: Arguments of the function of that name; those that are None are left out.
+
+    Raises:
+        InvalidArgumentError: If there is no such figure, or it does not take an argument.
+    """
+    if kind not in KINDS:
+        raise InvalidArgumentError(unknown_name("kind of figure", kind, KINDS))
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        return globals()[kind](study, **given)
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        name = str(error).rpartition("argument ")[2].strip("'")
+        raise InvalidArgumentError(f"the figure {kind!r} takes no {name!r}, got one; leave it out") from None
+
+
+def _draw(kind: str, theme: str, backend: str, subject: Any, **options: Any) -> Any:
+    """Draw with the library that is asked for."""
+    if backend not in BACKENDS:
+        raise InvalidArgumentError(unknown_name("backend", backend, BACKENDS))
+    if theme not in style.THEMES:
+        raise InvalidArgumentError(unknown_name("theme", theme, style.THEMES))
+    module = import_module(f"truvar.report.{backend}_figures")
+    return module.draw(kind, subject, theme, options)

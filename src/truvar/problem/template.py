@@ -1,0 +1,144 @@
+"""A commented problem file from a few answers, as `truvar init` and forms need it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from truvar.exceptions import InvalidArgumentError
+
+GOALS = ("maximize", "minimize", "level_set")
+MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
+
+
+@dataclass(frozen=True)
+class ProblemAnswers:
+    """The answers from which a problem file is written.
+
+    Attributes:
+        name: Name of the study.
+        table: Path of the table of candidates, as it is written into the file; None for a box.
+        columns: The coordinates; of a table, some of its columns.
+        box: Smallest and largest value of each coordinate, without a table.
+        goal: "maximize", "minimize" or "level_set".
+        threshold: The threshold of a level set.
+        noise: Standard deviation of a measurement; None: learned.
+        cost: Cost of a measurement.
+        travel: Cost per unit of way along some coordinates.
+        budget: Total cost to spend; None: no such limit.
+        steps: Number of measurements; None: no such limit.
+
+    Raises:
+        InvalidArgumentError: If a level set has no threshold, or there are no coordinates.
+    """
+
+    name: str
+    table: str | None
+    columns: Sequence[str]
+    box: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    goal: str = "maximize"
+    threshold: float | None = None
+    noise: float | None = None
+    cost: float = 1.0
+    travel: Mapping[str, float] = field(default_factory=dict)
+    budget: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.goal not in GOALS:
+            raise InvalidArgumentError(f"goal must be one of {', '.join(GOALS)}, got {self.goal!r}; give one of them")
+        if self.goal == "level_set" and self.threshold is None:
+            raise InvalidArgumentError("a level set needs a threshold, got none; give one such as 7.0")
+        if not self.columns:
+            raise InvalidArgumentError("a problem needs at least one coordinate, got none; name some columns")
+
+
+def problem_template(answers: ProblemAnswers) -> str:
+    """Return a problem file with comments that say what else could be set.
+
+    Args:
+        answers: The answers.
+    """
+    sections = [_head(answers), _domain(answers), _goal(answers), MODEL, _noise(answers), _cost(answers), _run(answers)]
+    return "\n".join(sections)
+
+
+MODEL = """[model]
+# What is left out is learned from the measurements. Known values would be given as
+# kernel = "matern52"            # or "matern32", "rbf"
+# lengthscales = [100.0]         # one for each coordinate
+# variance = 4.0                 # of the values around their mean
+# mean = 2.5
+"""
+
+
+def _head(answers: ProblemAnswers) -> str:
+    return (
+        "# A problem of truvar: what can be measured, what is looked for, and what it costs.\n"
+        "# Check it with `truvar new THIS_FILE --check`; all keys: docs/reference/problem-file.md.\n"
+        f"name = {_text(answers.name)}\n"
+    )
+
+
+def _domain(answers: ProblemAnswers) -> str:
+    if answers.table is not None:
+        return (
+            "[domain]\n"
+            f"table = {_text(answers.table)}  # a row for each place that can be measured\n"
+            f"columns = [{', '.join(map(_text, answers.columns))}]  # the coordinates\n"
+        )
+    sides = ", ".join(f"{_key(name)} = [{low!r}, {high!r}]" for name, (low, high) in answers.box.items())
+    return f"[domain]\nbox = {{{sides}}}  # any point between these ends can be measured\n"
+
+
+def _goal(answers: ProblemAnswers) -> str:
+    if answers.goal == "level_set":
+        return f"[goal]\nlevel_set = {answers.threshold!r}  # where is the value above this?\n"
+    which = "largest" if answers.goal == "maximize" else "smallest"
+    return (
+        f"[goal]\n{answers.goal} = true  # where is the value {which}?\n# level_set = 7.0  # or: where is it above 7?\n"
+    )
+
+
+def _noise(answers: ProblemAnswers) -> str:
+    lines = ["[noise]"]
+    if answers.noise is None:
+        lines.append("# variance = 0.01  # of a measurement, its standard deviation squared; left out: learned")
+    else:
+        lines.append(f"variance = {answers.noise**2:.10g}  # of a measurement: its standard deviation squared")
+    return "\n".join(lines) + "\n"
+
+
+def _cost(answers: ProblemAnswers) -> str:
+    lines = ["[cost]", f"base = {answers.cost!r}  # of each measurement, in any unit"]
+    if answers.travel:
+        rates = ", ".join(f"{_key(name)} = {rate!r}" for name, rate in answers.travel.items())
+        lines.append(f"travel = {{{rates}}}  # cost per unit of way from the last place")
+    else:
+        lines.append(f"# travel = {{{_key(answers.columns[0])} = 0.25}}  # cost per unit of way from the last place")
+    return "\n".join(lines) + "\n"
+
+
+def _run(answers: ProblemAnswers) -> str:
+    lines = ["[run]"]
+    budget = f"budget = {answers.budget!r}" if answers.budget is not None else "# budget = 500.0"
+    lines.append(f"{budget}  # total cost to spend")
+    steps = f"steps = {answers.steps}" if answers.steps is not None else "# steps = 60"
+    lines.append(f"{steps}  # number of measurements")
+    if answers.goal == "level_set":
+        lines.append("# f1 = 0.95  # stop when the answer is this good with 97.5 % probability")
+    else:
+        lines.append("# regret = 0.1  # stop when the answer is this close to the optimum with 97.5 % probability")
+    return "\n".join(lines) + "\n"
+
+
+def _text(text: str) -> str:
+    """Return a text as TOML, whose basic strings are those of JSON."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    """Return a key of TOML, quoted where it must be."""
+    is_bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if is_bare else _text(name)

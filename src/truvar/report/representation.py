@@ -1,0 +1,72 @@
+"""A study as consoles and notebooks show it: what it looks for, what it has spent, its answer, what is next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from truvar._representation import html_card, text_card
+from truvar.report.formatting import count_noun, format_number, format_place
+from truvar.report.status import describe_best_observed, describe_expected, describe_goal, describe_optimum
+
+if TYPE_CHECKING:
+    from truvar.study.protocol import StudyLike
+    from truvar.study.result import Result
+
+
+def study_text(study: StudyLike) -> str:
+    """Return a study as a few lines of text, without anything that takes time to compute."""
+    result = study.result()
+    return text_card(_title(study), describe_goal(study.goal), [*_spent(study), *_quick_answer(result), *_next(study)])
+
+
+def study_html(study: StudyLike) -> str:
+    """Return a study as a card for notebooks, with the expected F1 or regret of its answer."""
+    result = study.result()
+    answer = describe_optimum(study, result) + describe_expected(result)  # type: ignore[arg-type]
+    if result.goal.level_set and result.statements.is_known:
+        answer = _quick_answer(result) + answer
+    return html_card(_title(study), describe_goal(study.goal), [*_spent(study), *answer, *_next(study)])
+
+
+def _title(study: StudyLike) -> str:
+    return "Study" if study.name is None else f"Study {study.name!r}"
+
+
+def _spent(study: StudyLike) -> list[tuple[str, str]]:
+    steps = study.limits.get("steps")
+    budget = study.limits.get("budget")
+    measured = f"{study.steps} of {steps:g} times" if steps else count_noun(study.steps, "time")
+    spent = format_number(study.spent)
+    if budget:
+        spent = f"{spent} of {format_number(budget)}"
+    return [("measured", measured), ("spent", spent)]
+
+
+def _quick_answer(result: Result) -> list[tuple[str, str]]:
+    """Return the answer so far, from single points."""
+    if result.steps == 0:
+        return [("answer", "nothing is measured yet")]
+    if not result.goal.level_set:
+        best = result.best_observed
+        return [] if best is None else [("best so far", describe_best_observed(best))]
+    n = len(result.mean)
+    if result.classification is None:
+        counts = (
+            [] if result.bands is None else np.bincount(result.bands, minlength=len(result.thresholds) + 1).tolist()
+        )
+        return [("answer", f"{', '.join(map(str, counts))} of {count_noun(n, 'point')}, from the lowest band")]
+    above = int(result.classification.sum())
+    return [("answer", f"{above} of {count_noun(n, 'point')} reported as above the threshold")]
+
+
+def _next(study: StudyLike) -> list[tuple[str, str]]:
+    """Return the pending suggestions, or how to get one."""
+    pending = study.pending
+    if not pending:
+        reason = study.finished
+        return [("finished", reason)] if reason else [("next", "nothing is pending: ask() suggests a measurement")]
+    first = pending[0]
+    text = f"{first.id}: {format_place(first)}, cost {format_number(first.cost)}"
+    return [("next", text if len(pending) == 1 else f"{text}; {len(pending) - 1} more pending")]

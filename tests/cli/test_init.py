@@ -1,0 +1,159 @@
+"""`truvar init`, the names of reports, decimal commas, and what `serve` says about a store that does not exist."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.helpers.terminal import in_terminal
+
+import truvar as tv
+from truvar.cli import main
+from truvar.cli.serve import _missing_notice
+from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError
+from truvar.problem.template import ProblemAnswers, problem_template
+from truvar.study.measurements_io import parse_number
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    x, y = np.meshgrid(np.linspace(0, 100, 6), np.linspace(-10, 0, 5))
+    table = {"distance_m": x.ravel(), "depth_m": y.ravel(), "colour": "green"}
+    pd.DataFrame(table).to_csv("pond.csv", index=False)
+    return tmp_path
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def test_init_asks_and_writes_a_commented_problem_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(monkeypatch, "", "up", "level", "7,5", "0.3", "4", "distance_m=0.25 depth_m=1", "500")
+    assert main(["init", "pond.csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "wrote pond.toml\nnext: truvar new pond.toml\n"
+    assert "Coordinates, of the columns distance_m, depth_m, colour [distance_m, depth_m]" in captured.err
+    assert "answer max, min or level" in captured.err
+    text = Path("pond.toml").read_text()
+    assert text.count("#") > 10
+    problem = tv.load_problem("pond.toml")
+    assert problem.domain.columns == ("distance_m", "depth_m")
+    assert problem.spec["goal"] == {"level_set": 7.5}
+    assert problem.run == {"budget": 500.0}
+    assert problem.study().ask().cost == 4.0
+    assert main(["new", "pond.toml"]) == 0
+    assert Path("pond.db").exists()
+
+
+def test_init_without_a_table_makes_a_box(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(monkeypatch, "", "x 1 0", "x 0 1, depth_m -18 0", "oven", "min", "", "", "", "")
+    assert main(["init"]) == 0
+    assert "the range of x must ascend" in capsys.readouterr().err
+    problem = tv.load_problem("oven.toml")
+    assert problem.domain.continuous
+    assert problem.domain.bounds.tolist() == [[0, 1], [-18, 0]]
+    assert problem.spec["goal"] == {"minimize": True}
+
+
+def test_init_asks_nothing_where_all_is_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("there").mkdir()
+    options = ["--columns", "distance_m,depth_m", "--goal", "max", "--defaults", "-o", "there/p.toml"]
+    assert main(["init", "pond.csv", *options]) == 0
+    assert tv.load_problem("there/p.toml").spec["goal"] == {"maximize": True}
+    assert 'table = "../pond.csv"' in Path("there/p.toml").read_text()
+    assert main(["init", "pond.csv", *options]) == 1
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines", "message"),
+    [
+        (["nothing.csv"], [], "nothing.csv"),
+        (["pond.csv", "--columns", "dept_m"], [], "did you mean 'depth_m'"),
+        (["pond.csv", "--goal", "level", "--defaults"], [], "no default for: Threshold"),
+        (["pond.csv"], [""], "the input ended at the question: Look for"),
+        (["pond.csv"], ["", *["what"] * 9], "no answer could be used for: Look for"),
+    ],
+)
+def test_a_mistake_in_init_is_one_clear_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    arguments: list[str], lines: list[str], message: str,
+) -> None:  # fmt: skip
+    answer(monkeypatch, *lines)
+    assert main(["init", *arguments]) == 1
+    assert message in capsys.readouterr().err.splitlines()[-1]
+    assert not Path("pond.toml").exists()
+
+
+def test_the_template_quotes_what_toml_needs_quoted() -> None:
+    answers = ProblemAnswers('a "b"', None, ["größe (m)"], box={"größe (m)": (0.0, 1.0)}, travel={"größe (m)": 2.0})
+    text = problem_template(answers)
+    assert 'name = "a \\"b\\""' in text
+    assert 'box = {"größe (m)" = [0.0, 1.0]}' in text
+    with pytest.raises(InvalidArgumentError, match="needs a threshold"):
+        ProblemAnswers("x", None, ["x"], goal="level_set")
+
+
+# -- reports -----------------------------------------------------------------------------------------------------------
+
+
+def test_run_and_report_name_their_outputs_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pond.toml").write_text(
+        'name = "pond"\n[domain]\ngrid = {x = [0, 1, 12]}\n[goal]\nmaximize = true\n[model]\nkernel = "rbf"\n'
+        "lengthscales = [0.3]\nmean = 0\n[noise]\nvariance = 0.01\n[run]\nsteps = 3\n"
+    )
+    assert main(["run", "pond.toml", "--command", "echo {x}", "--quiet", "--report", "a.html"]) == 0
+    assert capsys.readouterr().out.endswith("report: a.html\n")
+    assert main(["report", "pond.db", "--report", "b.html"]) == 0
+    assert capsys.readouterr().out == "report: b.html\n"
+    assert main(["report", "pond.db", "-o", "all"]) == 0
+    assert re.fullmatch(r"report: all/ \(folder with map\.png, .*, report\.html\)\n", capsys.readouterr().out)
+    assert main(["report", "pond.db", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"report": "pond.html"}
+    for path in ("a.html", "b.html", "all/report.html", "all/points.csv", "pond.html"):
+        assert Path(path).stat().st_size > 100
+
+
+# -- words and widths --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("7,5", 7.5), ("-0,25", -0.25), ("0,125", 0.125), ("1234,5", 1234.5), ("7.5", 7.5), ("2,5e-3", 0.0025)],
+)
+def test_a_decimal_comma_is_understood_where_it_cannot_separate_thousands(text: str, value: float) -> None:
+    assert parse_number(text, "the value") == value
+
+
+@pytest.mark.parametrize("text", ["1,234", "-12,500", "1,2,3", "1.234,5", "abc", ",", "1,e5x"])
+def test_an_ambiguous_number_is_refused(text: str) -> None:
+    with pytest.raises(InvalidMeasurementError, match=r"ambiguous|finite number"):
+        parse_number(text, "the value")
+
+
+def test_messages_wrap_at_the_width_of_the_terminal(folder: Path) -> None:
+    command = [sys.executable, "-m", "truvar", "status", "--store", "nothing-of-that-name.db"]
+    code, _, sent = in_terminal(command, columns=50)
+    assert code == 1
+    assert max(map(len, re.split(r"[\r\n]+", sent))) <= 50
+    assert "truvar new PROBLEM.toml" in " ".join(sent.split())
+
+
+def test_serve_says_that_a_store_does_not_exist_and_how_to_make_one(folder: Path) -> None:
+    notice = _missing_notice("sqlite:///nope.db")
+    assert "the store nope.db does not exist" in notice
+    assert "truvar new PROBLEM.toml --store nope.db" in notice
+    Path("nope.db").touch()
+    assert _missing_notice("sqlite:///nope.db") == ""
+    assert _missing_notice("postgresql://host/lake") == ""
