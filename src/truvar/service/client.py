@@ -421,13 +421,15 @@ class RemoteStudy:
         level: int | None = None,
         task: str | None = None,
         who: str | None = None,
+        key: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place, as `Study.tell_repeats`, and return their ids.
 
-        If the connection fails before the answer arrives, it is not known whether they were recorded.
+        If the connection fails before the answer arrives, it is not known whether they were recorded, unless there is a
+        key: sent again with it, they count once.
         """
         body: dict[str, Any] = {"values": [_plain(as_value(y)) for y in values], "level": level, "task": task}
-        body["who"] = who
+        body |= {"who": who, "key": key}
         what = as_point(self.domain, what)
         if isinstance(what, Mapping):
             body["point"] = {str(column): _plain(value) for column, value in what.items()}

@@ -52,7 +52,7 @@ def uploaded_problem(
     """
     spec = parse_spec(ProblemSpec, _parse_toml(problem)) if isinstance(problem, str) else problem
     _check_problem_size(spec, limits)
-    frames = {table: _read_table(table, text, limits) for table, text in tables.items()}
+    frames = {table: read_table(table, text, limits) for table, text in tables.items()}
     content = {**spec.model_dump(mode="json", exclude_unset=True), "name": name}
     try:
         return problem_from_dict(content, name=name, tables=frames, check=check)
@@ -166,7 +166,18 @@ def _parse_toml(text: str) -> dict[str, Any]:
         raise InvalidProblemError("the problem is nested too deeply; use fewer levels") from None
 
 
-def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
+def read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
+    """Return a table that a client sent as CSV text.
+
+    Args:
+        name: Its name, for messages.
+        text: The text.
+        limits: Limits of the server.
+
+    Raises:
+        InvalidProblemError: If it is not readable.
+        LimitExceededError: If it is larger than the server allows.
+    """
     _check_table_size(name, text, limits)
     try:
         frame = parse_table(text)

@@ -45,7 +45,9 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
 
         def work(study: Study) -> Any:
             with collect_outliers() as outliers:
-                ids = study.tell_repeats(target, body.values, level=body.level, task=body.task, who=body.who)
+                ids = study.tell_repeats(
+                    target, body.values, level=body.level, task=body.task, who=body.who, key=body.key
+                )
             return {**change_summary(study, ids[0]), "ids": ids, "warnings": list(outliers.values())}
 
         return await change_study(sessions, name, who, work)
