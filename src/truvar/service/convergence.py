@@ -1,11 +1,13 @@
 """The convergence of a study for the page: best value so far, and expected F1 or regret after some measurements.
 
 An estimate takes draws, but those of earlier measurements do not change when another one is told. They are kept as long
-as the operations that they follow from are the same objects.
+as the operations that they follow from are the same objects. One request computes them for a few seconds; the next one
+continues.
 """
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ from truvar.study.convergence import ScoreAfter, checkpoints, past_scores, score
 from truvar.study.limits import RunLimits
 from truvar.study.result import Result
 from truvar.study.study import Study
+
+SECONDS = 2.0  # of work on one request; the estimate that is under way is finished
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Convergence:
         return ConvergenceSource(config, snapshot, present, _best_so_far(study, result), goal, study.version)
 
     def to_dict(self, name: str, source: ConvergenceSource) -> dict[str, Any]:
-        """Return the convergence for JSON; this takes as long as the estimates that are not known yet.
+        """Return the convergence for JSON; `complete` is false if estimates are still missing.
 
         Args:
             name: Name of the study.
@@ -72,8 +76,11 @@ class Convergence:
         known = self._known.pop(name, {})
         kept = {count: entry for count, entry in known.items() if _is_prefix(entry[0], operations)}
         missing = [count for count in steps if count not in kept and count < source.present.steps]
+        deadline = time.monotonic() + SECONDS
         for found in past_scores(source.config, source.snapshot, missing):
             kept[found.steps] = (_up_to(operations, found.steps), found)
+            if time.monotonic() > deadline:
+                break
         if source.present.steps:
             kept[source.present.steps] = (_up_to(operations, source.present.steps), source.present)
         self._known[name] = kept
@@ -83,6 +90,7 @@ class Convergence:
             "version": source.version,
             "score": "f1" if source.config.goal.level_set else "regret",
             "goal": source.goal,
+            "complete": all(count in kept for count in steps),
             "scores": [kept[count][1].to_dict() for count in steps if count in kept],
             "best": source.best,
         }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
+from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.exceptions import InvalidArgumentError, PointNotInDomainError
 from truvar.inference.sensitivity import column_importance
 from truvar.models.diagnostics import NORMAL_95
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from truvar.problem import Problem
     from truvar.study.study import Study
 
-MAX_PREVIEWED = 2_000  # points of a problem that are drawn before the study is created
+MAX_PREVIEWED = 10_000  # points of a problem that are drawn before the study is created
+PREVIEWED_COLUMNS = 2  # columns of a problem whose coordinates are drawn
 MAX_EXAMPLES = 5  # values of a column of a table that are shown
 NOT_ON_THE_DOMAIN = (
     "the prior mean has values at the points of the domain only, so that the model cannot be drawn between them"
@@ -97,13 +99,17 @@ def problem_check(problem: Problem, study: Study) -> dict[str, Any]:
     if len(shown) > MAX_PREVIEWED:
         shown = np.unique(np.linspace(0, len(domain) - 1, MAX_PREVIEWED).astype(int))
     positions = serializers.axis_positions(domain, domain.points[shown])
+    rows = [{"name": name, "text": text} for name, text in problem_rows(problem, study)]
+    for row in rows:
+        if row["name"] == "policy":  # by the name that a problem file has for it
+            row["text"] = problem.spec.get("policy", {}).get("name", DEFAULT_POLICY)
     return {
         "goal": describe_goal(study.goal),
-        "rows": [{"name": name, "text": text} for name, text in problem_rows(problem, study)],
+        "rows": rows,
         "warnings": problem_warnings(problem, study),
         "points": len(domain),
         "columns": [serializers.column_data(domain, k) for k in range(len(domain.columns))],
-        "coordinates": [serializers.drawn_column(column) for column in positions.T],
+        "coordinates": [serializers.drawn_column(column) for column in positions.T[:PREVIEWED_COLUMNS]],
     }
 
 

@@ -32,6 +32,7 @@ from truvar.storage.rdb import RDBStorage
 from truvar.storage.tokens import list_tokens
 from truvar.study.study import Study
 
+S = TypeVar("S")
 T = TypeVar("T")
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
@@ -68,7 +69,7 @@ class StudyEntry:
         checked_at: When the event log was last read for new events, on the monotonic clock.
         changed: Set, and replaced, when the version changes.
         answers: Encoded answers, each with the version it was made from.
-        apart_lock: Held while an answer is made that takes long, so that it is made once.
+        apart_lock: Held while an answer is made that takes long, so that two requests do not compute the same.
     """
 
     chooser: StudyCopy = field(default_factory=StudyCopy)
@@ -95,10 +96,6 @@ class StudyEntry:
     def is_unknown(self) -> bool:
         """Whether no object is open, no request is under way and nothing is known about the study."""
         return self.is_idle and self.damage is None and all(copy.study is None for copy in self.copies)
-
-    def knows(self, key: str, version: int) -> bool:
-        """Return whether an answer was made from that version."""
-        return key in self.answers and self.answers[key][0] == version
 
     def update_version(self, study: Study) -> None:
         """Take over the version of an object that has read more events."""
@@ -194,18 +191,17 @@ class StudySessions:
         entry = self._entry(name)
 
         def cached(study: Study) -> bytes:
-            if not entry.knows(key, study.version):
+            if key not in entry.answers or entry.answers[key][0] != study.version:
                 entry.answers[key] = (study.version, work(study))
             return entry.answers[key][1]
 
         return await self._read(entry, name, cached)
 
-    async def read_apart(self, name: str, key: str, take: Callable[[Study], T], work: Callable[[T], bytes]) -> bytes:
-        """Return an answer that takes long, made once for each version, while others use the study.
+    async def read_apart(self, name: str, take: Callable[[Study], S], work: Callable[[S], T]) -> T:
+        """Return an answer that takes long, made while others use the study; one at a time for each study.
 
         Args:
             name: Name of the study.
-            key: Name of the answer.
             take: Function of the study that quickly returns what the answer is made from.
             work: Function that makes the answer from that.
 
@@ -215,12 +211,8 @@ class StudySessions:
         """
         entry = self._entry(name)
         async with entry.apart_lock:
-            version, source = await self._read(
-                entry, name, lambda study: (study.version, None if entry.knows(key, study.version) else take(study))
-            )
-            if source is not None:
-                entry.answers[key] = (version, await self.run(lambda: work(source)))
-            return entry.answers[key][1]
+            source = await self._read(entry, name, take)
+            return await self.run(lambda: work(source))
 
     async def run(self, work: Callable[[], T]) -> T:
         """Return the result of work that needs no study, done in a thread for reading."""

@@ -9,10 +9,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from truvar.service import page_data
-from truvar.service.convergence import Convergence
+from truvar.service.convergence import Convergence, ConvergenceSource
 from truvar.service.limits import ServiceLimits
-from truvar.service.routes._common import JSON, StudyName, cached_response, json_response
-from truvar.service.serializers import encode
+from truvar.service.routes._common import StudyName, cached_response, json_response
 from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 
@@ -24,13 +23,13 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
 
     @routes.get(
         "/studies/{name:path}/convergence",
-        summary="Best value so far, and expected F1 or regret after some of the measurements",
+        summary="Best value so far, and expected F1 or regret after some of the measurements; repeat it until complete",
     )
     async def converging(name: StudyName) -> Response:
-        content = await sessions.read_apart(
-            name, "convergence", convergence.read, lambda source: encode(convergence.to_dict(name, source))
-        )
-        return Response(content, media_type=JSON)
+        def work(source: ConvergenceSource) -> dict[str, Any]:
+            return convergence.to_dict(name, source)
+
+        return json_response(await sessions.read_apart(name, convergence.read, work))
 
     @routes.get(
         "/studies/{name:path}/model",

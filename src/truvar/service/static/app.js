@@ -6,6 +6,7 @@ import { showCreateStudy } from "./create-study.js";
 import { el, field, replace } from "./dom.js";
 import { showStudyList } from "./study-list.js";
 import { showStudy } from "./study-page.js";
+import { showUnsentValues } from "./unsent-values.js";
 
 const main = document.getElementById("main");
 let leave = () => {}; // ends timers and connections of the part that is shown
@@ -78,5 +79,6 @@ document.getElementById("theme").addEventListener("click", () => {
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 
 takeTokenFromAddress();
+showUnsentValues(document.getElementById("unsent"));
 window.addEventListener("hashchange", () => { takeTokenFromAddress(); show(); main.focus(); });
 show();
