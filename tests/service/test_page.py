@@ -3,52 +3,8 @@
 import re
 
 import pytest
-from tests.helpers.server import CURVE, GRID, browser
-
-DESKTOP = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
-TIMEOUT = 60_000  # milliseconds
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as instance:
-        yield instance
-
-
-@pytest.fixture
-def page_on(chromium, served):
-    """Open a page on a device; script errors, dialogs and requests to other servers fail the test."""
-    api, _ = served
-    contexts = []
-    problems = []
-
-    def open_page(device, address="#/"):
-        context = chromium.new_context(**device)
-        context.set_default_timeout(TIMEOUT)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda request: problems.append(request.url) if not _is_own(request.url, api.url) else None)
-        page.goto(f"{api.url}/{address}")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert problems == []
-
-
-def _is_own(url: str, base: str) -> bool:
-    return url.startswith((f"{base}/", "blob:"))
-
-
-def tiles(page) -> dict[str, str]:
-    """Return the tiles at the top of a study, by their names in small letters."""
-    rows = [row.split("\n", 1) for row in page.locator(".key-numbers > div").all_inner_texts()]
-    return {name.lower(): " ".join(text.split()) for name, text in rows}
+from tests.helpers.page import DESKTOP, PHONE, TIMEOUT, tiles
+from tests.helpers.server import CURVE, GRID
 
 
 def map_image(page) -> bytes:

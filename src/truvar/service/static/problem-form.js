@@ -37,6 +37,7 @@ export function tablePart(changed) {
   const alert = el("p", { class: "alert", role: "alert" });
   const list = el("div", {});
   const input = el("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv", onchange: () => { if (input.files.length) take(input.files[0]); } });
+  const drop = el("select", { onchange: changed }, [["refuse", "are mistakes"], ["drop", "are left out"]].map(([value, text]) => el("option", { value }, text)));
   const zone = el("div", { class: "drop" }, field("Table", input, "a CSV file with a line per candidate; choose it or drop it here"));
   const stop = (event) => event.preventDefault();
   zone.addEventListener("dragover", (event) => { stop(event); zone.classList.add("over"); });
@@ -54,7 +55,8 @@ export function tablePart(changed) {
       const { columns, rows } = await post("/problems/columns", { text });
       file = { name: chosen.name, text, columns: columns.map((column) => ({ ...column, role: roleChoice(column, rows, changed) })) };
       replace(list, el("p", { class: "note" }, `${chosen.name}: ${countNoun(rows, "row")}. What is each column?`),
-        el("div", { class: "columns" }, file.columns.map((column) => field(column.name, column.role, describeColumn(column)))));
+        el("div", { class: "columns" }, file.columns.map((column) => field(column.name, column.role, describeColumn(column)))),
+        field("Rows that lack a coordinate or repeat a point", drop));
     } catch (error) {
       file = null;
       replace(list);
@@ -69,8 +71,9 @@ export function tablePart(changed) {
     const context = named("context");
     const columns = file.columns.filter((column) => ["coordinate", "context"].includes(column.role.value)).map((column) => column.name);
     if (!columns.length) throw new Error("Choose at least one column as coordinate.");
+    const dropped = drop.value === "drop" ? { missing: "drop", duplicates: "drop" } : {};
     return {
-      domain: { table: file.name, columns, label: named("label")[0], context: context.length ? context : undefined },
+      domain: { table: file.name, columns, label: named("label")[0], context: context.length ? context : undefined, ...dropped },
       cost: named("cost").length ? { column: named("cost")[0] } : {},
       noise: named("noise").length ? { column: named("noise")[0] } : {},
       columns: file.columns.filter((column) => columns.includes(column.name)),
@@ -85,7 +88,7 @@ function roleChoice(column, rows, changed) {
   else if (column.kind === "text" && column.distinct > FEW_CHOICES) role = "unused";
   else if (column.kind === "number" && COST_NAMES.test(column.name)) role = "cost";
   else if (column.kind === "number" && NOISE_NAMES.test(column.name)) role = "noise";
-  else if (/^(value|y|target|result)$/i.test(column.name)) role = "unused";
+  else if (/^(value|target|result)$/i.test(column.name)) role = "unused";
   const node = el("select", { onchange: changed }, ROLES.map(([value, text]) => el("option", { value }, text)));
   node.value = role;
   return node;
