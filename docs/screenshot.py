@@ -11,7 +11,8 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,38 +61,60 @@ f1 = 0.95
 """
 
 
+@dataclass(frozen=True)
+class Picture:
+    """One picture of the page.
+
+    Attributes:
+        study: Study that it needs; None: none.
+        take: Brings a page to what is shown, given the address of the server.
+        device: Options of the browser.
+        dark: Whether the theme is dark.
+        part: Selector of the part that is shown; None: the window.
+        whole: Whether the whole page is shown, not only what fits into the window.
+    """
+
+    study: str | None
+    take: Callable[[Any, str], None]
+    device: Mapping[str, Any] = field(default_factory=lambda: DESKTOP)
+    dark: bool = False
+    part: str | None = None
+    whole: bool = False
+
+    def save(self, browser: Any, url: str, path: Path) -> None:
+        context = browser.new_context(**self.device, color_scheme="dark" if self.dark else "light")
+        context.set_default_timeout(TIMEOUT)
+        page = context.new_page()
+        self.take(page, url)
+        page.wait_for_timeout(400)
+        page.evaluate("scrollTo(0, 0)")
+        if self.part is not None:
+            page.locator(self.part).screenshot(path=path)
+        else:
+            page.screenshot(path=path, full_page=self.whole)
+        context.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="take the pictures whose names contain this")
     parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "images", help="where to put them")
     arguments = parser.parse_args()
-    pictures = {name: take for name, take in PICTURES.items() if arguments.only in name}
+    pictures = {name: picture for name, picture in PICTURES.items() if arguments.only in name}
     arguments.folder.mkdir(parents=True, exist_ok=True)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as folder, server(f"sqlite:///{folder}/lake.db") as url:
-        _make_studies(url, {name.split("-")[1] for name in pictures})
+        _make_studies(url, {picture.study for picture in pictures.values()})
         with sync_playwright() as tool:
             browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            for name, take in pictures.items():
-                dark = name.endswith("-dark")
-                device = PHONE if "-phone" in name else DESKTOP
-                context = browser.new_context(**device, color_scheme="dark" if dark else "light")
-                context.set_default_timeout(TIMEOUT)
-                page = context.new_page()
-                take(page, url)
-                page.wait_for_timeout(400)
+            for name, picture in pictures.items():
                 path = arguments.folder / f"{name}.png"
-                if "-tab" in name:
-                    page.locator(".progress").screenshot(path=path)
-                else:
-                    page.evaluate("scrollTo(0, 0)")
-                    page.screenshot(path=path, full_page="-new" in name)
+                picture.save(browser, url, path)
                 print(path)
-                context.close()
             browser.close()
 
 
-def _make_studies(url: str, wanted: set[str]) -> None:
+def _make_studies(url: str, wanted: set[str | None]) -> None:
     rng = np.random.default_rng(0)
     service = Server(url)
     if "lake" in wanted:
@@ -161,18 +184,19 @@ def _new_study(page: Any, url: str) -> None:
     page.wait_for_timeout(1_500)
 
 
-PICTURES: dict[str, Callable[[Any, str], None]] = {
-    "page-lake-desktop": _study("lake"),
-    "page-lake-desktop-dark": _study("lake"),
-    "page-lake-phone": _study("lake"),
-    "page-lake-phone-dark": _study("lake"),
-    "page-bands-desktop": _classes("bands"),
-    "page-oven-tab-convergence": _study("oven"),
-    "page-oven-tab-slices": _study("oven", "Slices"),
-    "page-oven-tab-importance-dark": _study("oven", "Importance"),
-    "page-lake-tab-check": _study("lake", "Model check"),
-    "page-new-desktop": _new_study,
-    "page-new-phone-dark": _new_study,
+ANALYSIS = ".progress"  # selector of the card with the tabs
+PICTURES = {
+    "page": Picture("lake", _study("lake")),
+    "page-dark": Picture("lake", _study("lake"), dark=True),
+    "page-phone": Picture("lake", _study("lake"), PHONE),
+    "page-phone-dark": Picture("lake", _study("lake"), PHONE, dark=True),
+    "page-bands": Picture("bands", _classes("bands")),
+    "page-convergence": Picture("oven", _study("oven"), part=ANALYSIS),
+    "page-slices": Picture("oven", _study("oven", "Slices"), part=ANALYSIS),
+    "page-importance": Picture("oven", _study("oven", "Importance"), part=ANALYSIS),
+    "page-model-check": Picture("lake", _study("lake", "Model check"), part=ANALYSIS),
+    "page-new": Picture(None, _new_study, whole=True),
+    "page-new-phone-dark": Picture(None, _new_study, PHONE, dark=True, whole=True),
 }
 
 

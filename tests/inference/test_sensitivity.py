@@ -1,42 +1,51 @@
-"""Importance of columns: Sobol indices of known functions."""
+"""Sobol indices against closed forms and a naive computation."""
+
+from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import pytest
 
-import truvar as tv
-from truvar.inference.sensitivity import column_importance
+from truvar._typing import Array
+from truvar.inference.sensitivity import sobol_indices
 
-
-def test_an_additive_function_has_the_indices_of_its_parts():
-    domain = tv.Domain.box(a=(0, 1), b=(0, 1), c=(0, 1))
-    found = column_importance(domain, lambda points: 3 * points[:, 0] + points[:, 1])
-    shares = {entry.column: (entry.first, entry.total) for entry in found}
-    for column, expected in (("a", 0.9), ("b", 0.1), ("c", 0.0)):  # 9 : 1 : 0 of the variance
-        assert shares[column] == pytest.approx((expected, expected), abs=0.01)
+SIDE = 24  # values of each column of the naive computation
 
 
-def test_ishigami_function_agrees_with_the_closed_form():
-    domain = tv.Domain.box(x1=(-np.pi, np.pi), x2=(-np.pi, np.pi), x3=(-np.pi, np.pi))
+def naive_indices(f: object, axes: list[Array]) -> tuple[Array, Array]:
+    """Return first-order and total indices on a full grid, by conditional means with loops over the columns."""
+    mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    values = f(mesh.reshape(-1, len(axes))).reshape([len(axis) for axis in axes])  # type: ignore[operator]
+    first = []
+    total = []
+    for k in range(len(axes)):
+        others = tuple(j for j in range(len(axes)) if j != k)
+        first.append(values.mean(axis=others).var() / values.var())
+        total.append(1 - values.mean(axis=k).var() / values.var())
+    return np.array(first), np.array(total)
 
-    def ishigami(points):
-        return np.sin(points[:, 0]) + 7 * np.sin(points[:, 1]) ** 2 + 0.1 * points[:, 2] ** 4 * np.sin(points[:, 0])
 
-    found = column_importance(domain, ishigami, samples=4096)
-    assert [entry.first for entry in found] == pytest.approx([0.3139, 0.4424, 0.0], abs=0.02)
-    assert [entry.total for entry in found] == pytest.approx([0.5576, 0.4424, 0.2437], abs=0.02)
+def test_indices_of_a_function_with_an_interaction_are_those_of_the_naive_computation() -> None:
+    def f(x: Array) -> Array:
+        return np.asarray(np.sin(3 * x[:, 0]) + 2 * x[:, 1] * x[:, 2] + 0.1 * x[:, 3])
+
+    axes = [np.linspace(0, 1, SIDE) for _ in range(4)]
+    first, total = naive_indices(f, axes)
+    indices = sobol_indices(f, np.column_stack(axes))
+    np.testing.assert_allclose(indices.first, first, atol=0.03)
+    np.testing.assert_allclose(indices.total, total, atol=0.03)
 
 
-def test_columns_of_a_table_vary_over_their_own_values_and_a_constant_has_no_importance():
-    rng = np.random.default_rng(0)
-    domain = tv.Domain.table(pd.DataFrame({"x": rng.choice([0.0, 1.0], 40), "y": np.arange(40.0)}))
-    seen = []
+def test_indices_of_the_ishigami_function_are_the_known_ones() -> None:
+    def f(x: Array) -> Array:
+        return np.asarray(np.sin(x[:, 0]) + 7 * np.sin(x[:, 1]) ** 2 + 0.1 * x[:, 2] ** 4 * np.sin(x[:, 0]))
 
-    def step(points):
-        seen.append(points[:, 0])
-        return points[:, 0]
+    axis = np.linspace(-np.pi, np.pi, 4001)
+    indices = sobol_indices(f, np.column_stack([axis] * 3))
+    np.testing.assert_allclose(indices.first, [0.3139, 0.4424, 0.0], atol=0.05)
+    np.testing.assert_allclose(indices.total, [0.5576, 0.4424, 0.2437], atol=0.05)
 
-    found = column_importance(domain, step)
-    assert set(np.concatenate(seen)) == {0.0, 1.0}
-    assert (found[0].total, found[1].total) == pytest.approx((1.0, 0.0), abs=0.02)
-    assert column_importance(domain, lambda points: np.full(len(points), 5.0)) is None
+
+def test_a_constant_function_has_no_important_column() -> None:
+    indices = sobol_indices(lambda x: np.ones(len(x)), np.random.default_rng(0).uniform(size=(50, 3)))
+    assert indices.first.tolist() == [0.0] * 3
+    assert indices.total.tolist() == [0.0] * 3
+    assert indices.sd == 0.0

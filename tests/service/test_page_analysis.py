@@ -1,4 +1,4 @@
-"""What the page shows: tiles with goals, expectations, tabs, bands, marks, pages of measurements; and for everybody."""
+"""Contents of the page: tiles, expectations, tabs, bands, marks and pages of measurements; and who can use it."""
 
 import re
 

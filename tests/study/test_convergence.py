@@ -5,7 +5,15 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
-from truvar.study.convergence import checkpoints, score_history
+from truvar.study.convergence import checkpoints, past_scores, score_source
+
+
+def score_history(study, count=16):
+    """Return the scores after the checkpoints of a study; the last one is that of its result."""
+    config, snapshot, present = score_source(study, study.result())
+    scores = list(past_scores(config, snapshot, checkpoints(study.steps, count)))
+    assert scores[-1] == present
+    return scores
 
 
 def test_checkpoints_stay_where_they_are_when_a_measurement_is_added():

@@ -1,96 +1,80 @@
-"""Importance of columns: Sobol indices of the posterior mean.
+"""Sobol indices: which share of the variance of a function each of its columns explains.
 
 | symbol | here | shape |
 |---|---|---|
-| f, the posterior mean | `predict` | |
-| V = Var(f), if all columns vary independently | `variance` | |
-| S_i = Var(E[f given x_i]) / V, the share that column i explains by itself | `ColumnImportance.first` | |
-| T_i = E[Var(f given the other columns)] / V, the share that needs column i | `ColumnImportance.total` | |
-| A, B, two independent samples of points; A with column i of B | `first`, `second`, `mixed` | (N, d) |
+| A, B: two independent samples of the columns | `a`, `b` | (m, d) |
+| AB_k: A with column k of B | `mixed` | (m, d) |
+| S_k = Var(E[f given x_k]) / Var f | `SobolIndices.first` | (d,) |
+| T_k = 1 - Var(E[f given the others]) / Var f | `SobolIndices.total` | (d,) |
 
-S_i is estimated by mean(f(B) (f(A_i) - f(A))) / V (Saltelli et al., 2010) and T_i by mean((f(A) - f(A_i))^2) / (2 V)
-(Jansen, 1999), where A_i is A with column i taken from B. The columns vary over the values that the domain has, or
-uniformly over a box, each by itself. A column that T_i calls unimportant does not change the answer; one with T_i much
-larger than S_i acts together with others.
+S_k is estimated as by Saltelli et al. (2010), T_k as by Jansen (1999). The columns vary independently of each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from truvar._typing import Array
-from truvar.domain.domain import Domain
 
-SAMPLES = 1024  # N: points of each sample
-NEGLIGIBLE = 1e-12  # variance of the mean, as a share of its square, below which it is constant
+LOG2_SAMPLES = 11  # binary logarithm of the number of points in each of the two samples
 
 
-@dataclass(frozen=True)
-class ColumnImportance:
-    """Share of the variation of the posterior mean that a column explains.
+@dataclass(frozen=True, eq=False)
+class SobolIndices:
+    """Shares of the variance of a function that its columns explain.
 
     Attributes:
-        column: Name of the column.
-        first: Share that it explains by itself.
-        total: Share that it explains together with the others; the rest does not depend on it.
+        first: Share that each column explains by itself. (d,)
+        total: Share that would vanish if the column were held constant: also together with others. (d,)
+        sd: Standard deviation of the function over the sample.
     """
 
-    column: str
-    first: float
-    total: float
-
-    def to_dict(self) -> dict[str, str | float]:
-        """Return the fields for JSON."""
-        return asdict(self)
+    first: Array
+    total: Array
+    sd: float
 
 
-def column_importance(
-    domain: Domain, predict: Callable[[Array], Array], seed: int = 0, samples: int = SAMPLES
-) -> list[ColumnImportance] | None:
-    """Return how much of the variation of a function over a domain each column explains.
+def sobol_indices(f: Callable[[Array], Array], columns: Array, seed: int = 0) -> SobolIndices:
+    """Estimate the Sobol indices of a function whose columns vary independently.
 
     Args:
-        domain: The domain.
-        predict: Function of points (q, d) in the coordinates of the model that returns (q,).
-        seed: Seed of the points that it is evaluated at.
-        samples: Number of points of each of the two samples.
+        f: The function, from points (q, d) to values (q,).
+        columns: Points (n, d); each column is drawn from its values here, by itself.
+        seed: Seed of the quasi-random sample.
 
     Returns:
-        One entry per column, in order; None if the function is constant.
+        The indices, from 0 to 1; all 0 for a constant function.
     """
-    from scipy.stats import qmc
-
-    d = len(domain.columns)
-    uniform = qmc.Sobol(2 * d, seed=np.random.default_rng(seed)).random(samples)
-    first = _spread(domain, uniform[:, :d])
-    second = _spread(domain, uniform[:, d:])
-    at_first = predict(first)
-    at_second = predict(second)
-    values = np.concatenate([at_first, at_second])
-    centre = float(values.mean())
-    variance = float(values.var())
-    if not variance > NEGLIGIBLE * centre**2:
-        return None
-    found = []
-    for k, column in enumerate(domain.columns):
-        mixed = first.copy()
-        mixed[:, k] = second[:, k]
-        at_mixed = predict(mixed)
-        explained = float(np.mean((at_second - centre) * (at_mixed - at_first))) / variance
-        total = float(np.mean((at_first - at_mixed) ** 2)) / (2 * variance)
-        found.append(ColumnImportance(column, min(max(explained, 0.0), 1.0), min(total, 1.0)))
-    return found
+    a, b = _samples(columns, seed)
+    d = columns.shape[1]
+    mixed = np.repeat(a[None, :, :], d, axis=0)
+    for k in range(d):
+        mixed[k, :, k] = b[:, k]
+    values = np.asarray(f(np.concatenate([a, b, mixed.reshape(-1, d)])), dtype=float)
+    m = len(a)
+    of_a = values[:m]
+    of_b = values[m : 2 * m]
+    of_mixed = values[2 * m :].reshape(d, m)
+    variance = float(values[: 2 * m].var())
+    if variance <= 0.0:
+        return SobolIndices(np.zeros(d), np.zeros(d), 0.0)
+    centre = values[: 2 * m].mean()
+    first = ((of_b - centre) * (of_mixed - of_a)).mean(axis=1) / variance
+    total = ((of_a - of_mixed) ** 2).mean(axis=1) / (2 * variance)
+    return SobolIndices(np.clip(first, 0.0, 1.0), np.clip(total, 0.0, 1.0), float(np.sqrt(variance)))
 
 
-def _spread(domain: Domain, uniform: Array) -> Array:
-    """Return points (q, d) from numbers between 0 and 1: each column by itself over the values that it can have."""
-    if domain.continuous:
-        low = domain.bounds[:, 0]
-        points = low + uniform * (domain.bounds[:, 1] - low)
-        return domain.snap(points) if domain.discrete else points
-    ordered = np.sort(domain.points, axis=0)
-    rows = np.minimum((uniform * len(ordered)).astype(int), len(ordered) - 1)
-    return np.take_along_axis(ordered, rows, axis=0)
+def _samples(columns: Array, seed: int) -> tuple[Array, Array]:
+    """Return two independent samples (m, d), each column drawn by its quantiles."""
+    from scipy.stats import qmc  # slow to import, and few need it
+
+    n, d = columns.shape
+    uniform = qmc.Sobol(2 * d, rng=np.random.default_rng(seed)).random_base2(LOG2_SAMPLES)
+    rows = np.minimum((uniform * n).astype(int), n - 1)
+    ordered = np.sort(columns, axis=0)
+    a = np.take_along_axis(ordered, rows[:, :d], axis=0)
+    b = np.take_along_axis(ordered, rows[:, d:], axis=0)
+    return a, b

@@ -9,7 +9,7 @@ import numpy as np
 from truvar._typing import Array
 from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.exceptions import InvalidArgumentError, PointNotInDomainError
-from truvar.inference.sensitivity import column_importance
+from truvar.inference.sensitivity import sobol_indices
 from truvar.models.diagnostics import NORMAL_95
 from truvar.report.problem_summary import problem_rows, problem_warnings
 from truvar.report.status import describe_goal
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MAX_PREVIEWED = 10_000  # points of a problem that are drawn before the study is created
 PREVIEWED_COLUMNS = 2  # columns of a problem whose coordinates are drawn
 MAX_EXAMPLES = 5  # values of a column of a table that are shown
+NEGLIGIBLE = 1e-9  # standard deviation of the mean over the domain, as a share of its size, below which it is constant
 NOT_ON_THE_DOMAIN = (
     "the prior mean has values at the points of the domain only, so that the model cannot be drawn between them"
 )
@@ -61,12 +62,14 @@ def model(study: Study, at: Array | None = None) -> dict[str, Any]:
     if not result.statements.is_known:
         return data
     try:
-        importance = column_importance(domain, lambda points: study.predict(domain.values(points))[0], study.seed)
+        indices = sobol_indices(lambda points: study.predict(domain.values(points))[0], domain.points, study.seed)
         data["profiles"] = [_profile(study, centre, k) for k in range(len(domain.columns))]
     except PointNotInDomainError:
         data["problem"] = NOT_ON_THE_DOMAIN
         return data
-    data["importance"] = None if importance is None else [entry.to_dict() for entry in importance]
+    if indices.sd > NEGLIGIBLE * float(np.abs(result.mean).max()):
+        shares = zip(domain.columns, indices.first.tolist(), indices.total.tolist(), strict=True)
+        data["importance"] = [{"column": name, "first": first, "total": total} for name, first, total in shares]
     return data
 
 

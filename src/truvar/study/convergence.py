@@ -91,20 +91,6 @@ def score_source(study: Study, result: Result) -> tuple[StudyConfig, Snapshot, S
     return study._state.config, study._state.snapshot(), present
 
 
-def score_history(study: Study, count: int = CHECKPOINTS) -> list[ScoreAfter]:
-    """Return the expected F1 or regret after earlier measurements, in order, the present one last.
-
-    Args:
-        study: The study, which is not changed.
-        count: Largest number of estimates; each takes as long as `study.result().statements`.
-    """
-    config, snapshot, present = score_source(study, study.result())
-    if not present.steps:
-        return []
-    earlier = [steps for steps in checkpoints(present.steps, count) if steps < present.steps]
-    return [*past_scores(config, snapshot, earlier), present]
-
-
 def _score(joint: JointStatements) -> Estimate:
     score = joint.expected_f1 if joint.expected_regret is None else joint.expected_regret
     if score is None:
