@@ -61,7 +61,6 @@ FROM_ELSEWHERE = {
             "page-importance.png",
             "page-model-check.png",
             "page-new.png",
-            "page-new-phone-dark.png",
         ),
         "python docs/screenshot.py",
     ),

@@ -196,7 +196,6 @@ PICTURES = {
     "page-importance": Picture("oven", _study("oven", "Importance"), part=ANALYSIS),
     "page-model-check": Picture("lake", _study("lake", "Model check"), part=ANALYSIS),
     "page-new": Picture(None, _new_study, whole=True),
-    "page-new-phone-dark": Picture(None, _new_study, PHONE, dark=True, whole=True),
 }
 
 
