@@ -51,7 +51,8 @@ def page_on(chromium, served):
             if message.type == "error" and not (tolerate and message.text.startswith(tolerate)):
                 problems.append(message.text)
 
-        context = chromium.new_context(**device, **options)
+        # A service worker answers requests that a test may want to see; its own test allows it.
+        context = chromium.new_context(**{"service_workers": "block", **device, **options})
         context.set_default_timeout(TIMEOUT)
         contexts.append(context)
         page = context.new_page()

@@ -133,6 +133,31 @@ def test_values_that_are_entered_without_a_network_are_sent_once_and_in_order(pa
     assert api.get("/studies/boat/measurements")["measurements"] == rows
 
 
+def test_the_page_is_opened_again_without_a_network_and_keeps_what_is_entered(page_on, served):
+    api, _ = served
+    api.create("reloaded", GRID)
+    api.post("/studies/reloaded/tell", {"point": {"x": 0.0, "y": 0.0}, "y": 0.25})
+    page = page_on(PHONE, "#/study/reloaded", tolerate=REFUSED, service_workers="allow")
+    page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.reload()  # now its files and answers pass the service worker
+    page.locator('.measurements tr[data-id="1"]').wait_for()
+    page.context.set_offline(True)
+    page.reload()
+    page.locator('.measurements tr[data-id="1"]').wait_for()
+    page.get_by_text("Enter the value of another point").click()
+    form = page.locator(".other-point form")
+    form.get_by_label("x", exact=True).fill("1")
+    form.get_by_label("y", exact=True).fill("1")
+    form.get_by_label("Measured value").fill("0.5")
+    form.get_by_role("button", name="Save").click()
+    page.get_by_text("1 value kept in this browser").wait_for()
+    assert len(api.get("/studies/reloaded/measurements")["measurements"]) == 1
+    page.context.set_offline(False)
+    page.locator('.measurements tr[data-id="2"]').wait_for()
+    assert [row["value"] for row in api.get("/studies/reloaded/measurements")["measurements"]] == [0.25, 0.5]
+
+
 def test_a_lost_answer_does_not_count_a_value_twice(page_on, served):
     api, _ = served
     api.create("lost answer", CURVE)

@@ -78,6 +78,9 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 
+// Without a secure connection there is no service worker, and the page cannot be loaded again without a network.
+navigator.serviceWorker?.register("worker.js").catch(() => {});
+
 takeTokenFromAddress();
 showUnsentValues(document.getElementById("unsent"));
 window.addEventListener("hashchange", () => { takeTokenFromAddress(); show(); main.focus(); });
