@@ -86,6 +86,7 @@ function convergenceTab(current) {
   const charts = el("div", { class: "charts" }, score.node, values.node);
   const node = el("div", {}, el("div", { class: "row" }, el("span", { class: "note" }, "Against"), choice), charts);
   function redraw() {
+    charts.classList.toggle("no-data", !data?.best.length);
     score.redraw();
     values.redraw();
   }

@@ -73,7 +73,8 @@ export function scoreChart(get) {
     for (const row of rows) area.overlay.append(svg("circle", { class: "dot", cx: x(row.at), cy: y(row.mean), r: 3 }));
     if (goal !== null) {
       area.overlay.append(svg("line", { class: "level", x1: box.left, x2: box.right, y1: y(goal), y2: y(goal) }));
-      area.overlay.append(svg("text", { class: "halo", x: box.right - 4, y: y(goal) - 5, "text-anchor": "end" }, `goal ${number(goal)}`));
+      const beside = y(goal) - 16 < box.top ? y(goal) + 14 : y(goal) - 5;
+      area.overlay.append(svg("text", { class: "halo", x: box.right - 4, y: beside, "text-anchor": "end" }, `goal ${number(goal)}`));
     }
   }, ({ name, rows, goal }) => {
     const last = rows.at(-1);

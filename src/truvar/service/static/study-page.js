@@ -15,11 +15,11 @@ import { tilesPanel } from "./tiles.js";
 
 export async function showStudy(main, name, server, showConnection) {
   let view = await get(`${studyPath(name)}/view`);
+  const writable = server.access === "write";
   if (view.state === "broken") {
-    replace(main, brokenStudy(view));
+    replace(main, brokenStudy(view, writable));
     return () => {};
   }
-  const writable = server.access === "write";
   const current = () => view;
   const act = async (verb, body) => {
     const answer = await post(`${studyPath(name)}/${verb}`, body);
@@ -91,7 +91,7 @@ export async function showStudy(main, name, server, showConnection) {
       while (requested) {
         requested = false;
         view = await get(`${studyPath(name)}/view`);
-        if (view.state === "broken") { replace(main, brokenStudy(view)); return; }
+        if (view.state === "broken") { replace(main, brokenStudy(view, writable)); return; }
         draw();
       }
     } catch (error) {
@@ -153,10 +153,11 @@ function missingStudy(name) {
     el("a", { class: "button", href: "#/" }, "All studies"));
 }
 
-function brokenStudy(view) {
+function brokenStudy(view, writable) {
   return el("div", { class: "card" }, el("div", { class: "head" }, el("h1", {}, view.name), el("span", { class: "badge broken" }, "broken")),
     el("p", {}, "This study cannot be opened. Its stored events were not changed."),
     el("p", { class: "alert", role: "alert" }, view.problem),
     el("p", { class: "note" }, "Restore a backup of the store, or fix what the message names, then try again."),
-    el("p", { class: "row" }, el("button", { class: "main", onclick: () => location.reload() }, "Try again"), el("a", { class: "button", href: "#/" }, "All studies")));
+    el("p", { class: "row" }, el("button", { class: "main", onclick: () => location.reload() }, "Try again"), el("a", { class: "button", href: "#/" }, "All studies"),
+      writable ? el("button", { type: "button", onclick: () => openSettings(view.name) }, "Rename or delete") : null));
 }
