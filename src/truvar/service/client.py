@@ -451,22 +451,21 @@ class RemoteStudy:
         *,
         level: int | None = None,
         task: str | None = None,
-        who: str | None = None,
         key: str | None = None,
+        who: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place, as `Study.tell_repeats`, and return their ids.
 
-        If the connection fails before the answer arrives, it is not known whether they were recorded, unless there is a
-        key: sent again with it, they count once.
+        They are sent again if the connection fails, and count once.
         """
         body: dict[str, Any] = {"values": [_plain(as_value(y)) for y in values], "level": level, "task": task}
-        body |= {"who": who, "key": key}
+        body |= {"key": key or token_urlsafe(16), "who": who}
         what = as_point(self.domain, what)
         if isinstance(what, Mapping):
             body["point"] = {str(column): _plain(value) for column, value in what.items()}
         else:
             body["id"] = _id(what)  # type: ignore[arg-type]
-        answer = self._post("tell-repeats", body)
+        answer = self._post("tell-repeats", body, repeatable=True)
         _warn_of_outliers(answer)
         return [int(id_) for id_ in answer["ids"]]
 

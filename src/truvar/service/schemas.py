@@ -20,7 +20,9 @@ MAX_REASON_LENGTH = 2000  # characters
 MAX_LEASE = 366 * 86_400  # seconds: a year
 
 Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")]
-Point = Annotated[dict[str, Number | Text | bool | None], Field(examples=[{"distance_m": 300.0, "depth_m": -8.0}])]
+KEY_PATTERN = "^[A-Za-z0-9_-]{8,64}$"
+Coordinate = Number | Text | bool | None
+Point = Annotated[dict[str, Coordinate], Field(examples=[{"distance_m": 300.0, "depth_m": -8.0}])]
 ProblemSource = Annotated[
     Annotated[Text, Tag(TEXT)] | Annotated[ProblemSpec, Tag(TABLE)],
     Discriminator(text_or_table),
@@ -99,8 +101,7 @@ class Tell(StrictModel):
     task: Annotated[str | None, Field(description="Task of a point.")] = None
     who: Annotated[str | None, Field(description="Vehicle that measured a point.")] = None
     key: Annotated[
-        str | None,
-        Field(pattern="^[A-Za-z0-9_-]{8,64}$", description="Sent again with the same key, a point counts once."),
+        str | None, Field(pattern=KEY_PATTERN, description="Sent again with the same key, a point counts once.")
     ] = None
 
     @model_validator(mode="after")
@@ -123,8 +124,7 @@ class TellRepeats(StrictModel):
     task: Annotated[str | None, Field(description="Task of a point.")] = None
     who: Annotated[str | None, Field(description="Vehicle that measured a point.")] = None
     key: Annotated[
-        str | None,
-        Field(pattern="^[A-Za-z0-9_-]{8,60}$", description="Sent again with the same key, the values count once."),
+        str | None, Field(pattern=KEY_PATTERN, description="Sent again with the same key, the values count once.")
     ] = None
 
     @model_validator(mode="after")

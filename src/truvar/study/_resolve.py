@@ -138,6 +138,11 @@ def repeated_action(state: StudyState, action: Action) -> Action:
     return replace(again, repeats=action.id)
 
 
+def repeat_keys(key: str | None, count: int) -> list[str | None]:
+    """Return the keys under which repeated measurements are stored: the caller's key, numbered from 1."""
+    return [None if key is None else f"{key}.{position}" for position in range(1, count + 1)]
+
+
 def with_actual(action: Action, noise: float | None, cost: float | None) -> Action:
     """Return the action with the noise and cost that the measurement really had; None keeps the expected one."""
     if noise is not None:

@@ -321,6 +321,11 @@ class StudyState:
                 return operation.action.id
         return None
 
+    def ids_with_keys(self, keys: Sequence[str | None]) -> list[int]:
+        """Return the ids of the measurements that were told with some of these keys, in the order of the keys."""
+        found = [self.id_with_key(key) for key in keys if key is not None]
+        return [id_ for id_ in found if id_ is not None]
+
     @property
     def keys(self) -> dict[int, str]:
         """The caller's keys of measurements, by id."""

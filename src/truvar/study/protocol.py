@@ -155,8 +155,8 @@ class StudyLike(Protocol):
         *,
         level: int | None = None,
         task: str | None = None,
-        who: str | None = None,
         key: str | None = None,
+        who: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place."""
         ...

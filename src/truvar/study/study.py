@@ -59,6 +59,7 @@ from truvar.study._places import resolve_place
 from truvar.study._resolve import (
     action_at,
     check_measurement,
+    repeat_keys,
     repeated_action,
     resolve_action,
     resolve_observed,
@@ -505,8 +506,8 @@ class Study(TransactionalStudy):
         *,
         level: int | None = None,
         task: str | None = None,
-        who: str | None = None,
         key: str | None = None,
+        who: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place, made one after the other without moving.
 
@@ -518,8 +519,8 @@ class Study(TransactionalStudy):
             values: The values, at least one.
             level: As for `tell`.
             task: As for `tell`.
+            key: Any text by which a repeated `tell_repeats` of the same values is recognised; it then changes nothing.
             who: As for `tell`.
-            key: Any text by which repeated telling of the same values is recognised; it then changes nothing.
 
         Returns:
             The ids of the measurements; `measurements` has a column `repeats` with the id of the first.
@@ -534,22 +535,22 @@ class Study(TransactionalStudy):
         checked = [check_measurement(value, None, None)[0] for value in values]
         if not checked:
             raise InvalidMeasurementError("tell_repeats needs at least one value, got none; give a list such as [0.9]")
-        keys = [None if key is None else f"{key}.{k}" for k in range(len(checked))]
+        keys = repeat_keys(key, len(checked))
         with self._transaction() as write:
-            known = [None if own is None else self._state.id_with_key(own) for own in keys]
-            if known[0] is not None:  # all values were told in one transaction
-                return [id_ for id_ in known if id_ is not None]
+            known = self._state.ids_with_keys(keys)
+            if known:
+                return known
             measured = None if isinstance(what, Mapping) else self._state.observation(_id_of(what))
-            ids = []
+            ids: list[int] = []
             if measured is None:
-                ids.append(self.tell(what, checked[0], level=level, task=task, who=who, key=keys[0]))
+                ids.append(self.tell(what, checked[0], level=level, task=task, key=keys[0], who=who))
                 measured = self._state.observation(ids[0])
             if measured is None:
                 raise AssertionError("a told measurement is missing")
-            for value, own in list(zip(checked, keys, strict=True))[len(ids) :]:
+            for position in range(len(ids), len(checked)):
                 action = repeated_action(self._state, measured[0])
-                options = {} if own is None else {"key": own}
-                write("told", action, y=value, **options)
+                options = {} if keys[position] is None else {"key": keys[position]}
+                write("told", action, y=checked[position], **options)
                 ids.append(action.id)
         self._stop_reason = None
         self._warn_of_outliers()

@@ -39,15 +39,16 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
 
         return await change_study(sessions, name, who, work)
 
-    @routes.post("/studies/{name:path}/tell-repeats", summary="Tell several values of the same place")
+    @routes.post(
+        "/studies/{name:path}/tell-repeats", summary="Tell several values of a place; sent again with a key, once"
+    )
     async def tell_repeats(name: StudyName, body: TellRepeats, who: Author = None) -> Response:
         target = body.id or body.point or {}
+        options = body.model_dump(include={"level", "task", "key", "who"})
 
         def work(study: Study) -> Any:
             with collect_outliers() as outliers:
-                ids = study.tell_repeats(
-                    target, body.values, level=body.level, task=body.task, who=body.who, key=body.key
-                )
+                ids = study.tell_repeats(target, body.values, **options)
             return {**change_summary(study, ids[0]), "ids": ids, "warnings": list(outliers.values())}
 
         return await change_study(sessions, name, who, work)
