@@ -52,7 +52,7 @@ def uploaded_problem(
     """
     spec = parse_spec(ProblemSpec, _parse_toml(problem)) if isinstance(problem, str) else problem
     _check_problem_size(spec, limits)
-    frames = {table: read_table(table, text, limits) for table, text in tables.items()}
+    frames = {table: _read_table(table, text, limits) for table, text in tables.items()}
     content = {**spec.model_dump(mode="json", exclude_unset=True), "name": name}
     try:
         return problem_from_dict(content, name=name, tables=frames, check=check)
@@ -60,6 +60,20 @@ def uploaded_problem(
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise InvalidProblemError(f"the problem cannot be used ({type(error).__name__}: {error}); correct it") from None
+
+
+def uploaded_table(text: str, limits: ServiceLimits) -> pd.DataFrame:
+    """Return a table that a client sent as CSV text.
+
+    Args:
+        text: The text.
+        limits: Limits of the server.
+
+    Raises:
+        InvalidProblemError: If it is not readable.
+        LimitExceededError: If it is larger than the server allows.
+    """
+    return _read_table("table", text, limits)
 
 
 def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: ServiceLimits) -> Study:
@@ -166,18 +180,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
         raise InvalidProblemError("the problem is nested too deeply; use fewer levels") from None
 
 
-def read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
-    """Return a table that a client sent as CSV text.
-
-    Args:
-        name: Its name, for messages.
-        text: The text.
-        limits: Limits of the server.
-
-    Raises:
-        InvalidProblemError: If it is not readable.
-        LimitExceededError: If it is larger than the server allows.
-    """
+def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
     _check_table_size(name, text, limits)
     try:
         frame = parse_table(text)

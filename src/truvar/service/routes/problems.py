@@ -12,7 +12,7 @@ from truvar.service.limits import ServiceLimits
 from truvar.service.routes._common import json_response
 from truvar.service.schemas import ProblemCheck, TableText
 from truvar.service.sessions import StudySessions
-from truvar.service.uploads import read_table, uploaded_problem
+from truvar.service.uploads import uploaded_problem, uploaded_table
 
 UNNAMED = "study"  # name of a problem that is checked before it has one
 
@@ -32,7 +32,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     @routes.post("/problems/columns", summary="The columns of a table, for a form to choose from")
     async def columns(body: TableText) -> Response:
         def work() -> Any:
-            frame = read_table("table", body.text, limits)
+            frame = uploaded_table(body.text, limits)
             return {"rows": len(frame), "columns": page_data.table_columns(frame)}
 
         return json_response(await sessions.run(work))
