@@ -57,6 +57,15 @@ FROM_ELSEWHERE = {
     "averaging.png": "python docs/model_pictures.py",
     "power.png": "python docs/model_pictures.py",
     "worst-case.png": "python docs/model_pictures.py",
+    "page-dark.png": "python docs/screenshot.py",
+    "page-phone.png": "python docs/screenshot.py",
+    "page-phone-dark.png": "python docs/screenshot.py",
+    "page-bands.png": "python docs/screenshot.py",
+    "page-convergence.png": "python docs/screenshot.py",
+    "page-slices.png": "python docs/screenshot.py",
+    "page-importance.png": "python docs/screenshot.py",
+    "page-model-check.png": "python docs/screenshot.py",
+    "page-new.png": "python docs/screenshot.py",
 }
 
 

@@ -120,7 +120,7 @@ def test_a_table_takes_text_booleans_integers_and_dates():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: tv.Log(0, 1), "the low end of Log must be > 0, got 0"),
+        (lambda: tv.Log(0, 1), "the low end of a log scale must be > 0, got 0"),
         (lambda: tv.Log(1, 0.1), "Log must have low < high"),
         (lambda: tv.Integer(1.5, 3), "must be a whole number, got 1.5"),
         (lambda: tv.Categorical("abc"), "needs a list of values, got 'abc'"),

@@ -295,3 +295,16 @@ def test_the_server_refuses_limits_that_make_no_sense(served, query):
     remote = Server(api.url).create(CURVE, f"refuses {query}")
     with pytest.raises(TruvarError):
         remote._get(f"stop?{query}")
+
+
+def test_a_study_on_a_server_is_renamed_and_deleted(served):
+    api, _ = served
+    server = Server(api.url)
+    server.create(CURVE, "a/name with ? signs")
+    renamed = server.rename("a/name with ? signs", "renamed by a client")
+    assert renamed.events["kind"].tolist() == ["created", "noted"]
+    with pytest.raises(StudyNotFoundError):
+        server.rename("a/name with ? signs", "again")
+    server.delete("renamed by a client")
+    with pytest.raises(StudyNotFoundError):
+        server.study("renamed by a client")

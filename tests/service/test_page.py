@@ -3,46 +3,8 @@
 import re
 
 import pytest
-from tests.helpers.server import CURVE, GRID, browser
-
-DESKTOP = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
-TIMEOUT = 60_000  # milliseconds
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as instance:
-        yield instance
-
-
-@pytest.fixture
-def page_on(chromium, served):
-    """Open a page on a device; script errors, dialogs and requests to other servers fail the test."""
-    api, _ = served
-    contexts = []
-    problems = []
-
-    def open_page(device, address="#/"):
-        context = chromium.new_context(**device)
-        context.set_default_timeout(TIMEOUT)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda request: problems.append(request.url) if not _is_own(request.url, api.url) else None)
-        page.goto(f"{api.url}/{address}")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert problems == []
-
-
-def _is_own(url: str, base: str) -> bool:
-    return url.startswith((f"{base}/", "blob:"))
+from tests.helpers.page import DESKTOP, PHONE, TIMEOUT, tiles
+from tests.helpers.server import CURVE, GRID
 
 
 def map_image(page) -> bytes:
@@ -56,6 +18,7 @@ def test_a_study_is_created_and_measured_and_the_map_changes(page_on, served, de
     page = page_on(device)
     page.get_by_role("link", name="New study").first.click()
     page.get_by_role("textbox", name="Name").fill(name)
+    page.get_by_text("Advanced: TOML").click()
     page.get_by_label("Problem in TOML").fill(GRID)
     page.get_by_role("button", name="Create the study").click()
     page.get_by_role("heading", name=name, level=1).wait_for()
@@ -243,10 +206,9 @@ def test_a_gross_error_and_the_best_measurement_are_shown_until_the_value_is_cor
     shown.wait_for()
     assert shown.inner_text() == f"{warning[0].upper()}{warning[1:]}."
     assert "left out" in page.locator(".measurements tr[data-id='9']").inner_text()
-    lines = page.locator(".summary-lines p").all_inner_texts()
-    assert lines[0] == "Best so far: 0.875 at x 0.875 (measurement 8)."
-    assert lines[1].startswith("Recommended: x ")
-    assert re.search(r"estimated value \S+ ± \S+ \(95 %: \S+ to \S+\)\.$", lines[1])
+    shown_tiles = tiles(page)
+    assert shown_tiles["best observed"] == "0.875 at x 0.875 (measurement 8)"
+    assert re.fullmatch(r"\S+ ± \S+ \(95 %: \S+ to \S+\) at x \S+", shown_tiles["recommended"])
     page.get_by_role("button", name="Correct measurement 9").click()
     page.get_by_role("dialog").get_by_label(re.compile("^Value")).fill("0.3")
     page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
@@ -268,10 +230,11 @@ def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_
     for name in ("above", "undecided", "below"):
         assert f"{name}: {classified[name]}" in legend
     assert "(95 % for all points at once)" in legend
-    numbers = dict(row.split("\n", 1) for row in page.locator(".key-numbers > div").all_inner_texts())
-    lowered = {name.lower(): value for name, value in numbers.items()}
-    assert int(lowered["undecided"]) == classified["undecided"]
-    assert re.fullmatch(r"[01]\.\d+\s+\([01]\.\d+ to [01]\.\d+\)", lowered["expected f1"])
+    shown_tiles = tiles(page)
+    decided = 120 - classified["undecided"]
+    assert shown_tiles["decided"].startswith(f"{100 * decided // 120} % {decided} of 120 points")
+    assert re.fullmatch(r"[01]\.\d+ \([01]\.\d+ to [01]\.\d+\)", shown_tiles["expected f1"])
+    assert shown_tiles["budget left"] == "– no budget is set"
     assert set(page.locator(".map text.number").all_text_contents()) == {"2", "3", "4"}
 
     details = page.locator(".certificate details.paper")
@@ -333,7 +296,7 @@ def test_values_of_every_type_are_shown_and_entered(page_on, served):
     assert "saga" in page.locator(".measurements tr[data-id='1']").inner_text()
     assert asked["solver"] in page.locator(".suggestion .coordinates").inner_text()
     page.get_by_text("Enter the value of another point").click()
-    form = page.locator("details form")
+    form = page.locator(".other-point form")
     form.get_by_label(re.compile("^lr")).fill("0.01")
     form.get_by_label(re.compile("^depth")).fill("4")
     form.get_by_label(re.compile("^solver")).select_option(label="lbfgs")

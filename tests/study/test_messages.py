@@ -84,7 +84,7 @@ def test_messages_at_the_command_line_name_keys_of_the_problem_file(
     assert "the noise level that was used, 0 to 1, got none; give --level N" in message
     for part, expected in {
         ('[policy]\nname = "gchk"\n', LEVELS): "give one, from [policy] level = 0 to [policy] level = 1",
-        ('[policy]\nname = "ei"\n', EXACT): "EI is for an optimum, but the goal is a level set",
+        ('[policy]\nname = "ei"\n', EXACT): "the policy 'ei' is for an optimum, but the goal is a level set",
         ('[policy]\nname = "truvar"\nbeta = {theorem = 0.1}\n', EXACT): 'give [policy] name = "truvar" and slack = 0.1',
         ("[policy]\nbeta = {theorem = 0.1}\n", EXACT): 'give [policy] name = "truvar" and slack = 0.1',
         ("[policy]\namong = {top = 3, by = 'x'}\n", EXACT): "[policy] among.by must be one of 'ucb' or 'ei', got 'x'",

@@ -246,6 +246,12 @@ class BasePolicy:
         """
         return Confidence(LogBeta(2.0) if self.beta is None else self.beta)
 
+    @property
+    def _label(self) -> str:
+        """The policy in messages: its class in Python, its name elsewhere."""
+        name = type(self).__name__
+        return for_interface(name, problem=f"the policy {name.lower()!r}")
+
     def check_supported(self, goal: Goal, n_levels: int) -> None:
         """Check goal and noise levels against `supported_goals` and `level`.
 
@@ -258,13 +264,13 @@ class BasePolicy:
             own = " or ".join(_GOAL_WORDS[each][0] for each in sorted(self.supported_goals))
             one, many = _GOAL_WORDS[kind]
             raise UnsupportedGoalError(
-                f"{type(self).__name__} is for {own}, but the goal is "
+                f"{self._label} is for {own}, but the goal is "
                 f"{for_interface(str(goal), problem=one)}; use another goal or a policy for {many}: "
                 + _policies_with({kind})
             )
         if isinstance(goal, Bands) and not self.supports_bands:
             raise UnsupportedGoalError(
-                f"{type(self).__name__} is for one threshold, but the goal is {goal}; give one, or another policy: "
+                f"{self._label} is for one threshold, but the goal is {goal}; give one, or another policy: "
                 + _policies_with({kind}, lambda policy: getattr(policy, "supports_bands", False))
             )
         if not self.chooses_noise_level:

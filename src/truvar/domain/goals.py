@@ -23,6 +23,7 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.exceptions import InvalidArgumentError
+from truvar.messages import for_interface
 from truvar.validation import check_finite, check_fraction, check_positive
 
 
@@ -100,6 +101,9 @@ class Maximize:
     sign = 1
     level_set = False
 
+    def __str__(self) -> str:
+        return for_interface("Maximize()", problem="the maximum")
+
     def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
         """Return the points that can be the maximiser, and those that cannot."""
         among = regions.potential if self.monotone else np.ones_like(regions.potential)
@@ -127,6 +131,9 @@ class Minimize:
     monotone: bool | None = None
     sign = -1
     level_set = False
+
+    def __str__(self) -> str:
+        return for_interface("Minimize()", problem="the minimum")
 
     def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
         """Return the points that can be the minimiser, and those that cannot."""
@@ -203,7 +210,7 @@ class LevelSet:
         if len(given) != 1:
             raise InvalidArgumentError(
                 "a level set needs either a threshold or a fraction_of_max: LevelSet(7.0) or "
-                f"LevelSet(fraction_of_max=0.8), got {self}"
+                f"LevelSet(fraction_of_max=0.8), got {self!r}"
             )
         if self.threshold is not None:
             object.__setattr__(self, "threshold", check_finite(self.threshold, "the threshold of a level set"))
@@ -211,6 +218,14 @@ class LevelSet:
             _check_fraction_of_max(self.fraction_of_max)
         else:
             _check_fraction_of_min(self.fraction_of_min)
+
+    def __str__(self) -> str:
+        if self.threshold is not None:
+            return for_interface(f"LevelSet({self.threshold:g})", problem=f"a level set above {self.threshold:g}")
+        name = "fraction_of_min" if self.fraction_of_max is None else "fraction_of_max"
+        share = getattr(self, name)
+        words = f"a level set above {100 * share:g} % of the {self.optimum_name}"
+        return for_interface(f"LevelSet({name}={share:g})", problem=words)
 
     def thresholds(self, lower: Array, upper: Array) -> tuple[float, float]:
         """Return the smallest and the largest value that h can have; both are h for an explicit threshold.
@@ -283,9 +298,12 @@ class Bands:
         object.__setattr__(self, "thresholds", _check_thresholds(self.thresholds, self.inside))
 
     def __str__(self) -> str:
+        texts = [f"{h:g}" for h in self.thresholds]
         if self.inside:
-            return f"LevelSet(between=({self.thresholds[0]:g}, {self.thresholds[1]:g}))"
-        return f"LevelSet([{', '.join(f'{h:g}' for h in self.thresholds)}])"
+            low, high = texts
+            return for_interface(f"LevelSet(between=({low}, {high}))", problem=f"the values between {low} and {high}")
+        listed = ", ".join(texts)
+        return for_interface(f"LevelSet([{listed}])", problem=f"the bands between {listed}")
 
     @property
     def band_thresholds(self) -> tuple[float, ...]:

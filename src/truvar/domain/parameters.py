@@ -252,7 +252,7 @@ class Log(Parameter):
     count: int | None = None
 
     def __post_init__(self) -> None:
-        check_positive(self.low, "the low end of Log", example="1e-6")
+        check_positive(self.low, "the low end of a log scale", example="1e-6")
         _check_ends(self)
         _check_count(self.count, "Log")
 

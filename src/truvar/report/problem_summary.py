@@ -45,9 +45,20 @@ def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> 
         study: The study made of it.
         terminal: Width, colours and letters to use.
     """
+    heading = terminal.paint(terminal.plain(problem.name), "strong")
+    return f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(problem_rows(problem, study))}"
+
+
+def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
+    """Return the parts of a problem as they were read, each with its name.
+
+    Args:
+        problem: The problem.
+        study: The study made of it.
+    """
     spec = problem.spec
     vehicles = [("vehicles", _vehicles(study.vehicles))] if study.vehicles else []
-    rows = [
+    return [
         ("domain", _domain(problem, study)),
         ("model", _model(problem)),
         *([] if study.tasks is None else [("tasks", _tasks(study.tasks))]),
@@ -57,8 +68,6 @@ def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> 
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
     ]
-    heading = terminal.paint(terminal.plain(problem.name), "strong")
-    return f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(rows)}"
 
 
 def problem_warnings(problem: Problem, study: Study) -> list[str]:

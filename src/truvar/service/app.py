@@ -92,6 +92,11 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
     async def page() -> Response:
         return FileResponse(STATIC / "index.html")
 
+    @app.get("/worker.js", include_in_schema=False)
+    async def worker() -> Response:
+        # A service worker sees the requests below its own address only, so that it does not lie under /page.
+        return FileResponse(STATIC / "worker.js", media_type="text/javascript")
+
     app.mount("/page", StaticFiles(directory=STATIC))
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=GZIP_LEVEL)
     app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), max_body=limits.body, stored=sessions.tokens)

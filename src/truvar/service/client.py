@@ -210,6 +210,32 @@ class Server:
         body["tables"] = {key: _csv_text(table) for key, table in (tables or {}).items()}
         return self.study(self.post("/studies", body)["name"])
 
+    def rename(self, name: str, new_name: str) -> RemoteStudy:
+        """Give a study another name, which its event log notes, and return it.
+
+        Args:
+            name: Its present name.
+            new_name: The other name.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+            StudyExistsError: If the other name is taken.
+            InvalidArgumentError: If the other name cannot be used.
+        """
+        self.post(f"{_study_path(name)}/rename", {"name": new_name, "confirm": name})
+        return self.study(new_name)
+
+    def delete(self, name: str) -> None:
+        """Delete a study with all its events, for good. The log of the server tells of it.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+        """
+        self.post(f"{_study_path(name)}/delete", {"confirm": name})
+
     def get(self, path: str) -> Any:
         """Return the answer to a GET request, from JSON.
 
@@ -262,6 +288,11 @@ class Server:
         raise ServiceError(f"cannot reach the server {self.url} ({failure}); check that it runs") from None
 
 
+def _study_path(name: str) -> str:
+    """Return the path of a study below /api."""
+    return f"/studies/{quote(name, safe='')}"
+
+
 def _exception(response: httpx.Response) -> Exception:
     """Return the exception for an error of the server: of the class that it names, or by the status code."""
     try:
@@ -308,7 +339,7 @@ class RemoteStudy:
         self.server = server
         self.name = name
         self.who = server.who
-        self._path = f"/studies/{quote(name, safe='')}"
+        self._path = _study_path(name)
         self._stop_reason: str | None = None
         self._copy: Study | None = None
         definition = self._get("domain")

@@ -47,6 +47,32 @@ class Create(StrictModel):
         return self
 
 
+class ProblemCheck(StrictModel):
+    """A problem to validate, which is not stored."""
+
+    problem: Annotated[ProblemSource, Field(description="Problem file as text, or an object of that form.")]
+    tables: dict[str, str] = Field(default={}, description="CSV text of the tables, by their name in the problem.")
+
+
+class TableText(StrictModel):
+    """A table whose columns are asked for."""
+
+    text: Annotated[str, Field(description="CSV text, with a line of column names.")]
+
+
+class Rename(StrictModel):
+    """Another name for a study."""
+
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, description="The new name.")]
+    confirm: Annotated[str, Field(description="The present name, again, as a confirmation.")]
+
+
+class Delete(StrictModel):
+    """A study to delete for good."""
+
+    confirm: Annotated[str, Field(description="The name of the study, again, as a confirmation.")]
+
+
 class Ask(StrictModel):
     """A request for suggestions."""
 

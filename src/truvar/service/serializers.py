@@ -32,6 +32,7 @@ from truvar.report.status import (
     status_data,
 )
 from truvar.report.tables import replace_nonfinite
+from truvar.service import explanations
 from truvar.storage.serialization import serialize
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def posterior(study: Study) -> dict[str, Any]:
         "measured": list(result.measured),
         "excluded": _excluded_rows(result, np.arange(len(result.mean))),
         "feasibility": _feasibility(result),
-        "model_check": _model_check(result.model_check),
+        "model_check": model_check(result.model_check),
         "result": result.to_dict(),
     }
 
@@ -191,6 +192,8 @@ def view(study: Study) -> dict[str, Any]:
     data = status(study, result)
     return {
         **data,
+        "pending": explanations.pending(study),
+        "bands": explanations.bands(result, shown),
         "progress_texts": progress_texts(data),
         "confidence": statements.classify().confidence,
         "caveats": certificate.statement_caveats,
@@ -206,15 +209,15 @@ def view(study: Study) -> dict[str, Any]:
         "level_set": study.goal.level_set,
         "sign": study.goal.sign,
         "travels": study.travels,
-        "columns": [_column(domain, k) for k in range(len(domain.columns))],
+        "columns": [column_data(domain, k) for k in range(len(domain.columns))],
         "points": len(domain),
         "shown": len(shown),
         "indices": shown.tolist() if len(shown) < len(domain) else None,
         "kind": _domain_kind(domain),
-        "coordinates": [_drawn_column(column) for column in axis_positions(domain, domain.points[shown]).T],
-        "mean": _rounded(result.mean[shown]),
-        "sd": _rounded(result.sd[shown]),
-        **{name: _rounded(getattr(statements, name)[shown]) for name in ("lower", "upper", "probability")},
+        "coordinates": [drawn_column(column) for column in axis_positions(domain, domain.points[shown]).T],
+        "mean": rounded(result.mean[shown]),
+        "sd": rounded(result.sd[shown]),
+        **{name: rounded(getattr(statements, name)[shown]) for name in ("lower", "upper", "probability")},
         "classes": "".join(np.array(list(_class_letters(statements.classify())))[shown]),
         "levels": levels,
         "tasks": task_names,
@@ -244,9 +247,8 @@ def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[st
         at: A point of the plane, (d,).
     """
     domain = study.domain
-    if domain.parameters:
-        at = domain.snap(from_axis_positions(domain, at)[None, :])[0]
-    axes = [_slice_axis(domain, k) for k in across]
+    at = snapped(domain, at)
+    axes = [slice_axis(domain, k) for k in across]
     points = np.repeat(at[None, :], len(axes[0]) * len(axes[1]), axis=0)
     for k, values in zip(across, np.meshgrid(*axes, indexing="ij"), strict=True):
         points[:, k] = values.ravel()
@@ -255,18 +257,18 @@ def posterior_slice(study: Study, across: tuple[int, int], at: Array) -> dict[st
     for k, axis in zip(across, axes, strict=True):
         along = np.repeat(at[None, :], len(axis), axis=0)
         along[:, k] = axis
-        positions.append(_drawn_column(axis_positions(domain, along)[:, k]))
+        positions.append(drawn_column(axis_positions(domain, along)[:, k]))
     return {
         "x": positions[0],
         "y": positions[1],
         "across": [study.domain.columns[k] for k in across],
         "at": study.domain.named(at),
-        "mean": _rounded(mean),
-        "sd": _rounded(sd),
+        "mean": rounded(mean),
+        "sd": rounded(sd),
     }
 
 
-def _model_check(check: ModelCheck) -> dict[str, Any]:
+def model_check(check: ModelCheck) -> dict[str, Any]:
     """Return a model check with its arrays."""
     arrays = {name: getattr(check, name).tolist() for name in ("values", "means", "sds")}
     return {**check.to_dict(), "ids": list(check.ids), **arrays}
@@ -286,7 +288,7 @@ def _domain_kind(domain: Domain) -> Literal["box", "grid", "table"]:
     return "table" if domain.axes is None else "grid"
 
 
-def _column(domain: Domain, k: int) -> dict[str, Any]:
+def column_data(domain: Domain, k: int) -> dict[str, Any]:
     """Return the description of a column for an axis and an input field."""
     values = np.unique(axis_positions(domain, domain.points)[:, k])
     low, high = axis_positions(domain, domain.bounds.T)[:, k]
@@ -308,6 +310,7 @@ def _column(domain: Domain, k: int) -> dict[str, Any]:
         "log": is_number and (_is_log(parameter) or style.use_log_axis(values)),
         "choices": choices,
         "date": date,
+        "context": domain.columns[k] in domain.context,
         "step": None if domain.axes is None or len(values) < 2 else float(np.diff(values).min()),
     }
 
@@ -327,6 +330,11 @@ def axis_positions(domain: Domain, points: Array) -> Array:
     return positions
 
 
+def snapped(domain: Domain, at: Array) -> Array:
+    """Return the coordinates (d,) of a point that the page gives, with values that its parameters have."""
+    return domain.snap(from_axis_positions(domain, at)[None, :])[0] if domain.parameters else at
+
+
 def from_axis_positions(domain: Domain, positions: Array) -> Array:
     """Return the coordinates (d,) of a point that the page gives as `axis_positions` has them."""
     coordinates = np.array(positions, dtype=float)
@@ -336,7 +344,7 @@ def from_axis_positions(domain: Domain, positions: Array) -> Array:
     return coordinates
 
 
-def _slice_axis(domain: Domain, k: int) -> Array:
+def slice_axis(domain: Domain, k: int) -> Array:
     """Return the coordinates of a column along which a plane is drawn."""
     low, high = domain.bounds[k]
     spaced = np.geomspace if not domain.parameters and style.use_log_axis(domain.points[:, k]) else np.linspace
@@ -346,12 +354,12 @@ def _slice_axis(domain: Domain, k: int) -> Array:
     return np.asarray(axis)
 
 
-def _drawn_column(values: Array) -> list[float | None]:
+def drawn_column(values: Array) -> list[float | None]:
     """Return a column rounded for drawing; values over many decades keep the digits of the smallest."""
     positive = values[values > 0]
     if len(positive) == len(values) and len(values) and positive.max() > MANY_DECADES * positive.min():
         return [float(f"{value:.{DRAWING_DIGITS}g}") for value in values.tolist()]
-    return _rounded(values)
+    return rounded(values)
 
 
 def _class_letters(classes: Classification | Result) -> str:
@@ -371,7 +379,7 @@ def _drawn_points(domain: Domain) -> Index:
     return np.arange(0, n, int(np.ceil(n / MAX_DRAWN_POINTS)))
 
 
-def _rounded(values: Array) -> list[float | None]:
+def rounded(values: Array) -> list[float | None]:
     """Return values rounded to six digits of the largest; those that are not finite become None."""
     values = np.asarray(values, dtype=float)
     finite = np.isfinite(values)

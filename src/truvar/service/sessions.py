@@ -27,10 +27,12 @@ import pandas as pd
 from truvar.exceptions import DamagedStudyError, StorageError, StudyExistsError, StudyNotFoundError, TruvarError
 from truvar.service.auth import TokenStore
 from truvar.service.limits import ServiceLimits, is_plain_text
+from truvar.storage.administration import delete_study, rename_study
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.tokens import list_tokens
 from truvar.study.study import Study
 
+S = TypeVar("S")
 T = TypeVar("T")
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
@@ -67,6 +69,7 @@ class StudyEntry:
         checked_at: When the event log was last read for new events, on the monotonic clock.
         changed: Set, and replaced, when the version changes.
         answers: Encoded answers, each with the version it was made from.
+        apart_lock: Held while an answer is made that takes long, so that two requests do not compute the same.
     """
 
     chooser: StudyCopy = field(default_factory=StudyCopy)
@@ -77,6 +80,7 @@ class StudyEntry:
     checked_at: float = 0.0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    apart_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def is_idle(self) -> bool:
@@ -193,6 +197,27 @@ class StudySessions:
 
         return await self._read(entry, name, cached)
 
+    async def read_apart(self, name: str, take: Callable[[Study], S], work: Callable[[S], T]) -> T:
+        """Return an answer that takes long, made while others use the study; one at a time for each study.
+
+        Args:
+            name: Name of the study.
+            take: Function of the study that quickly returns what the answer is made from.
+            work: Function that makes the answer from that.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+            DamagedStudyError: If its events cannot be read.
+        """
+        entry = self._entry(name)
+        async with entry.apart_lock:
+            source = await self._read(entry, name, take)
+            return await self.run(lambda: work(source))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return the result of work that needs no study, done in a thread for reading."""
+        return await self._in_thread(self._read_threads, work)
+
     async def wait_for_change(self, name: str, version: int, seconds: float) -> int:
         """Return the version of a study as soon as it differs from `version`, or after some seconds."""
         entry = self._entry(name)
@@ -224,6 +249,58 @@ class StudySessions:
         async with entry.writer.request_lock:
             entry.writer.study = await self._in_thread(self._write_threads, work)
             entry.update_version(entry.writer.study)
+
+    async def rename(self, name: str, new_name: str, who: str) -> None:
+        """Give a study another name, which its event log then notes.
+
+        Args:
+            name: Its present name.
+            new_name: The other name.
+            who: Author of the change.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+            StudyExistsError: If the other name is taken.
+            InvalidArgumentError: If the other name cannot be used.
+        """
+
+        def work() -> None:
+            rename_study(self._storage, name, new_name)
+            LOG.warning("the study %r was renamed to %r by %s", name, new_name, who)
+            with suppress(DamagedStudyError):  # a study that cannot be opened can still be renamed
+                Study.from_event_log(self._storage.get_event_log(new_name), new_name, who=who).note(
+                    f"renamed from {name!r} to {new_name!r}"
+                )
+
+        await self._administer(name, work)
+
+    async def delete(self, name: str, who: str) -> int:
+        """Delete a study for good, and return the number of events that it had. The log of the server tells of it.
+
+        Args:
+            name: Its name.
+            who: Author of the change.
+
+        Raises:
+            StudyNotFoundError: If there is no such study.
+        """
+
+        def work() -> int:
+            n_events = delete_study(self._storage, name)
+            LOG.warning("the study %r with %d events was deleted by %s", name, n_events, who)
+            return n_events
+
+        return await self._administer(name, work)
+
+    async def _administer(self, name: str, work: Callable[[], T]) -> T:
+        """Run work on the row of a study while nobody changes it, and forget what is known about it."""
+        entry = self._entry(name)
+        async with entry.chooser.request_lock, entry.writer.request_lock, entry.reader.request_lock:
+            result = await self._in_thread(self._write_threads, work)
+        self._entries.pop(name, None)
+        self._states.pop(name, None)
+        entry.changed.set()  # those who follow the study find out that it is gone
+        return result
 
     async def list_studies(self) -> list[dict[str, Any]]:
         """Return all studies of the store, the last changed first.

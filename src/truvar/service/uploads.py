@@ -62,6 +62,20 @@ def uploaded_problem(
         raise InvalidProblemError(f"the problem cannot be used ({type(error).__name__}: {error}); correct it") from None
 
 
+def uploaded_table(text: str, limits: ServiceLimits) -> pd.DataFrame:
+    """Return a table that a client sent as CSV text.
+
+    Args:
+        text: The text.
+        limits: Limits of the server.
+
+    Raises:
+        InvalidProblemError: If it is not readable.
+        LimitExceededError: If it is larger than the server allows.
+    """
+    return _read_table("table", text, limits)
+
+
 def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: ServiceLimits) -> Study:
     """Store an uploaded study.
 

@@ -7,7 +7,7 @@ the past and a withdrawn measurement loses its operation; all operations are the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -166,6 +166,22 @@ class StudyState:
         if outermost:
             self.restore_point = None
         return {count: model for count, model in self._models.items() if count not in known_models}
+
+    @staticmethod
+    def past(config: StudyConfig, snapshot: Snapshot) -> Iterator[StudyState]:
+        """Yield the state after each measurement up to a snapshot; it is the same object, which changes.
+
+        Args:
+            config: Settings of the study.
+            snapshot: The operations, with the values as they are known now.
+        """
+        state = StudyState(config)
+        state._models = dict(snapshot.models)
+        for operation in snapshot.operations:
+            state._operations.append(operation)
+            state._apply_operations()
+            if operation.kind == "told":
+                yield state
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot for `rollback`."""

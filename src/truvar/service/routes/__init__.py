@@ -7,7 +7,18 @@ from typing import Any
 from fastapi import APIRouter
 
 from truvar.service.limits import ServiceLimits
-from truvar.service.routes import events, exports, measurements, places, results, server, studies, suggestions
+from truvar.service.routes import (
+    analysis,
+    events,
+    exports,
+    measurements,
+    places,
+    problems,
+    results,
+    server,
+    studies,
+    suggestions,
+)
 from truvar.service.sessions import StudySessions
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -32,6 +43,7 @@ def api_router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         limits: Limits of the server.
     """
     api = APIRouter(responses=ERRORS)
-    for resource in (server, studies, suggestions, measurements, places, events, results, exports):
+    resources = (server, problems, studies, suggestions, measurements, places, events, results, analysis, exports)
+    for resource in resources:
         api.include_router(resource.router(sessions, limits), prefix="/api")
     return api

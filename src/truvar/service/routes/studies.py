@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import Response
 
+from truvar.exceptions import InvalidArgumentError
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits
-from truvar.service.routes._common import Author, author_name, json_response
-from truvar.service.schemas import Create
+from truvar.service.routes._common import Author, StudyName, author_name, json_response
+from truvar.service.schemas import Create, Delete, Rename
 from truvar.service.sessions import StudySessions
 from truvar.service.uploads import uploaded_problem, uploaded_study
 from truvar.storage.base import check_study_name
@@ -38,4 +39,28 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         await sessions.create(name, make)
         return json_response(await sessions.read(name, serializers.status), 201)
 
+    @routes.post("/studies/{name:path}/rename", summary="Give a study another name; its event log notes it")
+    async def rename(request: Request, name: StudyName, body: Rename, who: Author = None) -> Response:
+        _check_administration(request, name, body.confirm)
+        await sessions.rename(name, check_study_name(body.name), author_name(who))
+        return json_response({"name": body.name})
+
+    @routes.post("/studies/{name:path}/delete", summary="Delete a study for good; the log of the server tells of it")
+    async def delete(request: Request, name: StudyName, body: Delete, who: Author = None) -> Response:
+        _check_administration(request, name, body.confirm)
+        return json_response({"name": name, "events": await sessions.delete(name, author_name(who))})
+
     return routes
+
+
+def _check_administration(request: Request, name: str, confirmation: str) -> None:
+    """Check that a study may be renamed or deleted by this request.
+
+    Raises:
+        InvalidArgumentError: If the confirmation is another text than the name.
+        HTTPException: If the token is for certain studies only.
+    """
+    if request.scope.get("studies") is not None:
+        raise HTTPException(403, "this token is for certain studies and can neither rename nor delete them")
+    if confirmation != name:
+        raise InvalidArgumentError(f"confirm must be the name of the study, {name!r}, got {confirmation!r}; repeat it")

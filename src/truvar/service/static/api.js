@@ -3,6 +3,7 @@
 const TOKEN_KEY = "truvar-token"; // in the session storage
 const FIRST_WAIT = 1000; // milliseconds before the first attempt to connect again
 const LONGEST_WAIT = 20_000; // milliseconds between two attempts
+const SILENCE = 40_000; // milliseconds without a sign of life, of which one is due every 14 s, after which a stream is dead
 const KEEP_DOWNLOAD = 10_000; // milliseconds for which a downloaded file stays in memory
 
 // A token can be given behind the # of the address. Browsers do not send that part; it is removed at once.
@@ -94,7 +95,7 @@ async function readEvents(response, onChange) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await withinTime(reader.read(), SILENCE, () => reader.cancel().catch(() => {}));
     if (done) return;
     const events = (text + value).split("\n\n");
     text = events.pop();
@@ -103,4 +104,16 @@ async function readEvents(response, onChange) {
       if (data) onChange(JSON.parse(data.slice(6)).version);
     }
   }
+}
+
+// Returns what the promise returns, or gives up after some time: a lost network need not break a connection.
+function withinTime(promise, milliseconds, giveUp) {
+  let timer;
+  const limit = new Promise((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new RequestError("The server is silent.", 0));
+      giveUp();
+    }, milliseconds);
+  });
+  return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
 }

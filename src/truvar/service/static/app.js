@@ -6,6 +6,7 @@ import { showCreateStudy } from "./create-study.js";
 import { el, field, replace } from "./dom.js";
 import { showStudyList } from "./study-list.js";
 import { showStudy } from "./study-page.js";
+import { showUnsentValues } from "./unsent-values.js";
 
 const main = document.getElementById("main");
 let leave = () => {}; // ends timers and connections of the part that is shown
@@ -77,6 +78,10 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 
+// Without a secure connection there is no service worker, and the page cannot be loaded again without a network.
+navigator.serviceWorker?.register("worker.js").catch(() => {});
+
 takeTokenFromAddress();
+showUnsentValues(document.getElementById("unsent"));
 window.addEventListener("hashchange", () => { takeTokenFromAddress(); show(); main.focus(); });
 show();

@@ -39,6 +39,26 @@ export function classColours(levelSet) {
   return { H: property("--ruled-out"), M: property("--possible"), L: property("--ruled-out") };
 }
 
+const BANDS = [[93, 155, 201], [255, 240, 190], [230, 97, 0]]; // from the lowest band over the middle to the highest
+
+// The colours of so many bands between thresholds, from the lowest, as the figures of the report have them.
+export function bandColours(count) {
+  return Array.from({ length: count }, (_, k) => {
+    const position = (2 * k) / Math.max(count - 1, 1);
+    const first = Math.min(Math.floor(position), 1);
+    const mixed = BANDS[first].map((channel, i) => Math.round(channel + (BANDS[first + 1][i] - channel) * (position - first)));
+    return `rgb(${mixed.join(",")})`;
+  });
+}
+
+// A function from the index of a point to the colour of its class. `data` has classes, and bands or null.
+export function pointClassColour(data) {
+  const colours = classColours(data.levelSet);
+  if (!data.bands) return (k) => colours[data.classes[k]];
+  const ofBand = bandColours(data.bands.names.length);
+  return (k) => ofBand[data.bands.of[k]] ?? colours.M;
+}
+
 // Measurements from light (first) to dark (last).
 export function orderColour(k, count) {
   const share = count > 1 ? k / (count - 1) : 1;

@@ -1,9 +1,10 @@
 // The plot of a study on one axis: mean, bounds, threshold and measurements, with the classes as a strip at the bottom.
 
-import { classColours, orderColour } from "./colour.js";
+import { orderColour, pointClassColour } from "./colour.js";
 import { svg } from "./dom.js";
 import { tickText } from "./format.js";
-import { axes, plotArea, star } from "./plot-area.js";
+import { thresholdsOf } from "./map.js";
+import { axes, byImportance, cross, labels, plotArea, star } from "./plot-area.js";
 import { edges, extent, scale } from "./scale.js";
 
 const MIN_HEIGHT = 250; // pixels
@@ -60,7 +61,7 @@ function draw({ context, overlay, width, height }, data) {
   const order = data.x.map((_, k) => k).sort((a, b) => data.x[a] - data.x[b]);
   const x = scale(column.low, column.high, box.left, box.right, column.log);
   x.label = (tick) => tickText(column, tick);
-  const [low, high] = extent([...data.lower, ...data.upper, ...data.measured.map((mark) => mark.y), data.threshold ?? data.mean[0]]);
+  const [low, high] = extent([...data.lower, ...data.upper, ...data.measured.map((mark) => mark.y), ...thresholdsOf(data), data.mean[0]]);
   const margin = 0.08 * (high - low || 1);
   const y = scale(low - 1.6 * margin, high + margin, box.bottom, box.top);
   const line = (values) => order.map((k) => `${x(data.x[k]).toFixed(1)} ${y(values[k]).toFixed(1)}`);
@@ -69,18 +70,23 @@ function draw({ context, overlay, width, height }, data) {
   if (![...data.lower, ...data.upper].includes(null)) {
     overlay.append(svg("path", { class: "band", d: `M${[...line(data.upper), ...line(data.lower).reverse()].join("L")}Z` }));
   }
-  if (data.threshold !== null) {
-    overlay.append(svg("line", { class: "level", x1: box.left, x2: box.right, y1: y(data.threshold), y2: y(data.threshold) }));
+  for (const threshold of thresholdsOf(data)) {
+    overlay.append(svg("line", { class: "level", x1: box.left, x2: box.right, y1: y(threshold), y2: y(threshold) }));
   }
   overlay.append(svg("path", { class: "curve", d: `M${line(data.mean).join("L")}` }));
 
-  const colours = classColours(data.levelSet);
+  const colour = pointClassColour(data);
+  const excluded = new Set(data.excluded ?? []);
   const borders = edges(order.map((k) => data.x[k]), column.log);
   const inBox = (value) => Math.max(box.left, Math.min(box.right, x(value)));
   order.forEach((k, rank) => {
     const left = inBox(borders[rank]);
     const right = inBox(borders[rank + 1]);
-    context.fillStyle = colours[data.classes[k]];
+    if (excluded.has(k)) {
+      context.fillStyle = "#8888883d";
+      context.fillRect(left, box.top, right - left + 0.5, box.bottom - box.top);
+    }
+    context.fillStyle = colour(k);
     context.fillRect(left, box.bottom - STRIP, right - left + 0.5, STRIP);
   });
 
@@ -94,6 +100,8 @@ function draw({ context, overlay, width, height }, data) {
       svg("circle", { class: "measured plain", cx: x(mark.x), cy: y(mark.y), r: 4.2, fill: orderColour(k, data.measured.length) }),
     );
   });
+  for (const mark of data.failed ?? []) overlay.append(cross(x(mark.x), box.bottom - STRIP - 8, 5));
+  labels(overlay, byImportance(data.measured.map((mark) => ({ id: mark.id, px: x(mark.x), py: y(mark.y) }))), box);
   if (data.best) overlay.append(star(x(data.best.x), y(data.best.y), 10));
   return { x: data.x.map(x), y: data.mean.map(y), order };
 }

@@ -2,13 +2,13 @@
 // The plots are written by hand on canvas and SVG: a charting library would need a build step or a foreign server.
 
 import { get, studyPath } from "./api.js";
-import { COLOUR_MAPS, colourMapName } from "./colour.js";
+import { COLOUR_MAPS, bandColours, colourMapName } from "./colour.js";
 import { curve } from "./curve.js";
 import { el, field, radioButtons, replace, svg } from "./dom.js";
 import { count, countNoun, formatPoint, formatValue, number, position, valueAt } from "./format.js";
-import { colourRange, map } from "./map.js";
+import { colourRange, map, thresholdsOf } from "./map.js";
 import { parallelCoordinates } from "./parallel-coordinates.js";
-import { diamond, star } from "./plot-area.js";
+import { cross, diamond, star } from "./plot-area.js";
 import { distinct, extent } from "./scale.js";
 
 const SLIDER_DELAY = 120; // milliseconds without movement after which a slice is requested
@@ -29,11 +29,17 @@ const CLASS_NAMES = { H: "above", M: "undecided", L: "below" };
 const optimumName = (view) => (view.sign > 0 ? "maximum" : "minimum");
 
 function className(view, k) {
+  if (view.bands) return view.bands.names[view.bands.of[k]] ?? CLASS_NAMES.M;
   if (view.level_set) return CLASS_NAMES[view.classes[k]];
   return view.classes[k] === "M" ? `possible ${optimumName(view)}` : "ruled out";
 }
 
-const probabilityName = (view) => (view.level_set ? "probability of being above" : `probability of being the ${optimumName(view)}`);
+function probabilityName(view) {
+  if (!view.level_set) return `probability of being the ${optimumName(view)}`;
+  if (!view.bands) return "probability of being above";
+  const [low, high] = view.thresholds.map((h) => number(h));
+  return view.bands.inside ? `probability of being between ${low} and ${high}` : `probability of being above ${low}`;
+}
 
 const pointAt = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, valueAt(column, view.coordinates[d][k])]));
 const hasBest = (view) => !view.level_set && view.result.steps > 0;
@@ -53,9 +59,11 @@ function wholeDomainPlot(current, onPick, kind) {
     const onTarget = (row) => isMap || (!isLeftOut(row) && (!view.tasks || row.task === view.tasks[0]));
     return {
       columns: view.columns, x: view.coordinates[0], y: view.coordinates[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
-      probability: view.probability, classes: view.classes, threshold: view.threshold, levelSet: view.level_set, travels: view.travels,
+      probability: view.probability, classes: view.classes, bands: view.bands, threshold: view.threshold, thresholds: view.thresholds,
+      levelSet: view.level_set, travels: view.travels, excluded: view.excluded,
+      failed: view.failures.map((row) => ({ ...mark(row.point), id: row.id })),
       measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), id: row.id, noise: row.noise, who: row.who })),
-      pending: view.pending.map((suggestion) => mark(suggestion.point)),
+      pending: view.pending.map((suggestion) => ({ ...mark(suggestion.point), id: suggestion.id })),
       best: hasBest(view) ? mark(view.result.best.point, view.result.best.mean) : null, background,
     };
   };
@@ -128,9 +136,10 @@ function slicePlot(current, onPick) {
     const mark = (point) => ({ x: position(x, point[x.name]), y: position(y, point[y.name]) });
     return {
       columns: [x, y], x: slice.x.flatMap((value) => slice.y.map(() => value)), y: slice.x.flatMap(() => slice.y),
-      mean: slice.mean, sd: slice.sd, classes: null, threshold: view.threshold, levelSet: view.level_set, travels: false,
+      mean: slice.mean, sd: slice.sd, classes: null, threshold: view.threshold, thresholds: view.thresholds,
+      levelSet: view.level_set, travels: false, failed: view.failures.map((row) => ({ ...mark(row.point), id: row.id })),
       measured: view.measurements.map((row) => ({ ...mark(row.point), id: row.id, faint: !isNear(row.point) })),
-      pending: view.pending.map((suggestion) => mark(suggestion.point)),
+      pending: view.pending.map((suggestion) => ({ ...mark(suggestion.point), id: suggestion.id })),
       best: hasBest(view) ? mark(view.result.best.point) : null,
     };
   };
@@ -202,8 +211,8 @@ function slicePlot(current, onPick) {
   const node = el("figure", {},
     el("figcaption", { class: "row" }, el("h2", {}, "Slice"), el("span", { class: "grow" }), layerChoice),
     el("div", { class: "fields" }, field("Horizontal axis", selects[0]), field("Vertical axis", selects[1])), sliders,
-    drawing.node, readout, key, note, el("h2", {}, "All columns"), parallel.node,
-    classKey, el("details", {}, el("summary", {}, "In words"), words));
+    drawing.node, readout, key, note,
+    el("details", {}, el("summary", {}, "All points across the columns"), parallel.node), classKey, el("details", {}, el("summary", {}, "In words"), words));
 
   function redraw() {
     const view = current();
@@ -244,12 +253,21 @@ function classCounts(view) {
   const { above, below, undecided } = view.result.classified;
   const percent = `${number(100 * view.confidence)} %`;
   const row = (letter, text) => el("li", {}, legendMark(svg("rect", { class: `area-${letter}`, x: 1, y: 2, width: 15, height: 12, rx: 2 })), text);
+  if (view.bands) return [...bandCounts(view), el("li", { class: "note" }, `(${percent} for all points at once)`)];
   if (view.level_set) {
     return [row("H", `above: ${number(above)}`), row("M", `undecided: ${number(undecided)}`), row("L", `below: ${number(below)}`),
       el("li", { class: "note" }, `(${percent} for all points at once)`)];
   }
   return [row("M", `possible ${optimumName(view)}: ${number(undecided)}`), row("L", `ruled out: ${number(above + below)}`),
     el("li", { class: "note" }, `(${percent} that it is one of these)`)];
+}
+
+function bandCounts(view) {
+  const { bands, undecided } = view.result.classified;
+  const colours = bandColours(view.bands.names.length);
+  const square = (attributes) => legendMark(svg("rect", { x: 1, y: 2, width: 15, height: 12, rx: 2, ...attributes }));
+  const rows = view.bands.names.map((name, k) => el("li", {}, square({ fill: colours[k] }), `${name}: ${number(bands[name])}`));
+  return [...rows.reverse(), el("li", {}, square({ class: "area-M" }), `undecided: ${number(undecided)}`)];
 }
 
 // `coloured`: the plot is a map, not a curve; `slice`: its values, if it is a slice.
@@ -259,9 +277,11 @@ function legend(view, layer, coloured, slice = null) {
   if (coloured && layer !== "classes") rows.push(colourScale(view, slice ?? view, layer));
   else rows.push(...classCounts(view));
   if (!coloured) add(legendMark(svg("rect", { class: "band", x: 1, y: 2, width: 15, height: 12 })), INTERVAL);
-  if (view.threshold !== null) {
+  const thresholds = thresholdsOf(view);
+  if (thresholds.length) {
     const line = (css) => svg("path", { class: css, d: "M1 8H17" });
-    add(coloured ? legendMark(line("contour under"), line("contour")) : legendMark(line("level")), `h = ${number(view.threshold)}`);
+    const values = thresholds.map((threshold) => number(threshold)).join(", ");
+    add(coloured ? legendMark(line("contour under"), line("contour")) : legendMark(line("level")), `h = ${values}`);
   }
   if (view.measurements.length) {
     const dot = svg("circle", { class: "measured plain", cx: 9, cy: 8, r: 4.2, fill: "#888" });
@@ -270,6 +290,8 @@ function legend(view, layer, coloured, slice = null) {
   if (view.pending.length) {
     add(legendMark(coloured ? diamond(9, 8, 7) : svg("path", { class: "pendingline", d: "M1 8H17" })), "suggested");
   }
+  if (view.failures.length) add(legendMark(cross(9, 8, 5)), "failed");
+  if (view.excluded.length && !slice) add(legendMark(svg("path", { class: "struck", d: "M3 14L15 2" })), "not suggested");
   if (hasBest(view)) add(legendMark(star(9, 8, 8)), "recommended");
   return rows;
 }
@@ -304,7 +326,14 @@ function sentences(view) {
   ];
 }
 
+function bandSentences(view) {
+  const { bands, undecided } = view.result.classified;
+  const counts = view.bands.names.map((name) => `${count(bands[name])} ${name}`);
+  return [`${counts.join(", ")}; ${count(undecided)} undecided, of ${countNoun(view.points, "point")} (${number(100 * view.confidence)} % for all points at once).`];
+}
+
 function levelSetSentences(view) {
+  if (view.bands) return bandSentences(view);
   const { above, below, undecided } = view.result.classified;
   const texts = [`${countNoun(above, "point")} above, ${count(below)} below and ${count(undecided)} undecided, of ${count(view.points)} (${number(100 * view.confidence)} % for all points at once).`];
   for (const letter of ["H", "M"]) {

@@ -12,6 +12,13 @@ export function number(value, digits = 4) {
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
+// A number with as many decimals as a spread of that size has with two digits.
+export function withSpread(value, spread) {
+  if (!Number.isFinite(value) || !(spread > 0) || !Number.isFinite(spread)) return number(value);
+  const unit = 10 ** (Math.floor(Math.log10(spread)) - 1);
+  return number(Number((Math.round(value / unit) * unit).toPrecision(12)), 12);
+}
+
 // A number between 0 and 1 with two digits; one just below 1 with three, rounded down.
 export const share = (value) => (value < 0.995 || value >= 1 ? value.toFixed(2) : (Math.floor(1000 * value) / 1000).toFixed(3));
 
@@ -49,7 +56,7 @@ export function valueAt(column, at) {
 
 // The text of a tick mark; a tick between two categories has none.
 export function tickText(column, tick) {
-  if (column.choices && !Number.isInteger(tick)) return "";
+  if (column.choices && (!Number.isInteger(tick) || tick < 0 || tick >= column.choices.length)) return "";
   return formatValue(valueAt(column, tick), 4);
 }
 

@@ -1,15 +1,12 @@
 // The map of a plane: cells or dots coloured by mean, uncertainty, probability or class; contour at h, route and suggestions.
 
-import { classColours, colourMapName, orderColour, valueColour } from "./colour.js";
+import { colourMapName, orderColour, pointClassColour, valueColour } from "./colour.js";
 import { contour } from "./contour.js";
 import { svg } from "./dom.js";
 import { tickText } from "./format.js";
-import { axes, diamond, plotArea, star } from "./plot-area.js";
+import { axes, byImportance, cross, diamond, labels, plotArea, star } from "./plot-area.js";
 import { distinct, edges, extent, scale } from "./scale.js";
 
-const MAX_NUMBERED = 30; // measurements up to which each has its id
-const NUMBER_WIDTH = 20; // pixels
-const NUMBER_HEIGHT = 14; // pixels
 const DASHES = ["none", "6 3", "2 3", "6 3 2 3"]; // of the routes of several vehicles
 const MIN_HEIGHT = 250; // pixels
 const MAX_HEIGHT = 460; // pixels
@@ -17,7 +14,9 @@ const ASPECT = 0.52; // height over width
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 // `getData()` returns null or what to draw: columns [x, y], x[], y[], mean[], sd[], probability[] and classes or null,
-// threshold, levelSet, travels, measured [{x, y, id, faint}], pending [{x, y}], best {x, y} or null, background slice or null.
+// threshold, levelSet, travels, measured [{x, y, id, faint}], pending [{x, y, id}], best {x, y} or null, background slice or
+// null. Optional: thresholds [h, ...] instead of one, bands {names, of[]} instead of classes, failed [{x, y, id}],
+// excluded: indices of points that are not suggested.
 // `onMove(k)` and `onPick(k)` get the index of a point.
 export function map(getData, onMove, onPick) {
   let cursor = null; // index of the point under the cursor
@@ -112,7 +111,7 @@ function draw(area, data, layer) {
   if (isGrid) drawGrid(context, overlay, data, { xs, ys, xEdges, yEdges, x, y }, colour);
   else drawDots(context, overlay, data, layer, { box, x, y }, colour);
   axes(overlay, box, x, y, { x: xColumn.label, y: yColumn.label });
-  drawMarks(overlay, data, x, y);
+  drawMarks(overlay, data, x, y, box);
   return { x: data.x.map(x), y: data.y.map(y) };
 }
 
@@ -127,6 +126,7 @@ function drawGrid(context, overlay, data, { xs, ys, xEdges, yEdges, x, y }, colo
     context.fillStyle = colour(k);
     fillCell(context, xEdges, yEdges, i, j, x, y);
   }
+  for (const k of data.excluded ?? []) strikeCell(context, xEdges, yEdges, columnOf.get(data.x[k]), rowOf.get(data.y[k]), x, y);
   drawContour(overlay, data, xs, ys, (i, j) => data.mean[indexOf[i * ys.length + j]], x, y);
 }
 
@@ -143,6 +143,20 @@ function drawDots(context, overlay, data, layer, { box, x, y }, colour) {
       context.strokeRect(...square);
     }
   }
+  for (const k of data.excluded ?? []) strike(context, x(data.x[k]) - size / 2, y(data.y[k]) - size / 2, size, size);
+}
+
+// Excluded points are struck through; many beside each other become a hatched area.
+function strike(context, left, top, width, height) {
+  for (const [colour, line] of [["#ffffffcc", 3], ["#14191b", 1.2]]) {
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.beginPath();
+    context.moveTo(left, top + height);
+    context.lineTo(left + width, top);
+    context.stroke();
+  }
+  context.lineWidth = 1;
 }
 
 // Between scattered points the posterior shows through, paler, with the contour.
@@ -168,15 +182,26 @@ function drawBackground(context, overlay, data, layer, { box, x, y }) {
   drawContour(overlay, data, background.x, background.y, (i, j) => background.mean[i * background.y.length + j], x, y);
 }
 
+const cell = (xEdges, yEdges, i, j, x, y) => [x(xEdges[i]), x(xEdges[i + 1]), y(yEdges[j + 1]), y(yEdges[j])].map(Math.round);
+
 function fillCell(context, xEdges, yEdges, i, j, x, y) {
-  const [left, right, top, bottom] = [x(xEdges[i]), x(xEdges[i + 1]), y(yEdges[j + 1]), y(yEdges[j])].map(Math.round);
+  const [left, right, top, bottom] = cell(xEdges, yEdges, i, j, x, y);
   context.fillRect(left, top, right - left, bottom - top);
 }
 
+function strikeCell(context, xEdges, yEdges, i, j, x, y) {
+  const [left, right, top, bottom] = cell(xEdges, yEdges, i, j, x, y);
+  strike(context, left, top, right - left, bottom - top);
+}
+
+// The thresholds of a study, one or several; none for an optimum.
+export const thresholdsOf = (data) => data.thresholds ?? (data.threshold === null ? [] : [data.threshold]);
+
 function drawContour(overlay, data, xs, ys, value, x, y) {
-  if (data.threshold === null) return;
-  const d = contour(xs, ys, value, data.threshold, x, y);
-  if (d) overlay.append(svg("path", { class: "contour under", d }), svg("path", { class: "contour", d }));
+  for (const threshold of thresholdsOf(data)) {
+    const d = contour(xs, ys, value, threshold, x, y);
+    if (d) overlay.append(svg("path", { class: "contour under", d }), svg("path", { class: "contour", d }));
+  }
 }
 
 function withMargin(column) {
@@ -187,10 +212,7 @@ function withMargin(column) {
 
 // A function from an index to a colour. `shown` has the values; the range of colours is that of `data`.
 function pointColour(data, layer, shown = data) {
-  if (layer === "classes" && data.classes) {
-    const colours = classColours(data.levelSet);
-    return (k) => colours[data.classes[k]];
-  }
+  if (layer === "classes" && data.classes) return pointClassColour(data);
   const [low, high] = colourRange(data, layer, data.levelSet);
   const name = colourMapName(layer, data.levelSet);
   return (k) => valueColour(name, shown[layer][k], low, high);
@@ -210,29 +232,20 @@ function routes(measured) {
   return names.map((name) => measured.filter((mark) => mark.who === name).sort((a, b) => a.id - b.id)).filter((way) => way.length > 1);
 }
 
-function drawMarks(overlay, data, x, y) {
-  const measured = data.measured.map((mark) => ({ ...mark, px: x(mark.x), py: y(mark.y) }));
+function drawMarks(overlay, data, x, y, box) {
+  const inPixels = (mark) => ({ ...mark, px: x(mark.x), py: y(mark.y) });
+  const measured = data.measured.map(inPixels);
+  const pending = data.pending.map(inPixels);
+  const failed = (data.failed ?? []).map(inPixels);
   for (const [number, way] of data.travels ? routes(measured).entries() : []) {
     const path = way.map(({ px, py }) => `${px.toFixed(1)} ${py.toFixed(1)}`).join("L");
     overlay.append(svg("path", { class: "route", d: `M${path}`, "stroke-dasharray": DASHES[number % DASHES.length] }));
   }
   measured.forEach(({ px, py, faint }, k) => overlay.append(
     svg("circle", { class: "measured", cx: px, cy: py, r: 4.2, fill: orderColour(k, measured.length), opacity: faint ? 0.35 : 1 })));
-  drawNumbers(overlay, measured);
+  for (const { px, py } of failed) overlay.append(cross(px, py, 5));
   if (data.best) overlay.append(star(x(data.best.x), y(data.best.y), 10));
-  for (const mark of data.pending) overlay.append(diamond(x(mark.x), y(mark.y), 8));
-}
-
-// The ids beside the measurements: all if there are few, else the first and the last; none over another.
-function drawNumbers(overlay, measured) {
-  const isMiddle = (k) => k > 0 && k < measured.length - 1;
-  const endsFirst = measured.map((_, k) => k).sort((a, b) => isMiddle(a) - isMiddle(b) || a - b);
-  const placed = [];
-  for (const k of measured.length <= MAX_NUMBERED ? endsFirst : endsFirst.slice(0, 2)) {
-    const { px, py, id } = measured[k];
-    if (placed.some((other) => Math.abs(other.px - px) < NUMBER_WIDTH && Math.abs(other.py - py) < NUMBER_HEIGHT)) continue;
-    placed.push({ px, py });
-    const below = py < 44; // near the upper edge
-    overlay.append(svg("text", { class: "number", x: px, y: below ? py + 17 : py - 8, "text-anchor": "middle" }, `${id}`));
-  }
+  for (const { px, py } of pending) overlay.append(diamond(px, py, 8));
+  const named = pending.filter((mark) => mark.id !== undefined).map((mark) => ({ ...mark, css: "number next-number" }));
+  labels(overlay, [...named, ...byImportance(measured), ...failed], box);
 }

@@ -1,44 +1,89 @@
-// The table of measurements, newest first, with a dialog to correct or withdraw one.
+// The table of measurements, newest first, with a filter, pages, and a dialog to correct, repeat or withdraw one.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { formatPoint, formatValue, number } from "./format.js";
-import { readNumber } from "./suggestions.js";
+import { count, countNoun, formatPoint, formatValue, number } from "./format.js";
+import { readNumber, readNumbers } from "./inputs.js";
+import { newKey } from "./offline-queue.js";
 
-const FIRST_ROWS = 200; // shown until all are requested
+const PAGE_SIZES = [20, 50, 100]; // rows
 
-export function measurementsPanel(current, writable, act) {
-  let showAll = false;
-  const node = el("div", {});
+export function measurementsPanel(study) {
+  const { current } = study;
+  let page = 0;
+  const filter = el("input", { type: "search", autocomplete: "off", oninput: () => { page = 0; redraw(); } });
+  const kind = el("select", { onchange: () => { page = 0; redraw(); } },
+    [["all", "all"], ["measured", "measured"], ["failed", "failed"], ["left out", "left out"]].map(([value, text]) => el("option", { value }, text)));
+  const size = el("select", { onchange: () => { page = 0; redraw(); } }, PAGE_SIZES.map((rows) => el("option", { value: rows }, `${rows} rows`)));
+  const controls = el("div", { class: "fields" }, field("Filter", filter, "id, value, text"), field("Show", kind), field("Page", size));
+  const newer = el("button", { type: "button", onclick: () => { page -= 1; redraw(); } }, "Newer");
+  const older = el("button", { type: "button", onclick: () => { page += 1; redraw(); } }, "Older");
+  const position = el("span", { class: "note", role: "status" });
+  const pages = el("p", { class: "row" }, newer, position, older);
+  const body = el("div", {});
+  const node = el("div", {}, el("h2", {}, "Measurements"), controls, body, pages);
 
   function redraw() {
     const view = current();
-    const newestFirst = view.measurements.slice().reverse();
-    const rows = showAll ? newestFirst : newestFirst.slice(0, FIRST_ROWS);
+    const everything = allRows(view);
+    const rows = everything.filter((row) => matches(row, view, kind.value, filter.value));
+    const length = Number(size.value);
+    const last = Math.max(0, Math.ceil(rows.length / length) - 1);
+    page = Math.max(0, Math.min(page, last));
+    const shown = rows.slice(page * length, (page + 1) * length);
     const scrollTop = node.querySelector(".scroll")?.scrollTop ?? 0;
-    const more = el("button", { class: "quiet", onclick: () => { showAll = true; redraw(); } }, `Show all ${newestFirst.length}`);
-    replace(node, el("h2", {}, "Measurements"),
-      rows.length ? table(rows, view, writable, act) : el("p", { class: "note" }, "No measurements yet."),
-      newestFirst.length > rows.length ? more : null);
+    controls.hidden = everything.length === 0;
+    let content = el("p", { class: "note" }, everything.length ? "No row matches." : "No measurements yet.");
+    if (shown.length) content = table(shown, view, study);
+    replace(body, content);
+    pages.hidden = rows.length === 0;
+    newer.disabled = page === 0;
+    older.disabled = page === last;
+    const first = page * length + 1;
+    position.textContent = `${first} to ${first + shown.length - 1} of ${countNoun(rows.length, "row")}`
+      + `${rows.length < everything.length ? ` that match, of ${count(everything.length)}` : ""}`;
     const scroll = node.querySelector(".scroll");
     if (scroll) scroll.scrollTop = scrollTop;
   }
   return { node, redraw };
 }
 
-function table(rows, view, writable, act) {
+// Measurements and failures, newest first.
+function allRows(view) {
+  const failed = view.failures.map((row) => ({ ...row, failed: true }));
+  return [...view.measurements, ...failed].sort((a, b) => b.id - a.id);
+}
+
+const isLeftOut = (row, view) => view.result.outliers.includes(row.id);
+
+function matches(row, view, kind, text) {
+  if (kind === "failed" && !row.failed) return false;
+  if (kind === "measured" && row.failed) return false;
+  if (kind === "left out" && !isLeftOut(row, view)) return false;
+  const wanted = text.trim().toLowerCase().replace("−", "-");
+  if (!wanted) return true;
+  if (/^#?\d+$/.test(wanted) && String(row.id) === wanted.replace("#", "")) return true;
+  const cells = [row.value, row.who, row.task, row.reason, row.label, ...Object.values(row.point)];
+  return cells.some((cell) => cell !== null && cell !== undefined && String(cell).toLowerCase().includes(wanted));
+}
+
+function table(rows, view, study) {
+  const { writable } = study;
   const heading = (text) => el("th", { scope: "col" }, text);
   const extra = [];
   if (view.levels) extra.push(["Noise level", "level"]);
   if (view.tasks) extra.push(["Task", "task"]);
   if (view.vehicle_names.length) extra.push(["Measured by", "who"]);
+  if (view.measurements.some((row) => row.repeats)) extra.push(["Repeats", "repeats"]);
   const headings = el("tr", {}, heading("#"), view.columns.map((column) => heading(column.label)), heading("Value"),
     writable ? heading(el("span", { class: "visually-hidden" }, "Change")) : null,
     extra.map(([label]) => heading(label)), heading("Noise variance"), heading("Cost"), heading("Spent"));
-  const change = (row) => el("td", {}, el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`,
-    onclick: () => openCorrection(row, view, act) }, "Correct"));
+  const change = (row) => el("td", {}, row.failed ? null : el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`,
+    onclick: () => openCorrection(row, view, study) }, "Correct"));
+  const value = (row) => (row.failed
+    ? el("td", {}, el("span", { class: "badge broken" }, "failed"), row.reason ? el("small", {}, ` ${row.reason}`) : null)
+    : el("td", {}, el("b", {}, number(row.value, 5)), isLeftOut(row, view) ? el("small", {}, " left out") : null));
   const body = rows.map((row) => el("tr", { "data-id": row.id },
-    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatValue(row.point[column.name]))),
-    el("td", {}, el("b", {}, number(row.value, 5)), view.result.outliers.includes(row.id) ? el("small", {}, " left out") : null),
+    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatValue(row.point[column.name]))), value(row),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),
     el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost)), el("td", {}, number(row.spent))));
@@ -46,7 +91,7 @@ function table(rows, view, writable, act) {
     el("table", {}, el("caption", { class: "visually-hidden" }, "Measurements, newest first"), el("thead", {}, headings), el("tbody", {}, body)));
 }
 
-function openCorrection(row, view, act) {
+function openCorrection(row, view, { act, tell }) {
   const alert = el("p", { class: "alert", role: "alert" });
   const value = numberInput({ value: String(row.value), required: true });
   const save = el("button", { class: "main", type: "submit" }, "Correct");
@@ -55,6 +100,9 @@ function openCorrection(row, view, act) {
     announce(`Measurement ${row.id} is withdrawn`);
     dialog.close();
   }) }, "Withdraw");
+  const repeats = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", required: true });
+  const add = el("button", { type: "submit" }, "Add repeats");
+  const key = newKey();
   const dialog = el("dialog", { "aria-labelledby": "correction-title", onclose: () => dialog.remove() },
     el("h2", { id: "correction-title" }, `Measurement ${row.id}`), el("p", { class: "note" }, formatPoint(row.point, view.columns)),
     el("form", { onsubmit: (event) => {
@@ -64,8 +112,18 @@ function openCorrection(row, view, act) {
         announce(`Measurement ${row.id} is corrected`);
         dialog.close();
       });
-    } }, field("Value", value, "the study is recomputed as if this value had been entered at first"), alert,
-    el("p", { class: "row" }, save, withdraw, el("span", { class: "grow" }), el("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, "Cancel"))));
+    } }, field("Value", value, "the study is recomputed as if this value had been entered at first"),
+    el("p", { class: "row" }, save, withdraw)),
+    el("form", { onsubmit: (event) => {
+      event.preventDefault();
+      runWithButton(add, alert, async () => {
+        const values = readNumbers(repeats, "The repeats");
+        await tell("tell-repeats", { id: row.id, values, key }, `${values.join(", ")} at ${formatPoint(row.point, view.columns)}`);
+        announce(`${countNoun(values.length, "repeat")} of measurement ${row.id} saved`);
+        dialog.close();
+      });
+    } }, field("Measured again at the same place", repeats, "values, separated by spaces"), el("p", { class: "row" }, add)),
+    alert, el("p", { class: "row" }, el("span", { class: "grow" }), el("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, "Cancel")));
   document.body.append(dialog);
   dialog.showModal();
   value.select();

@@ -1,6 +1,6 @@
 // Three or more columns: each point is a line across the axes, the last one the posterior mean; the colour is its class.
 
-import { classColours, inkColour } from "./colour.js";
+import { inkColour, pointClassColour } from "./colour.js";
 import { svg } from "./dom.js";
 import { number, position, tickText } from "./format.js";
 import { plotArea } from "./plot-area.js";
@@ -52,19 +52,19 @@ function draw({ context, overlay, width, height }, view) {
 }
 
 function drawLines(context, view, axisX, scales) {
-  const colours = classColours(view.level_set);
+  const colour = pointClassColour({ levelSet: view.level_set, classes: view.classes, bands: view.bands });
   const counts = { H: 0, M: 0, L: 0 };
   for (const letter of view.classes) counts[letter] += 1;
   context.lineWidth = 1;
   for (const letter of view.level_set ? ["L", "M", "H"] : ["L", "H", "M"]) { // the most important class on top
     const every = Math.max(1, Math.ceil(counts[letter] / MAX_LINES));
-    context.strokeStyle = colours[letter];
     context.globalAlpha = letter === "L" ? 0.3 : 0.55;
     let seen = 0;
     for (let k = 0; k < view.classes.length; k += 1) {
       if (view.classes[k] !== letter) continue;
       seen += 1;
       if ((seen - 1) % every) continue;
+      context.strokeStyle = colour(k);
       context.beginPath();
       view.coordinates.forEach((column, d) => context.lineTo(axisX(d), scales[d](column[k])));
       context.lineTo(axisX(view.coordinates.length), scales.at(-1)(view.mean[k]));

@@ -63,3 +63,30 @@ export function star(x, y, r) {
   });
   return svg("path", { class: "best", d: `M${corners.join("L")}Z` });
 }
+
+// The mark of a measurement that failed.
+export const cross = (x, y, r) => svg("path", { class: "failed", d: `M${x - r} ${y - r}L${x + r} ${y + r}M${x - r} ${y + r}L${x + r} ${y - r}` });
+
+const LETTER_WIDTH = 7; // pixels
+const LETTER_HEIGHT = 13; // pixels
+
+// Ids beside marks [{px, py, id}], the first of the list first: those that would cover another are left out.
+export function labels(overlay, marks, box) {
+  const placed = [];
+  for (const { px, py, id, css } of marks) {
+    const width = LETTER_WIDTH * String(id).length + 3;
+    const below = py - 20 < box.top;
+    const y = below ? py + 17 : py - 8;
+    const x = Math.max(box.left + width / 2, Math.min(box.right - width / 2, px));
+    if (placed.some((other) => Math.abs(other.x - x) < (other.width + width) / 2 && Math.abs(other.y - y) < LETTER_HEIGHT)) continue;
+    placed.push({ x, y, width });
+    overlay.append(svg("text", { class: css ?? "number", x, y, "text-anchor": "middle" }, String(id)));
+  }
+}
+
+// The last and the first mark, then the others from the newest on: the order in which they get their ids.
+export function byImportance(marks) {
+  const [first, ...others] = marks;
+  const newest = others.reverse();
+  return marks.length > 1 ? [newest[0], first, ...newest.slice(1)] : marks;
+}

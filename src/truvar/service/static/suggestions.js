@@ -1,48 +1,76 @@
-// The panel "Next measurement": request suggestions, enter their values, or enter the value of another point.
+// The panel "Next measurement": request suggestions, enter their values, or enter the values of other points.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { columnName, countNoun, formatPoint, formatValue, number, parseNumber, unit } from "./format.js";
+import { columnName, countNoun, formatPoint, formatValue, number, unit, withSpread } from "./format.js";
+import { coordinateInput, inputText, readCoordinate, readNumber, readNumbers } from "./inputs.js";
+import { newKey, unsent } from "./offline-queue.js";
+import { severalPointsForm } from "./several-points.js";
 
+const LEASES = [["", "no end"], ["3600", "1 hour"], ["14400", "4 hours"], ["28800", "8 hours"], ["86400", "1 day"], ["604800", "1 week"]];
+
+// `study` has current(), writable, act(verb, body), tell(verb, body, label), check(body) and limits.
 // `pick(point)` of the result puts a point, such as one chosen on the map, into the form for another point.
-export function suggestionsPanel(current, writable, act, check, limits) {
-  const alert = el("p", { class: "alert", role: "alert" });
+export function suggestionsPanel(study) {
+  const { current, writable } = study;
   const message = el("p", { class: "message", role: "status" });
-  const batchSize = el("input", { type: "number", class: "narrow", min: 1, max: limits.batch, value: 1, "aria-label": "Number of suggestions" });
+  const list = el("ol", { class: "suggestions", "aria-label": "Pending suggestions" });
+  const hint = el("p", { class: "note" });
+  const ask = askForm(study, message, list, () => redraw());
+  const together = saveTogether(list, message);
+  const otherPoint = otherPointForm(study, message);
+  const several = severalPointsForm(study, message);
+  const exclusions = exclusionList(study, message);
+  const node = el("div", {}, el("h2", {}, "Next measurement"), writable ? ask.node : null, message, hint, list,
+    writable ? together.node : null, writable ? otherPoint.node : null, writable ? several : null, exclusions.node);
+
+  function redraw() {
+    const view = current();
+    ask.button.disabled = view.state === "finished";
+    const kept = new Map([...list.children].map((item) => [item.dataset.id, item]));
+    replace(list, view.pending.map((suggestion) => {
+      const item = kept.get(String(suggestion.id)) ?? suggestionCard(study, suggestion, message);
+      item.update(suggestion, view);
+      return item;
+    }));
+    hint.textContent = hintFor(view);
+    together.redraw();
+    exclusions.redraw();
+  }
+  return { node, redraw, pick: otherPoint.pick };
+}
+
+function askForm({ act, current, limits }, message, list, redraw) {
+  const alert = el("p", { class: "alert", role: "alert" });
+  const batchSize = el("input", { type: "number", class: "narrow", min: 1, max: limits.batch, value: 1 });
   const vehicle = vehicleChoice(current());
+  const lease = el("select", {}, LEASES.map(([seconds, text]) => el("option", { value: seconds }, text)));
+  const context = current().columns.filter((column) => column.context).map((column) => ({ column, input: coordinateInput(column) }));
   const button = el("button", { class: "main", type: "submit" }, "Suggest next");
-  const askForm = el("form", { class: "row", onsubmit: (event) => {
+  const node = el("form", { class: "ask", onsubmit: (event) => {
     event.preventDefault();
     message.textContent = "";
     runWithButton(button, alert, async () => {
-      const { suggestions } = await act("ask", { n: Number(batchSize.value) || 1, ...(vehicle ? { who: vehicle.value } : {}) });
+      const body = { n: Number(batchSize.value) || 1 };
+      if (vehicle) body.who = vehicle.value;
+      if (lease.value) body.lease = Number(lease.value);
+      if (context.length) body.context = Object.fromEntries(context.map(({ column, input }) => [column.name, readCoordinate(input, column)]));
+      const { suggestions } = await act("ask", body);
       const points = suggestions.map((suggestion) => formatPoint(suggestion.point, current().columns));
       announce(`${countNoun(suggestions.length, "suggestion")}: ${points.join("; ")}`);
       const first = list.querySelector(`[data-id="${suggestions[0].id}"]`);
       if (matchMedia("(pointer: fine)").matches) first?.querySelector("input")?.focus();
       else first?.scrollIntoView({ block: "nearest" });
     }).finally(redraw);
-  } }, button, batchSize, vehicle);
-  const list = el("ol", { class: "suggestions", "aria-label": "Pending suggestions" });
-  const hint = el("p", { class: "note" });
-  const otherPoint = otherPointForm(current, act, check, message);
-  const exclusions = exclusionList(current, writable, act, message);
-  const node = el("div", {}, el("h2", {}, "Next measurement"), writable ? askForm : null, alert, message, hint, list, writable ? otherPoint.node : null, exclusions.node);
-
-  function redraw() {
-    const view = current();
-    button.disabled = view.state === "finished";
-    const items = new Map([...list.children].map((item) => [item.dataset.id, item]));
-    replace(list, view.pending.map((suggestion) => items.get(String(suggestion.id)) ?? suggestionCard(suggestion, view, writable, act, check, message)));
-    hint.textContent = hintFor(view);
-    exclusions.redraw();
-  }
-  return { node, redraw, pick: otherPoint.pick };
+  } }, context.map(({ column, input }) => field(column.label, input, "today, given")),
+  el("div", { class: "fields" }, field("Suggestions", batchSize), field("Reserved for", lease), vehicle ? field("Vehicle", vehicle) : null),
+  button, alert);
+  return { node, button };
 }
 
 // A choice among the vehicles of a study; null if it has none.
-function vehicleChoice(view, none) {
+export function vehicleChoice(view, none) {
   if (!view.vehicle_names.length) return null;
-  return el("select", { "aria-label": "Vehicle" }, none ? el("option", { value: "" }, none) : null,
+  return el("select", {}, none ? el("option", { value: "" }, none) : null,
     view.vehicle_names.map((name) => el("option", { value: name }, name)));
 }
 
@@ -53,30 +81,70 @@ function hintFor(view) {
   return "No measurements yet. Request a first suggestion, or enter a value that you have measured.";
 }
 
+// -- a suggestion ------------------------------------------------------------------------------------------------------
+
+// The value that is expected of a suggestion, in words; null before there is a model.
+function expectedText({ expected }) {
+  if (!expected) return null;
+  const [mean, low, high] = [expected.mean, expected.low, expected.high].map((value) => withSpread(value, expected.high - expected.low));
+  return `Expected: ${mean} (95 %: ${low} to ${high}).`;
+}
+
+// Why a suggestion is where it is, in words.
+function reasonText({ expected, lookahead }, view) {
+  if (!lookahead) return "Why here: there is no model yet, and the first measurements are spread out to learn one from.";
+  const reduction = `${number(100 * lookahead.variance_reduction, 2)} %`;
+  const decided = lookahead.expected_decided;
+  const points = decided >= 9.5 ? String(Math.round(decided)) : number(decided, 2);
+  const what = view.level_set ? "decides about" : "rules out about";
+  const parts = [`it removes ${reduction} of the uncertainty about the points that are still open`];
+  if (decided >= 0.05) parts.push(`${what} ${points} of them`);
+  const crossed = expected ? view.thresholds.find((threshold) => expected.low < threshold && threshold < expected.high) : undefined;
+  if (crossed !== undefined) parts.push(`and may lie on either side of ${number(crossed)}`);
+  return `Why here: ${parts.join(", ")}.`;
+}
+
 // A suggestion and the form for its value. It is made once, so that input is kept when others change the study.
-function suggestionCard(suggestion, view, writable, act, check, message) {
+function suggestionCard(study, suggestion, message) {
+  const { act, check, current, tell, writable } = study;
+  const view = current();
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatValue(suggestion.point[column.name])}${unit(column)}`));
   const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
+  if (suggestion.label !== null && suggestion.label !== undefined && String(suggestion.label) !== String(suggestion.index)) facts.push(`row ${suggestion.label}`);
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
   if (suggestion.who) facts.push(`for ${suggestion.who}`);
+  const expectation = el("p", { class: "expectation" });
+  const reason = el("p", { class: "note" });
+  const waiting = el("p", { class: "waiting", hidden: true });
   const item = el("li", { class: "suggestion", "data-id": suggestion.id },
-    el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")));
+    el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")), expectation, reason, waiting);
+  let form = null;
+  item.update = (present, latest) => {
+    expectation.textContent = expectedText(present) ?? "";
+    expectation.hidden = !expectation.textContent;
+    reason.textContent = reasonText(present, latest);
+    const sent = unsent(latest.name).find((each) => each.body.id === suggestion.id && !each.error);
+    waiting.hidden = !sent;
+    waiting.textContent = sent ? `Waits to be sent: ${sent.label}.` : "";
+    if (form) form.hidden = Boolean(sent);
+  };
   if (!writable) return item;
 
   const value = numberInput({ required: true });
+  const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const cost = numberInput();
   const noise = numberInput();
   const save = el("button", { class: "main", type: "submit" }, "Save");
   const question = confirmation(value);
-  const reason = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
+  const why = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
   const place = formatPoint(suggestion.point, view.columns);
   const outcome = (label, verb, more, done) => {
     const button = el("button", { type: "button", class: "quiet danger", onclick: () => runWithButton(button, alert, async () => {
-      const why = reason.value.trim();
-      await act(verb, { id: suggestion.id, ...(why ? { reason: why } : {}), ...more() });
+      const text = why.value.trim();
+      await act(verb, { id: suggestion.id, ...(text ? { reason: text } : {}), ...more() });
       message.textContent = done;
     }) }, label);
     return button;
@@ -85,22 +153,55 @@ function suggestionCard(suggestion, view, writable, act, check, message) {
   const exclude = outcome("Cannot be measured here", "exclude", () => ({}), `Excluded: ${place}. It is not suggested again until allowed.`);
   const failed = outcome("The measurement failed", "fail", attemptCost, `Recorded: the measurement at ${place} failed. It is not suggested again until allowed.`);
   const withdraw = outcome("Withdraw this suggestion", "withdraw", () => ({ again: true }), `Suggestion ${suggestion.id} is withdrawn. It may be suggested again.`);
-  item.append(el("form", { onsubmit: (event) => {
-    event.preventDefault();
-    runWithButton(save, alert, async () => {
-      const body = { id: suggestion.id, ...measurementBody(value, cost, noise) };
-      if (!(await question.isConfirmed(body, check))) return;
-      await act("tell", body);
-      message.textContent = `Saved: ${value.value.trim()} at ${formatPoint(suggestion.point, view.columns)}.`;
-    });
-  } }, field("Measured value", value), save, question.node, alert,
-  el("details", {}, el("summary", {}, "More, or not measured"), el("div", { class: "fields" }, field("Actual cost", cost), field("Noise variance", noise)),
-    field("Reason", reason, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw))));
+
+  // One attempt to save has one key, so that its values count once however often they are sent.
+  let key = newKey();
+  async function submit() {
+    const y = readNumber(value, "The measured value");
+    const repeats = readNumbers(further, "The further values");
+    const body = { id: suggestion.id, y, ...attemptCost() };
+    if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
+    if (!(await question.isConfirmed(body, check))) return false;
+    const label = `${[y, ...repeats].map((each) => number(each, 6)).join(", ")} at ${place}`;
+    if (repeats.length && (body.cost !== undefined || body.noise !== undefined)) {
+      throw new Error("Repeated values count with the expected cost and noise; leave these two out.");
+    }
+    const answer = repeats.length
+      ? await tell("tell-repeats", { id: suggestion.id, values: [y, ...repeats], key }, label)
+      : await tell("tell", body, label);
+    key = newKey();
+    message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
+    return true;
+  }
+  form = el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
+    field("Measured value", value), save, question.node, alert,
+    el("details", {}, el("summary", {}, "More, or not measured"),
+      field("Further values measured here", further, "repeats, separated by spaces"),
+      el("div", { class: "fields" }, field("Actual cost", cost), field("Noise variance", noise)),
+      field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
+  item.append(form);
+  item.hasValue = () => !form.hidden && value.value.trim() !== "";
+  item.save = () => runWithButton(save, alert, submit);
   return item;
 }
 
+// A button that saves the values of all cards in which one was entered, in their order.
+function saveTogether(list, message) {
+  const button = el("button", { type: "button", class: "main", onclick: async () => {
+    button.disabled = true;
+    let saved = 0;
+    for (const item of [...list.children].filter((each) => each.hasValue?.())) {
+      if (!(await item.save())) break; // its alert says why; those after it stay as they are
+      saved += 1;
+    }
+    button.disabled = false;
+    if (saved > 1) message.textContent = `${countNoun(saved, "value")} saved.`;
+  } }, "Save all entered values");
+  return { node: button, redraw() { button.hidden = list.children.length < 2; } };
+}
+
 // The places that are not suggested, each with a button to allow it again.
-function exclusionList(current, writable, act, message) {
+function exclusionList({ act, current, writable }, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const summary = el("summary", {});
   const list = el("ul", { class: "exclusions", "aria-label": "Excluded places" });
@@ -122,7 +223,7 @@ function exclusionList(current, writable, act, message) {
 }
 
 // Asks again before a value is saved that may be a typing mistake. A second "Save" of the same value confirms it.
-function confirmation(value) {
+export function confirmation(value) {
   const node = el("p", { class: "warning", role: "alert", hidden: true });
   let asked = null;
   function reset() {
@@ -143,84 +244,59 @@ function confirmation(value) {
   return { node, isConfirmed, reset };
 }
 
-function measurementBody(value, cost, noise) {
-  const body = { y: readNumber(value, "The measured value") };
-  if (cost.value.trim()) body.cost = readNumber(cost, "The cost");
-  if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
-  return body;
-}
+// -- another point -----------------------------------------------------------------------------------------------------
 
-// Returns the number in an input, or marks the input as invalid and throws.
-export function readNumber(input, label) {
-  const value = parseNumber(input.value);
-  const valid = Number.isFinite(value);
-  input.setAttribute("aria-invalid", String(!valid));
-  if (valid) return value;
-  input.focus();
-  throw new Error(`${label} must be a number, got “${input.value}”.`);
-}
-
-// The input of a coordinate: a list of choices, a date, or a number.
-function coordinateInput(column) {
-  if (column.choices) return el("select", {}, column.choices.map((choice, k) => el("option", { value: k }, String(choice))));
-  if (column.date) return el("input", { type: column.date === "day" ? "date" : "datetime-local", required: true });
-  return numberInput({ required: true });
-}
-
-function readValue(input, column) {
-  if (column.choices) return column.choices[Number(input.value)];
-  return column.date ? input.value : readNumber(input, column.label);
-}
-
-function inputText(column, value) {
-  if (column.choices) return String(column.choices.indexOf(value));
-  return column.date ? value : String(Number(value.toPrecision(10)));
+// Inputs for level, task and vehicle of a point, where a study has them; read() adds them to a body.
+export function pointOptions(view) {
+  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${l.variance === null ? "by place" : number(l.variance)}, cost ${number(l.cost)}`)));
+  const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
+  const vehicle = vehicleChoice(view, "none of them");
+  const fields = [level ? field("Noise level", level) : null, task ? field("Task", task) : null, vehicle ? field("Measured by", vehicle) : null];
+  const read = () => ({
+    ...(level ? { level: Number(level.value) } : {}), ...(task ? { task: task.value } : {}), ...(vehicle?.value ? { who: vehicle.value } : {}),
+  });
+  return { fields, read };
 }
 
 // The form for the value of a point that was not suggested.
-function otherPointForm(current, act, check, message) {
+function otherPointForm({ check, current, tell }, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const view = current();
   const coordinates = view.columns.map(coordinateInput);
   const value = numberInput({ required: true });
-  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${l.variance === null ? "by place" : number(l.variance)}, cost ${number(l.cost)}`)));
-  const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
-  const vehicle = vehicleChoice(view, "none of them");
+  const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
+  const options = pointOptions(view);
   const cost = numberInput();
   const save = el("button", { type: "submit" }, "Save");
   const question = confirmation(value);
-  const node = el("details", {}, el("summary", {}, "Enter the value of another point"),
-    el("form", { onsubmit: (event) => {
-      event.preventDefault();
-      runWithButton(save, alert, async () => {
-        const point = Object.fromEntries(view.columns.map((column, k) => [column.name, readValue(coordinates[k], column)]));
-        const body = { point, y: readNumber(value, "The measured value"), key: idempotencyKey(point, value.value) };
-        if (level) body.level = Number(level.value);
-        if (task) body.task = task.value;
-        if (vehicle?.value) body.who = vehicle.value;
-        if (cost.value.trim()) body.cost = readNumber(cost, "The cost");
-        if (!(await question.isConfirmed(body, check))) return;
-        await act("tell", body);
-        question.reset();
-        message.textContent = `Saved: ${value.value.trim()} at ${formatPoint(point, view.columns)}.`;
-        lastSent = null;
-        value.value = "";
-      });
-    } }, el("p", { class: "note" }, "Type the coordinates, or choose a point on the map."),
-    el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, coordinates[k])), field("Measured value", value),
-      level ? field("Noise level", level) : null, task ? field("Task", task) : null, vehicle ? field("Measured by", vehicle) : null,
-      field("Actual cost", cost)), question.node, alert, save));
-
-  // Every attempt to send the same value carries the same key, so that the value counts once.
-  let lastSent = null;
-  function idempotencyKey(point, y) {
-    const content = JSON.stringify([point, y]);
-    if (lastSent?.content !== content) {
-      const bytes = crypto.getRandomValues(new Uint8Array(16));
-      lastSent = { content, key: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") };
+  let key = newKey();
+  async function submit() {
+    const point = Object.fromEntries(view.columns.map((column, k) => [column.name, readCoordinate(coordinates[k], column)]));
+    const y = readNumber(value, "The measured value");
+    const repeats = readNumbers(further, "The further values");
+    const body = { point, y, ...options.read() };
+    if (!(await question.isConfirmed(body, check))) return;
+    const label = `${[y, ...repeats].map((each) => number(each, 6)).join(", ")} at ${formatPoint(point, view.columns)}`;
+    let answer;
+    if (repeats.length) {
+      if (cost.value.trim()) throw new Error("Repeated values count with the expected cost; leave it out.");
+      answer = await tell("tell-repeats", { point, values: [y, ...repeats], ...options.read(), key }, label);
+    } else {
+      if (cost.value.trim()) body.cost = readNumber(cost, "The cost");
+      answer = await tell("tell", { ...body, key }, label);
     }
-    return lastSent.key;
+    key = newKey();
+    question.reset();
+    message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
+    value.value = "";
+    further.value = "";
   }
+  const node = el("details", { class: "other-point" }, el("summary", {}, "Enter the value of another point"),
+    el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
+      el("p", { class: "note" }, "Type the coordinates, or choose a point on the map."),
+      el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, coordinates[k])), field("Measured value", value),
+        options.fields, field("Actual cost", cost)),
+      field("Further values measured there", further, "repeats, separated by spaces"), question.node, alert, save));
 
   function pick(point) {
     node.open = true;

@@ -1,0 +1,47 @@
+"""JSON that explains suggestions and classes on the page: expected values and effects, and bands."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from truvar._typing import Index
+from truvar.models.diagnostics import NORMAL_95
+
+if TYPE_CHECKING:
+    from truvar.study.result import Result
+    from truvar.study.study import Study
+    from truvar.study.suggestion import Suggestion
+
+MAX_EXPLAINED = 20  # pending suggestions whose expected effect is computed
+
+
+def pending(study: Study) -> list[dict[str, Any]]:
+    """Return the pending suggestions with the value and the effect that are expected of them.
+
+    `expected` is null before there is a model; of many suggestions only the first are explained.
+    """
+    rows = []
+    for k, suggestion in enumerate(study.pending):
+        explained = _expectation(study, suggestion) if k < MAX_EXPLAINED else {"expected": None, "lookahead": None}
+        rows.append({**suggestion.to_dict(), **explained})
+    return rows
+
+
+def _expectation(study: Study, suggestion: Suggestion) -> dict[str, Any]:
+    mean, sd = study.predict_measurement(suggestion)
+    effect = study.lookahead(suggestion)
+    expected = None
+    if isfinite(sd):
+        expected = {"mean": mean, "low": mean - NORMAL_95 * sd, "high": mean + NORMAL_95 * sd}
+    return {"expected": expected, "lookahead": None if effect is None else asdict(effect)}
+
+
+def bands(result: Result, shown: Index) -> dict[str, Any] | None:
+    """Return the names of the bands and that of every drawn point, -1 where it is undecided; None without bands."""
+    classes = result.classify()
+    if classes.band is None:
+        return None
+    inside = bool(getattr(result.goal, "inside", False))
+    return {"names": list(classes.band_names), "of": classes.band[shown].tolist(), "inside": inside}

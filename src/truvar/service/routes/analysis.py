@@ -1,0 +1,54 @@
+"""Analysis of a study: how its answer converges, and what its model says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from truvar.service import page_data
+from truvar.service.convergence import Convergence, ConvergenceSource
+from truvar.service.limits import ServiceLimits
+from truvar.service.routes._common import StudyName, cached_response, json_response
+from truvar.service.sessions import StudySessions
+from truvar.study.study import Study
+
+
+def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
+    """Return the routes that analyse a study."""
+    routes = APIRouter()
+    convergence = Convergence(limits.studies)
+
+    @routes.get(
+        "/studies/{name:path}/convergence",
+        summary="Best value so far, and expected F1 or regret after some of the measurements; repeat it until complete",
+    )
+    async def converging(name: StudyName) -> Response:
+        def work(source: ConvergenceSource) -> dict[str, Any]:
+            return convergence.to_dict(name, source)
+
+        return json_response(await sessions.read_apart(name, convergence.read, work))
+
+    @routes.get(
+        "/studies/{name:path}/model",
+        summary="Model check, importance of the columns, and curves along each column through a point",
+    )
+    async def model(
+        name: StudyName,
+        at: Annotated[
+            list[float] | None,
+            Query(description="A point that the curves go through, one number per column; default: the recommended."),
+        ] = None,
+    ) -> Response:
+        if at is None:
+            return await cached_response(sessions, name, "model", page_data.model)
+        point = np.array(at)
+
+        def work(study: Study) -> Any:
+            return page_data.model(study, point)
+
+        return json_response(await sessions.read(name, work))
+
+    return routes

@@ -1,0 +1,242 @@
+// The parts of the form for a new study: what can be measured (a table or ranges), goal, costs, precision and limits.
+// Every part has `node`, and `read()` returns keys of a problem file; it throws with a sentence if something is missing.
+
+import { post } from "./api.js";
+import { el, field, numberInput, replace } from "./dom.js";
+import { countNoun, number, parseNumber } from "./format.js";
+
+const ROLES = [["coordinate", "coordinate"], ["context", "given, not chosen"], ["label", "name of the row"], ["cost", "cost"], ["noise", "noise variance"], ["unused", "not used"]];
+const COST_NAMES = /cost|price|duration|effort/i;
+const NOISE_NAMES = /noise|variance/i;
+const FEW_CHOICES = 20; // different texts up to which a column of texts is a coordinate
+
+function optionalNumber(input, label) {
+  if (!input.value.trim()) return undefined;
+  const value = parseNumber(input.value);
+  input.setAttribute("aria-invalid", String(!Number.isFinite(value)));
+  if (!Number.isFinite(value)) throw new Error(`${label} must be a number, got “${input.value}”.`);
+  return value;
+}
+
+function neededNumber(input, label) {
+  const value = optionalNumber(input, label);
+  if (value === undefined) throw new Error(`${label} is missing.`);
+  return value;
+}
+
+const numbers = (input, label) => input.value.split(/[\s;]+/).filter(Boolean).map((text) => {
+  const value = parseNumber(text);
+  if (!Number.isFinite(value)) throw new Error(`${label} must be numbers separated by spaces, got “${text}”.`);
+  return value;
+});
+
+// -- a table of candidates ---------------------------------------------------------------------------------------------
+
+export function tablePart(changed) {
+  let file = null; // {name, text, columns}
+  const alert = el("p", { class: "alert", role: "alert" });
+  const list = el("div", {});
+  const input = el("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv", onchange: () => { if (input.files.length) take(input.files[0]); } });
+  const drop = el("select", { onchange: changed }, [["refuse", "are mistakes"], ["drop", "are left out"]].map(([value, text]) => el("option", { value }, text)));
+  const zone = el("div", { class: "drop" }, field("Table", input, "a CSV file with a line per candidate; choose it or drop it here"));
+  const stop = (event) => event.preventDefault();
+  zone.addEventListener("dragover", (event) => { stop(event); zone.classList.add("over"); });
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => {
+    stop(event);
+    zone.classList.remove("over");
+    if (event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
+  });
+
+  async function take(chosen) {
+    alert.textContent = "";
+    try {
+      const text = await chosen.text();
+      const { columns, rows } = await post("/problems/columns", { text });
+      file = { name: chosen.name, text, columns: columns.map((column) => ({ ...column, role: roleChoice(column, rows, changed) })) };
+      replace(list, el("p", { class: "note" }, `${chosen.name}: ${countNoun(rows, "row")}. What is each column?`),
+        el("div", { class: "columns" }, file.columns.map((column) => field(column.name, column.role, describeColumn(column)))),
+        field("Rows that lack a coordinate or repeat a point", drop));
+    } catch (error) {
+      file = null;
+      replace(list);
+      alert.textContent = error.message;
+    }
+    changed();
+  }
+
+  function read() {
+    if (!file) throw new Error("Choose a table first.");
+    const named = (role) => file.columns.filter((column) => column.role.value === role).map((column) => column.name);
+    const context = named("context");
+    const columns = file.columns.filter((column) => ["coordinate", "context"].includes(column.role.value)).map((column) => column.name);
+    if (!columns.length) throw new Error("Choose at least one column as coordinate.");
+    const dropped = drop.value === "drop" ? { missing: "drop", duplicates: "drop" } : {};
+    return {
+      domain: { table: file.name, columns, label: named("label")[0], context: context.length ? context : undefined, ...dropped },
+      cost: named("cost").length ? { column: named("cost")[0] } : {},
+      noise: named("noise").length ? { column: named("noise")[0] } : {},
+      columns: file.columns.filter((column) => columns.includes(column.name)),
+    };
+  }
+  return { node: el("div", {}, zone, alert, list), read, tables: () => (file ? { [file.name]: file.text } : {}), suggestedName: () => file?.name.replace(/\.[^.]*$/, "") };
+}
+
+function roleChoice(column, rows, changed) {
+  let role = "coordinate";
+  if (column.kind === "text" && column.distinct === rows && rows > FEW_CHOICES) role = "label";
+  else if (column.kind === "text" && column.distinct > FEW_CHOICES) role = "unused";
+  else if (column.kind === "number" && COST_NAMES.test(column.name)) role = "cost";
+  else if (column.kind === "number" && NOISE_NAMES.test(column.name)) role = "noise";
+  else if (/^(value|target|result)$/i.test(column.name)) role = "unused";
+  const node = el("select", { onchange: changed }, ROLES.map(([value, text]) => el("option", { value }, text)));
+  node.value = role;
+  return node;
+}
+
+function describeColumn(column) {
+  const missing = column.missing ? `, ${column.missing} missing` : "";
+  if (column.kind === "number") return `${number(column.low)} to ${number(column.high)}${missing}`;
+  return `${column.examples.slice(0, 3).join(", ")}${column.distinct > 3 ? ", …" : ""}${missing}`;
+}
+
+// -- ranges of settings ------------------------------------------------------------------------------------------------
+
+const TYPES = [["range", "numbers from, to"], ["log", "numbers on a log scale"], ["integer", "whole numbers"], ["choices", "one of some names"]];
+
+export function rangesPart(changed) {
+  const rows = [];
+  const list = el("div", { class: "ranges" });
+  const points = el("select", { onchange: changed }, [["grid", "points of a grid"], ["box", "any value in the ranges"]].map(([value, text]) => el("option", { value }, text)));
+  const add = el("button", { type: "button", onclick: () => { addRow(); changed(); } }, "Add a column");
+
+  function addRow(values = {}) {
+    const name = el("input", { type: "text", autocomplete: "off", value: values.name ?? "", oninput: changed });
+    const type = el("select", { onchange: () => { showInputs(); changed(); } }, TYPES.map(([value, text]) => el("option", { value }, text)));
+    const low = numberInput({ value: values.low ?? "", oninput: changed });
+    const high = numberInput({ value: values.high ?? "", oninput: changed });
+    const steps = numberInput({ value: values.steps ?? "20", oninput: changed });
+    const choices = el("input", { type: "text", autocomplete: "off", oninput: changed });
+    const inputs = el("div", { class: "fields" });
+    const row = { name, type, low, high, steps, choices };
+    const remove = el("button", { type: "button", class: "quiet danger", "aria-label": "Remove this column", onclick: () => {
+      rows.splice(rows.indexOf(row), 1);
+      node.remove();
+      changed();
+    } }, "Remove");
+    const node = el("fieldset", { class: "range" }, el("legend", { class: "visually-hidden" }, "Column"),
+      el("div", { class: "fields" }, field("Column", name), field("Values", type)), inputs, remove);
+    const labelled = { low: field("From", low), high: field("To", high), steps: field("Number of points", steps), choices: field("Names", choices, "separated by commas") };
+    function showInputs() {
+      const isGrid = points.value === "grid";
+      if (type.value === "choices") replace(inputs, labelled.choices);
+      else replace(inputs, labelled.low, labelled.high, isGrid && type.value !== "integer" ? labelled.steps : null);
+    }
+    row.showInputs = showInputs;
+    rows.push(row);
+    showInputs();
+    list.append(node);
+  }
+  points.addEventListener("change", () => rows.forEach((row) => row.showInputs()));
+  addRow({ name: "x", low: "0", high: "1" });
+  addRow({ name: "y", low: "0", high: "1" });
+
+  function readRow(row) {
+    const name = row.name.value.trim();
+    if (!name) throw new Error("Every column needs a name.");
+    if (row.type.value === "choices") {
+      const choices = row.choices.value.split(",").map((text) => text.trim()).filter(Boolean);
+      if (choices.length < 2) throw new Error(`${name} needs at least two names, separated by commas.`);
+      return [name, choices, { name }];
+    }
+    const low = neededNumber(row.low, `${name}, from,`);
+    const high = neededNumber(row.high, `${name}, to,`);
+    const isGrid = points.value === "grid";
+    const steps = isGrid && row.type.value !== "integer" ? neededNumber(row.steps, `${name}, number of points,`) : undefined;
+    const column = { name, low, high };
+    if (row.type.value === "integer") return [name, { integer: [low, high] }, column];
+    if (row.type.value === "log") return [name, isGrid ? { log: [low, high], count: steps } : { log: [low, high] }, column];
+    return [name, isGrid ? [low, high, steps] : [low, high], column];
+  }
+
+  function read() {
+    const parsed = rows.map(readRow);
+    if (!parsed.length) throw new Error("Add at least one column.");
+    return { domain: { [points.value]: Object.fromEntries(parsed.map(([name, spec]) => [name, spec])) }, cost: {}, noise: {}, columns: parsed.map(([, , column]) => column) };
+  }
+  return { node: el("div", {}, field("Can be measured", points), list, el("p", {}, add)), read, tables: () => ({}), suggestedName: () => undefined };
+}
+
+// -- goal, costs, precision and limits ---------------------------------------------------------------------------------
+
+const GOALS = [["maximize", "the highest value"], ["minimize", "the lowest value"], ["level_set", "all points above a threshold"],
+  ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"]];
+
+export function goalPart(changed) {
+  const goal = el("select", { onchange: () => { show(); changed(); } }, GOALS.map(([value, text]) => el("option", { value }, text)));
+  const threshold = numberInput({ oninput: changed });
+  const several = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", oninput: changed });
+  const share = numberInput({ value: "0.8", oninput: changed });
+  const score = numberInput({ oninput: changed });
+  const scoreLabel = el("span", {});
+  const scoreField = el("div", {}, el("label", { for: "goal-score" }, scoreLabel), score);
+  score.id = "goal-score";
+  const inputs = el("div", { class: "fields" });
+  const isLevelSet = () => !["maximize", "minimize"].includes(goal.value);
+  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1") };
+  function show() {
+    const kind = { level_set: "one", between: "several", bands: "several", fraction_of_max: "share" }[goal.value];
+    replace(inputs, kind ? labelled[kind] : null, scoreField);
+    replace(scoreLabel, isLevelSet() ? "Stop at F1" : "Stop at regret", el("span", { class: "note" }, isLevelSet() ? " such as 0.95; optional" : " in units of the value; optional"));
+  }
+  function readGoal() {
+    switch (goal.value) {
+      case "level_set": return { level_set: neededNumber(threshold, "The threshold") };
+      case "fraction_of_max": return { fraction_of_max: neededNumber(share, "The share of the maximum") };
+      case "between": case "bands": {
+        const thresholds = numbers(several, "The thresholds");
+        if (thresholds.length < 2) throw new Error("Give at least two thresholds, separated by spaces.");
+        return goal.value === "bands" ? { level_set: thresholds } : { between: thresholds };
+      }
+      default: return { [goal.value]: true };
+    }
+  }
+  show();
+  return {
+    node: el("div", {}, field("Find", goal), inputs),
+    read: () => ({ goal: readGoal(), run: { [isLevelSet() ? "f1" : "regret"]: optionalNumber(score, "The limit of the score") } }),
+  };
+}
+
+export function costPart(changed) {
+  const base = numberInput({ oninput: changed });
+  const sd = numberInput({ oninput: changed });
+  const budget = numberInput({ oninput: changed });
+  const steps = numberInput({ oninput: changed });
+  const travel = el("div", { class: "fields" });
+  const rates = new Map(); // column: input
+  const details = el("details", {}, el("summary", {}, "Cost of the way"), el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
+  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("Budget", budget, "total cost; optional"),
+    field("Most measurements", steps, "optional"), field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
+  // The columns that travel can be paid along: those with numbers.
+  function setColumns(columns) {
+    const named = columns.filter((column) => column.low !== undefined && column.low !== null);
+    for (const { name } of named) if (!rates.has(name)) rates.set(name, numberInput({ oninput: changed }));
+    replace(travel, named.map(({ name }) => field(name, rates.get(name))));
+    details.hidden = named.length === 0;
+  }
+  function read(columns) {
+    const travelRates = columns.flatMap(({ name }) => {
+      const rate = rates.has(name) ? optionalNumber(rates.get(name), `The cost of the way along ${name}`) : undefined;
+      return rate === undefined ? [] : [[name, rate]];
+    });
+    const deviation = optionalNumber(sd, "The noise");
+    const given = optionalNumber(base, "The cost of a measurement");
+    return {
+      cost: { base: given ?? (travelRates.length ? 1 : undefined), travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
+      noise: { variance: deviation === undefined ? undefined : Number((deviation ** 2).toPrecision(12)) },
+      run: { budget: optionalNumber(budget, "The budget"), steps: optionalNumber(steps, "The number of measurements") },
+    };
+  }
+  return { node, read, setColumns };
+}

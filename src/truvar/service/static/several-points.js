@@ -1,0 +1,64 @@
+// The form for several points at once: one line each, typed or pasted from a table.
+
+import { el, field, runWithButton } from "./dom.js";
+import { countNoun, formatPoint, number, parseNumber } from "./format.js";
+import { parseCoordinate } from "./inputs.js";
+import { newKey } from "./offline-queue.js";
+
+export function severalPointsForm({ current, tell }, message) {
+  const { columns } = current();
+  const names = [...columns.map((column) => column.name), "value"];
+  const alert = el("p", { class: "alert", role: "alert" });
+  const text = el("textarea", { class: "code short", spellcheck: "false", placeholder: `${names.join("\t")}`, required: true });
+  const save = el("button", { type: "submit" }, "Save all");
+  let keys = []; // of the lines, in order: an attempt that is repeated sends the same ones
+  text.addEventListener("input", () => { keys = []; });
+  const submit = async () => {
+    const rows = parseRows(text.value, columns);
+    while (keys.length < rows.length) keys.push(newKey());
+    let waiting = 0;
+    for (const [k, { point, y }] of rows.entries()) {
+      const label = `${number(y, 6)} at ${formatPoint(point, columns)}`;
+      if ((await tell("tell", { point, y, key: keys[k] }, label)) === null) waiting += 1;
+    }
+    keys = [];
+    text.value = "";
+    message.textContent = waiting
+      ? `${countNoun(waiting, "value")} kept in this browser, to be sent when the server can be reached.`
+      : `${countNoun(rows.length, "value")} saved.`;
+  };
+  return el("details", { class: "several-points" }, el("summary", {}, "Enter several points at once"),
+    el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
+      field("Points and values", text, `one line each: ${names.join(", ")}; separated by tabs, semicolons or spaces`), alert, save));
+}
+
+// The points and values of lines of text. All lines are read before anything is sent.
+function parseRows(text, columns) {
+  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  const rows = [];
+  for (const [k, line] of lines.entries()) {
+    const cells = splitCells(line);
+    if (k === 0 && cells[0] === columns[0].name) continue; // a line of column names
+    if (cells.length !== columns.length + 1) {
+      throw new Error(`Line ${k + 1} must have ${columns.length + 1} values (${columns.map((column) => column.name).join(", ")}, value), got ${cells.length}.`);
+    }
+    const y = parseNumber(cells.at(-1));
+    if (!Number.isFinite(y)) throw new Error(`Line ${k + 1}: the value must be a number, got “${cells.at(-1)}”.`);
+    const point = {};
+    for (const [d, column] of columns.entries()) {
+      try {
+        point[column.name] = parseCoordinate(cells[d], column);
+      } catch (error) {
+        throw new Error(`Line ${k + 1}: ${error.message}`);
+      }
+    }
+    rows.push({ point, y });
+  }
+  if (!rows.length) throw new Error("Enter at least one line.");
+  return rows;
+}
+
+function splitCells(line) {
+  for (const separator of ["\t", ";"]) if (line.includes(separator)) return line.split(separator).map((cell) => cell.trim());
+  return line.split(/\s+/).map((cell) => cell.replace(/,$/, ""));
+}
