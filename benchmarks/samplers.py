@@ -119,14 +119,14 @@ class Problem:
         name: Its name.
         objective: Function of a trial.
         trials: Number of trials.
-        rival: Name of the method that is to be reached.
+        baseline: Name of the method that is to be reached.
         counts_failures: Whether failed trials are counted instead of the regret.
     """
 
     name: str
     objective: Callable[[Any], float]
     trials: int
-    rival: str
+    baseline: str
     counts_failures: bool = False
 
 
@@ -225,8 +225,8 @@ def _rows(problem: Problem, seeds: int, trials: int | None) -> list[Row]:
     found = []
     for method in METHODS:
         target = None
-        if method == "truvar" and problem.rival in medians:
-            target = at_most(float(f"{medians[problem.rival]:.3g}"))
+        if method == "truvar" and problem.baseline in medians:
+            target = at_most(float(f"{medians[problem.baseline]:.3g}"))
         label = f"{problem.name}: {method}, median {what} after {trials or problem.trials}"
         found.append(
             Row(f"optuna-{problem.name}-{method}", label, medians.get(method), target=target, note=notes[method])

@@ -34,6 +34,10 @@ def small(**options) -> TruVaRSearchCV:
     return TruVaRSearchCV(SVC(), {"C": [0.1, 1.0, 10.0]}, **{"cv": 3, "random_state": 0, **options})
 
 
+def listed_space(configurations) -> ConfigurationSpace:
+    return ConfigurationSpace([{name: [value] for name, value in each.items()} for each in configurations])
+
+
 @pytest.fixture(scope="module")
 def searched() -> TruVaRSearchCV:
     return TruVaRSearchCV(SVC(), GRID, cv=5, budget=60, random_state=0, return_train_score=True).fit(*IRIS)
@@ -288,7 +292,14 @@ def test_cost_in_seconds_prefers_fast_configurations():
     def slow_share(timed):
         grid = [{"size": size} for size in range(40)]
         rng = np.random.default_rng(0)
-        search = FoldSearch(ConfigurationSpace([{name: [value] for name, value in each.items()} for each in grid]), folds=5, budget=60, policy=tv.WeightedTruVaR(), timed=timed, seed=0)
+        search = FoldSearch(
+            ConfigurationSpace([{name: [value] for name, value in each.items()} for each in grid]),
+            folds=5,
+            budget=60,
+            policy=tv.WeightedTruVaR(),
+            timed=timed,
+            seed=0,
+        )
         while pairs := search.ask():
             for row, fold in pairs:
                 search.tell(row, fold, np.sin(1.7 * row) + rng.normal(0, 0.1), 20.0 if row >= 20 else 1.0)
@@ -375,7 +386,14 @@ def test_the_search_concentrates_on_the_best_category_and_decade():
     def score(row):
         return float(grid[row]["kind"] == "c") - (np.log10(grid[row]["rate"]) + 3) ** 2 / 4 + rng.normal(0, 0.05)
 
-    search = FoldSearch(ConfigurationSpace([{name: [value] for name, value in each.items()} for each in grid]), folds=5, budget=80, policy=tv.TruVaR(), timed=False, seed=0)
+    search = FoldSearch(
+        ConfigurationSpace([{name: [value] for name, value in each.items()} for each in grid]),
+        folds=5,
+        budget=80,
+        policy=tv.TruVaR(),
+        timed=False,
+        seed=0,
+    )
     while pairs := search.ask():
         for row, fold in pairs:
             search.tell(row, fold, score(row), 1.0)

@@ -553,7 +553,10 @@ class ActiveLearner:
             d = len(self.domain.columns)
             failed = failures_left(self.failures, self.exclusions, self._failure_positions, self.domain)
             succeeded = np.array([action.point[:d] for action, _ in self.observations]).reshape(-1, d)
-            self._availability = (key, Availability(self.domain, tuple(self.exclusions), succeeded, failed, self.least_success))
+            self._availability = (
+                key,
+                Availability(self.domain, tuple(self.exclusions), succeeded, failed, self.least_success),
+            )
         return self._availability[1]
 
     @property

@@ -33,7 +33,7 @@ TrialState = optuna.trial.TrialState
 # Smallest noise variance, as a share of the variance of the values: values reported as exact may contradict each other.
 MIN_NOISE = 1e-8
 MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them it takes at once
-LEAST_SUCCESS = 0.5  # probability: trials that are more likely to fail than this are not made, as long as others can be
+LEAST_SUCCESS = 0.7  # probability: trials that are less likely to succeed are not made, as long as others can be
 CHOSEN_KEY = "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
 MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
 CHOOSING_SECONDS = 10.0  # a trial that has no parameters after so long is not being chosen for any more
@@ -194,7 +194,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
 
 
 class _TrialModel:
-    """What is learned from the trials of a study over one search space.
+    """The model of the trials of a study over one search space.
 
     Args:
         sampler: The sampler, whose settings count.
@@ -311,7 +311,7 @@ class _TrialModel:
         if not self.domain.continuous:
             site = self.domain.nearest(point)
             point = self.domain.points[site]
-        noise = self.learner.surrogate.noise
+        noise: Any = self.learner.surrogate.noise
         variance = float(noise(point[None, :])[0]) if callable(noise) else float(np.asarray(noise))
         return Action(number, point, site, None, 0, variance, 1.0)
 
@@ -344,13 +344,14 @@ def chosen_params(trial: Any, distributions: Mapping[str, Any]) -> dict[str, Any
     while (part := trial.system_attrs.get(f"{CHOSEN_KEY}:{len(parts)}")) is not None:
         parts.append(part)
     try:
-        internal = json.loads("".join(parts)) if parts else {}
+        internal: dict[str, float] = json.loads("".join(parts)) if parts else {}
     except json.JSONDecodeError:  # some parts are not written yet
         internal = {}
-    chosen = {
+    chosen: dict[str, Any] = {
         name: distributions[name].to_external_repr(value) for name, value in internal.items() if name in distributions
     }
-    return chosen | trial.params
+    chosen.update(trial.params)
+    return chosen
 
 
 def _publish(study: Any, trial: Any, params: Mapping[str, Any], distributions: Mapping[str, Any]) -> None:

@@ -113,7 +113,7 @@ class SearchSpace:
         given = list(params)
         present = np.array([[name in each for name in self.distributions] for each in given]).reshape(len(given), -1)
         points = np.array([self._coordinates(each) for each in given]).reshape(present.shape)
-        depths = {k: 0 for k in np.flatnonzero(present.all(axis=0)).tolist()}
+        depths = dict.fromkeys(np.flatnonzero(present.all(axis=0)).tolist(), 0)
         found: list[Condition] = []
         for k in np.flatnonzero(~present.all(axis=0)).tolist():
             condition = self._condition(k, present[:, k], points)
@@ -124,7 +124,7 @@ class SearchSpace:
 
     def encode(self, params: Mapping[str, Any]) -> Array:
         """Return the coordinates of a set of parameters, (d,)."""
-        return self._without_inactive(self._coordinates(params)[None, :])[0]
+        return np.asarray(self._without_inactive(self._coordinates(params)[None, :])[0])
 
     def decode(self, point: Array) -> dict[str, Any]:
         """Return the set of parameters at a point (d,)."""
@@ -149,10 +149,7 @@ class SearchSpace:
     def has_all_active(self, params: Mapping[str, Any]) -> bool:
         """Return whether a trial has all parameters that are active in it."""
         point = self.encode(params)
-        for k, name in enumerate(self.distributions):
-            if name not in params and self._is_active(k, point):
-                return False
-        return True
+        return all(name in params or not self._is_active(k, point) for k, name in enumerate(self.distributions))
 
     def _is_active(self, k: int, point: Array) -> bool:
         for condition in self.conditions:

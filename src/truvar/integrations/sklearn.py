@@ -417,8 +417,9 @@ class Summary:
     `str(summary)` is a text of a few lines.
 
     Attributes:
-        table: A row per configuration that was looked at, which are all unless the grid is large: its parameters, the expected mean score over all folds (`mean`) with
-            bounds (`lower`, `upper`), the number of evaluated `folds`, and whether it can still be best (`possible`).
+        table: A row per configuration that was looked at, which are all unless the grid is large: its parameters, the
+            expected mean score over all folds (`mean`) with bounds (`lower`, `upper`), the number of evaluated `folds`,
+            and whether it can still be best (`possible`).
         best: Parameters of the best configuration.
         score: Its mean score.
         epsilon: By how much another configuration can be better at most, if the bounds hold.
