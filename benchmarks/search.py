@@ -1,54 +1,314 @@
-"""Tuning an SVC on the digits of scikit-learn: `TruVaRSearchCV` in place of `GridSearchCV`, the same grid and folds."""
+"""Tuning with scikit-learn: `TruVaRSearchCV` at equal processor time with other searches, and on large grids.
+
+    python -m benchmarks --only search
+    python -m benchmarks.search --jobs wine --seeds 3
+
+All methods search the same distributions with the same folds. Random search makes a number of configurations; the time
+that it takes is what the others may take, their own decisions included. The score of a run is the mean over the folds
+of the configuration that it chose.
+
+| job | estimator | parameters |
+|---|---|---|
+| digits | SVC on 300 digits | C, gamma (log) |
+| diabetes | scaled SVR | C, gamma, epsilon (log) |
+| wine | scaling, PCA, SVC | C, gamma (log), components, kernel |
+| cancer | HistGradientBoosting | learning rate, leaves, l2 (log), depth |
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.model_selection import GridSearchCV
-from sklearn.svm import SVC
+import argparse
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
 
-from benchmarks.measure import Row, Stopwatch, at_least, at_most
+import numpy as np
+from scipy.stats import loguniform, randint
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401  # makes HalvingRandomSearchCV importable
+from sklearn.model_selection import (
+    HalvingRandomSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    StratifiedKFold,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+
+from benchmarks.measure import Row, Stopwatch, at_least, at_most, clock, one_thread
 from truvar.integrations.sklearn import TruVaRSearchCV
 
-SHARES = (0.25, 0.05)  # of the grid's fits
+N_SEEDS = 10
+FOLDS = 5
+CALIBRATIONS = 3  # runs that find out how much of a method fits into the time
+GRID_FITS = 60  # fits on large grids
+LARGE = (20_000, 1_000_000)  # configurations
+MAX_OVERHEAD = 10.0  # seconds, for 20,000 configurations
+
+
+@dataclass(frozen=True)
+class Job:
+    """A tuning job.
+
+    Attributes:
+        name: Its name.
+        data: Returns features and labels.
+        estimator: The estimator.
+        space: Distributions of its parameters.
+        configurations: Configurations that random search makes.
+        classifies: Whether the folds are stratified.
+    """
+
+    name: str
+    data: Callable[[], tuple[Any, Any]]
+    estimator: Any
+    space: dict[str, Any]
+    configurations: int
+    classifies: bool = True
+
+    @property
+    def folds(self) -> Any:
+        """The folds, the same for all methods."""
+        kind = StratifiedKFold if self.classifies else KFold
+        return kind(FOLDS, shuffle=True, random_state=0)
+
+
+@cache
+def _digits() -> tuple[Any, Any]:
+    X, y = load_digits(return_X_y=True)
+    return X[:300], y[:300]
+
+
+@cache
+def _diabetes() -> tuple[Any, Any]:
+    return load_diabetes(return_X_y=True)
+
+
+@cache
+def _wine() -> tuple[Any, Any]:
+    return load_wine(return_X_y=True)
+
+
+@cache
+def _cancer() -> tuple[Any, Any]:
+    return load_breast_cancer(return_X_y=True)
+
+
+JOBS = (
+    Job("digits", _digits, SVC(), {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-6, 1e-1)}, 20),
+    Job(
+        "diabetes",
+        _diabetes,
+        make_pipeline(StandardScaler(), SVR(max_iter=5000)),
+        {"svr__C": loguniform(1e-1, 1e4), "svr__gamma": loguniform(1e-5, 1e1), "svr__epsilon": loguniform(1e-2, 1e2)},
+        30,
+        classifies=False,
+    ),
+    Job(
+        "wine",
+        _wine,
+        make_pipeline(StandardScaler(), PCA(), SVC(max_iter=2000)),
+        {
+            "pca__n_components": randint(1, 14),
+            "svc__C": loguniform(1e-3, 1e3),
+            "svc__gamma": loguniform(1e-5, 1e1),
+            "svc__kernel": ["rbf", "poly", "sigmoid"],
+        },
+        30,
+    ),
+    Job(
+        "cancer",
+        _cancer,
+        HistGradientBoostingClassifier(max_iter=30, random_state=0),
+        {
+            "learning_rate": loguniform(1e-3, 1.0),
+            "max_leaf_nodes": randint(2, 64),
+            "l2_regularization": loguniform(1e-6, 1e2),
+            "max_depth": randint(1, 12),
+        },
+        20,
+    ),
+)
+
+
+# -- methods: each returns a score after the given amount of work ------------------------------------------------------
+
+
+def with_random(job: Job, amount: int, seed: int) -> dict[str, Any]:
+    """Return the configuration that random search chooses."""
+    search = RandomizedSearchCV(
+        job.estimator, job.space, n_iter=amount, cv=job.folds, refit=False, random_state=seed, error_score=-1.0
+    )
+    return dict(search.fit(*job.data()).best_params_)
+
+
+def with_truvar(job: Job, amount: int, seed: int) -> dict[str, Any]:
+    """Return the configuration that truvar chooses."""
+    search = TruVaRSearchCV(
+        job.estimator, job.space, cv=job.folds, refit=False, budget=amount, random_state=seed, error_score=-1.0
+    )
+    return dict(search.fit(*job.data()).best_params_)
+
+
+def with_halving(job: Job, amount: int, seed: int) -> dict[str, Any]:
+    """Return the configuration that successive halving chooses."""
+    search = HalvingRandomSearchCV(
+        job.estimator,
+        job.space,
+        n_candidates=amount,
+        min_resources="exhaust",
+        cv=job.folds,
+        refit=False,
+        random_state=seed,
+        error_score=-1.0,
+    )
+    return dict(search.fit(*job.data()).best_params_)
+
+
+def with_tpe(job: Job, amount: int, seed: int) -> dict[str, Any]:
+    """Return the configuration that Optuna's TPE chooses."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+
+    def objective(trial: Any) -> float:
+        params = {}
+        for name, axis in job.space.items():
+            if isinstance(axis, list):
+                params[name] = trial.suggest_categorical(name, axis)
+            elif axis.dist.name == "randint":
+                params[name] = trial.suggest_int(name, int(axis.args[0]), int(axis.args[1]) - 1)
+            else:
+                params[name] = trial.suggest_float(name, *axis.args, log=True)
+        return score(job, params)
+
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+    study.optimize(objective, n_trials=amount)
+    return dict(study.best_params)
+
+
+def score(job: Job, params: dict[str, Any]) -> float:
+    """Return the mean score of a configuration over the folds."""
+    estimator = clone(job.estimator).set_params(**params)
+    return float(cross_val_score(estimator, *job.data(), cv=job.folds, error_score=-1.0).mean())
+
+
+METHODS: dict[str, tuple[str | None, Callable[[Job, int, int], dict[str, Any]]]] = {
+    "truvar": (None, with_truvar),
+    "random": (None, with_random),
+    "halving": (None, with_halving),
+    "TPE": ("optuna", with_tpe),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Scores of a method.
+
+    Attributes:
+        scores: Score of every seed.
+        amount: Fits, configurations or trials.
+        seconds: Mean processor time of a run.
+    """
+
+    scores: list[float]
+    amount: int
+    seconds: float
+
+
+def measure(job: Job, seeds: int) -> dict[str, Outcome]:
+    """Return the outcomes of all methods in the time that random search takes."""
+    found: dict[str, Outcome] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with_random(job, 2, 0)  # what is imported and compiled once does not count
+        with_truvar(job, 10 * FOLDS, 0)
+        found["random"] = _runs(job, "random", job.configurations, seeds)
+        for name, (library, _) in METHODS.items():
+            if name == "random" or (library is not None and find_spec(library) is None):
+                continue
+            amount = _calibrated(job, name, found["random"].seconds)
+            found[name] = _runs(job, name, amount, seeds)
+    return found
+
+
+def _runs(job: Job, name: str, amount: int, seeds: int) -> Outcome:
+    chosen = []
+    start = clock()
+    for seed in range(seeds):
+        chosen.append(METHODS[name][1](job, amount, seed))
+    seconds = (clock() - start) / seeds
+    return Outcome([score(job, params) for params in chosen], amount, seconds)
+
+
+def _calibrated(job: Job, name: str, seconds: float) -> int:
+    """Return the amount of work of a method that takes so long."""
+    amount = job.configurations * (FOLDS if name == "truvar" else 1)
+    least = 2 * FOLDS if name == "truvar" else 6
+    for run in range(CALIBRATIONS):
+        with Stopwatch() as watch:
+            METHODS[name][1](job, amount, 1000 + run)
+        amount = max(least, round(amount * min(2.0, max(0.4, seconds / watch.seconds))))
+    return amount
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
 
 
 def rows(quick: bool) -> list[Row]:
-    X, y = load_digits(return_X_y=True)
-    if quick:
-        X = X[:150]
-        y = y[:150]
-    c_values, gamma_values = (4, 4) if quick else (14, 16)
-    grid = {"C": np.logspace(-1, 3, c_values), "gamma": np.logspace(-6, -1, gamma_values)}
-    folds = 3 if quick else 5
-    with Stopwatch() as watch:
-        whole = GridSearchCV(SVC(), grid, cv=folds, refit=False).fit(X, y)
-    fits = folds * len(whole.cv_results_["params"])
-    error = float(whole.cv_results_["std_test_score"][whole.best_index_] / np.sqrt(folds - 1))
-    found = [
-        Row(
-            "search-grid",
-            "SVC on digits: GridSearchCV, best score",
-            float(whole.best_score_),
-            note=f"{fits} fits, {watch.seconds:.0f} s; standard error {error:.2g}",
-        )
-    ]
-    for share in SHARES:
-        with Stopwatch() as watch:
-            budget = max(round(share * fits), 4 * folds)
-            search = TruVaRSearchCV(SVC(), grid, cv=folds, refit=False, budget=budget, random_state=0).fit(X, y)
-        name = f"search-{share:g}"
-        used = int(search.cv_results_["n_folds"].sum())
-        short = float(whole.best_score_ - search.best_score_) / error if error else 0.0
-        possible = f"{int(search.summary_.table['possible'].sum())} of {len(search.summary_.table)} can still be best"
-        found += [
-            Row(
-                name,
-                f"... TruVaRSearchCV with {share:.0%} of the fits, best score",
-                float(search.best_score_),
-                target=at_least(round(float(whole.best_score_) - error, 4)),
-                note=f"{short:.2g} standard errors below the grid's; {watch.seconds:.0f} s; {possible}",
-            ),
-            Row(f"{name}-fits", "... its share of the fits", used / fits, target=at_most(0.25), note=f"{used} fits"),
-        ]
+    """Return a row for every job and method, and the overhead on large grids."""
+    found: list[Row] = []
+    for job in JOBS[2:3] if quick else JOBS:
+        outcomes = measure(job, 1 if quick else N_SEEDS)
+        best = max(float(np.mean(each.scores)) for name, each in outcomes.items() if name != "truvar")
+        for name, each in outcomes.items():
+            mean = float(np.mean(each.scores))
+            error = float(np.std(each.scores) / np.sqrt(len(each.scores)))
+            target = at_least(round(best, 4)) if name == "truvar" else None
+            unit = {"truvar": "fits"}.get(name, "configurations")
+            note = f"standard error {error:.2g}; {each.amount} {unit}, {each.seconds:.2f} s"
+            found.append(Row(f"search-{job.name}-{name}", f"{job.name}: {name}, mean score", mean, "", target, note))
+    for count in LARGE[:1] if quick else LARGE:
+        found.append(_overhead(count))
     return found
+
+
+def _overhead(count: int) -> Row:
+    """Return the time that a search of a large grid takes, with fits that hardly count."""
+    side = round(count**0.5)
+    grid = {"C": np.logspace(-3, 3, count // side), "gamma": np.logspace(-5, 1, side)}
+    X, y = load_wine(return_X_y=True)
+    TruVaRSearchCV(SVC(), {"C": [1.0, 2.0], "gamma": [1.0, 2.0]}, cv=3, random_state=0).fit(X, y)  # compiles
+    with Stopwatch() as watch:
+        search = TruVaRSearchCV(SVC(), grid, cv=3, refit=False, budget=GRID_FITS, random_state=0).fit(X, y)
+    what = f"{count:,} configurations, {GRID_FITS} fits: processor time, fits of a few ms included"
+    target = at_most(MAX_OVERHEAD) if count == LARGE[0] else None
+    return Row(f"search-grid-{count}", what, watch.seconds, "s", target, f"best score {search.best_score_:.3f}")
+
+
+def main() -> None:
+    """Run some of the jobs and print their outcomes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", default=",".join(job.name for job in JOBS))
+    parser.add_argument("--seeds", type=int, default=N_SEEDS)
+    options = parser.parse_args()
+    with one_thread():
+        for job in JOBS:
+            if job.name not in options.jobs.split(","):
+                continue
+            for name, each in measure(job, options.seeds).items():
+                scores = " ".join(f"{value:.4f}" for value in each.scores)
+                mean = float(np.mean(each.scores))
+                print(f"{job.name:9} {name:8} {mean:.5f}  {each.amount:4} {each.seconds:.2f} s  {scores}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -31,7 +31,7 @@ pytest.importorskip("botorch", reason="needs botorch, which is large: pip instal
 
 def measured_study(goal, steps: int = 7) -> tv.Study:
     domain = tv.Domain.grid(x=SIDE, y=SIDE)
-    study = tv.Study(domain, goal, kernel=KERNEL, mean=MEAN, noise=NOISE)
+    study = tv.Study(domain, goal, kernel=KERNEL, mean=MEAN, noise=NOISE, policy="truvar")
     for _ in range(steps):
         suggestion = study.ask()
         study.tell(suggestion, float(np.sin(5 * suggestion.point["x"]) + suggestion.point["y"]))
@@ -97,12 +97,67 @@ def test_the_gains_between_grid_points_are_those_of_the_engine():
     np.testing.assert_allclose(gains, study.policy.score(study.policy_context(), table)[:, 0], atol=1e-6 * gains.max())
 
 
-def test_eta_noise_and_scale_default_to_those_of_the_study():
-    study = measured_study(GOALS[2])
-    function, _ = acquisition(study, beta=study.epoch.beta)
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: type(goal).__name__)
+@pytest.mark.parametrize("standardized", [False, True])
+@pytest.mark.parametrize("steps", [3, 25])
+def test_beta_eta_noise_and_scale_default_to_those_of_the_study(goal, standardized, steps):
+    study = measured_study(goal, steps)
+    function, points = acquisition(study, standardized)
+    assert function.beta == pytest.approx(study.epoch.beta)
     assert function.eta == pytest.approx(study.epoch.eta)
     assert function.noise == pytest.approx(NOISE)
     assert function.scale == pytest.approx(1.5)
+    with torch.no_grad():
+        gains = function(points[:, None, :]).numpy()
+    np.testing.assert_allclose(gains, study.gains(), atol=1e-6 * study.gains().max())
+
+
+def test_pending_points_count_as_measured():
+    function, points = acquisition(measured_study(GOALS[2]), eta=0.1)
+    with torch.no_grad():
+        alone = float(function(points[55][None, None]))
+        both = float(function(points[[10, 55]][None]))
+        first = float(function(points[10][None, None]))
+        function.set_X_pending(points[[10]])
+        assert float(function(points[55][None, None])) == pytest.approx(both - first)
+        assert float(function(points[10][None, None])) < 0.2 * first
+        function.set_X_pending(None)
+        assert float(function(points[55][None, None])) == pytest.approx(alone)
+
+
+def test_a_sequential_batch_has_different_points():
+    from botorch.optim import optimize_acqf
+
+    function, _ = acquisition(measured_study(GOALS[2]))
+    bounds = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.double)
+    torch.manual_seed(0)
+    batch, _ = optimize_acqf(function, bounds, q=3, num_restarts=2, raw_samples=64, sequential=True)
+    assert float(torch.pdist(batch).min()) > 0.05
+
+
+def test_the_gain_of_a_batched_model_is_the_mean_over_its_members():
+    from botorch.models import SingleTaskGP
+
+    from truvar.integrations.botorch import TruncatedVarianceReduction
+
+    study = measured_study(GOALS[2])
+    points = torch.tensor(study.domain.points.copy(), dtype=torch.double)
+    frame = study.measurements
+    X = torch.tensor(frame[["x", "y"]].to_numpy(), dtype=torch.double)
+    Y = torch.tensor(frame["value"].to_numpy(), dtype=torch.double)[:, None]
+    settings = {"beta": 4.0, "eta": 0.1, "noise": NOISE, "scale": 1.0}
+    batched = SingleTaskGP(X.expand(2, *X.shape), Y.expand(2, *Y.shape)).eval()
+    batched.covar_module.lengthscale = torch.tensor([[[0.3, 0.3]], [[0.6, 0.6]]], dtype=torch.double)
+    function = TruncatedVarianceReduction(batched, points, study.goal, **settings)
+    assert function.potential.shape == (2, 81)
+    gains = []
+    for scale in (0.3, 0.6):
+        single = SingleTaskGP(X, Y).eval()
+        single.covar_module.lengthscale = torch.tensor([[scale, scale]], dtype=torch.double)
+        own = TruncatedVarianceReduction(single, points, study.goal, **settings)
+        gains.append(own(points[:6, None, :]).detach())
+    expected = (gains[0] + gains[1]) / 2
+    np.testing.assert_allclose(function(points[:6, None, :]).detach(), expected, rtol=1e-6)
 
 
 def test_the_gain_of_a_batch_lies_between_the_largest_and_the_sum_of_its_parts():

@@ -6,6 +6,7 @@ import warnings
 import joblib
 import numpy as np
 import pytest
+from scipy.stats import loguniform, randint
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs, make_classification
 from sklearn.decomposition import PCA
@@ -21,8 +22,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnknownPolicyError, UnsupportedNoiseLevelsError
+from truvar.integrations.configurations import ConfigurationEncoder, ConfigurationSpace
 from truvar.integrations.cross_validation import FoldSearch, estimate_fold_effects
-from truvar.integrations.parameter_encoding import encode
 from truvar.integrations.sklearn import TruVaRSearchCV
 
 IRIS = load_iris(return_X_y=True)
@@ -31,6 +32,10 @@ GRID = {"C": np.logspace(-2, 3, 12), "gamma": np.logspace(-4, 1, 10)}
 
 def small(**options) -> TruVaRSearchCV:
     return TruVaRSearchCV(SVC(), {"C": [0.1, 1.0, 10.0]}, **{"cv": 3, "random_state": 0, **options})
+
+
+def listed_space(configurations) -> ConfigurationSpace:
+    return ConfigurationSpace([{name: [value] for name, value in each.items()} for each in configurations])
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +67,7 @@ def test_scikit_learns_estimator_checks(estimator, check):
 def test_a_full_budget_gives_the_results_of_grid_search():
     grid = GridSearchCV(SVC(), {"C": [0.1, 1.0, 10.0]}, cv=3, return_train_score=True).fit(*IRIS)
     search = small(budget=1.0, return_train_score=True).fit(*IRIS)
-    assert set(search.cv_results_) == set(grid.cv_results_) | {"n_folds"}
+    assert set(search.cv_results_) == set(grid.cv_results_)
     for key, values in grid.cv_results_.items():
         if "time" not in key and key != "params":
             np.testing.assert_array_equal(search.cv_results_[key], values)
@@ -78,10 +83,10 @@ def test_a_full_budget_gives_the_results_of_grid_search():
 def test_the_results_have_only_evaluated_configurations(searched):
     results = searched.cv_results_
     scores = np.column_stack([results[f"split{fold}_test_score"] for fold in range(5)])
-    np.testing.assert_array_equal((~np.isnan(scores)).sum(axis=1), results["n_folds"])
-    assert results["n_folds"].sum() <= 60
-    assert results["n_folds"].min() >= 1
-    assert len(set(results["n_folds"])) > 1
+    np.testing.assert_array_equal((~np.isnan(scores)).sum(axis=1), searched.n_folds_)
+    assert searched.n_folds_.sum() <= 60
+    assert searched.n_folds_.min() >= 1
+    assert len(set(searched.n_folds_)) > 1
     np.testing.assert_allclose(results["mean_test_score"], np.nanmean(scores, axis=1))
     np.testing.assert_allclose(results["std_test_score"], np.nanstd(scores, axis=1))
     assert np.isfinite(results["mean_train_score"]).all()
@@ -91,7 +96,7 @@ def test_the_results_have_only_evaluated_configurations(searched):
 def test_the_best_was_evaluated_on_all_folds_and_ranks_first(searched):
     results = searched.cv_results_
     best = searched.best_index_
-    complete = results["n_folds"] == 5
+    complete = searched.n_folds_ == 5
     assert complete[best]
     assert results["rank_test_score"][best] == 1
     assert searched.best_score_ == results["mean_test_score"][complete].max()
@@ -101,7 +106,7 @@ def test_the_best_was_evaluated_on_all_folds_and_ranks_first(searched):
 def test_a_quarter_of_the_fits_is_within_a_standard_error_of_the_full_grid():
     parameters = {"C": GRID["C"][::2], "gamma": GRID["gamma"]}
     search = TruVaRSearchCV(SVC(), parameters, cv=5, random_state=0).fit(*IRIS)
-    assert search.cv_results_["n_folds"].sum() <= 75
+    assert search.n_folds_.sum() <= 75
     grid = GridSearchCV(SVC(), parameters, cv=5, refit=False).fit(*IRIS)
     error = grid.cv_results_["std_test_score"][grid.best_index_] / np.sqrt(5 - 1)
     assert search.best_score_ >= grid.best_score_ - error
@@ -110,15 +115,47 @@ def test_a_quarter_of_the_fits_is_within_a_standard_error_of_the_full_grid():
 def test_the_same_random_state_gives_the_same_search(searched):
     again = clone(searched).fit(*IRIS)
     assert again.cv_results_["params"] == searched.cv_results_["params"]
-    np.testing.assert_array_equal(again.cv_results_["n_folds"], searched.cv_results_["n_folds"])
+    np.testing.assert_array_equal(again.n_folds_, searched.n_folds_)
 
 
-def test_workers_share_a_batch_and_keep_to_the_budget():
-    search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=40, n_jobs=2, random_state=0)
-    with joblib.parallel_config("threading"):  # processes would take seconds to start
-        search.fit(*IRIS)
-    assert search.cv_results_["n_folds"].sum() <= 40
-    assert search.best_score_ > 0.95
+def test_the_candidates_are_the_same_whatever_the_number_of_jobs():
+    runs = []
+    for n_jobs in (1, 2):
+        search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=40, n_jobs=n_jobs, random_state=0)
+        with joblib.parallel_config("threading"):  # processes would take seconds to start
+            search.fit(*IRIS)
+        runs.append(search)
+    assert runs[0].cv_results_["params"] == runs[1].cv_results_["params"]
+    np.testing.assert_array_equal(runs[0].n_folds_, runs[1].n_folds_)
+    assert runs[1].n_folds_.sum() <= 40
+    assert runs[1].best_score_ > 0.95
+
+
+def test_equal_configurations_have_a_row_each_as_in_grid_search():
+    search = TruVaRSearchCV(SVC(), {"C": [1.0, 1.0, 10.0]}, cv=3).fit(*IRIS)
+    assert [params["C"] for params in search.cv_results_["params"]] == [1.0, 1.0, 10.0]
+    assert search.cv_results_["mean_test_score"][0] == search.cv_results_["mean_test_score"][1]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"C": loguniform(1e-3, 1e3), "gamma": loguniform(1e-4, 1e1), "kernel": ["rbf", "sigmoid"]},
+        {"C": np.logspace(-3, 3, 1000), "gamma": np.logspace(-4, 1, 1000)},
+    ],
+    ids=["distributions", "a million configurations"],
+)
+def test_large_spaces_are_searched_through_a_sample(space):
+    search = TruVaRSearchCV(SVC(), space, cv=3, budget=45, random_state=0).fit(*IRIS)
+    assert search.n_folds_.sum() <= 45
+    assert search.best_score_ > 0.96
+    assert len(search.summary_.table) <= 2100
+    assert str(search.summary_).count("fits") == 1
+
+
+def test_distributions_have_a_budget_of_ten_configurations_by_default():
+    search = TruVaRSearchCV(SVC(), {"C": loguniform(1e-3, 1e3)}, cv=3, random_state=0).fit(*IRIS)
+    assert 27 <= search.n_folds_.sum() <= 30
 
 
 def test_it_survives_pickling_and_cloning(searched):
@@ -151,8 +188,16 @@ def test_with_several_metrics_refit_names_the_one_to_search_by():
     assert {"mean_test_accuracy", "rank_test_f1_macro", "split2_test_f1_macro"} <= set(search.cv_results_)
     assert search.best_score_ == search.cv_results_["mean_test_f1_macro"].max()
     assert 0 < search.score(*IRIS) <= 1
-    with pytest.raises(InvalidArgumentError, match="refit must name the one to search by, one of accuracy, f1_macro"):
-        small(scoring=["accuracy", "f1_macro"], refit=False).fit(*IRIS)
+
+
+def test_several_metrics_may_be_searched_without_refit_or_with_a_function():
+    search = small(scoring=["accuracy", "f1_macro"], refit=False).fit(*IRIS)
+    assert not hasattr(search, "best_index_")
+    assert "rank_test_f1_macro" in search.cv_results_
+    search = small(scoring=["accuracy", "f1_macro"], refit=lambda results: 1).fit(*IRIS)
+    assert search.best_index_ == 1
+    with pytest.raises(ValueError, match="refit must be set to a scorer key"):
+        small(scoring=["accuracy", "f1_macro"], refit="recall").fit(*IRIS)
 
 
 def test_a_scoring_function_may_return_several_metrics():
@@ -237,7 +282,7 @@ def test_a_grid_of_one_configuration_is_evaluated_and_fitted():
 
 def test_another_policy_can_be_used():
     search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=40, policy=tv.EI(level=4), random_state=0).fit(*IRIS)
-    assert set(search.cv_results_["n_folds"]) == {5}
+    assert set(search.n_folds_) == {5}
     assert search.best_score_ > 0.95
 
 
@@ -247,10 +292,17 @@ def test_cost_in_seconds_prefers_fast_configurations():
     def slow_share(timed):
         grid = [{"size": size} for size in range(40)]
         rng = np.random.default_rng(0)
-        search = FoldSearch(encode(grid), folds=5, budget=60, policy=tv.TruVaR(), timed=timed, seed=0)
-        while pairs := search.ask(1):
+        search = FoldSearch(
+            ConfigurationSpace([{name: [value] for name, value in each.items()} for each in grid]),
+            folds=5,
+            budget=60,
+            policy=tv.WeightedTruVaR(),
+            timed=timed,
+            seed=0,
+        )
+        while pairs := search.ask():
             for row, fold in pairs:
-                search.tell(row, fold, np.sin(row / 3) + rng.normal(0, 0.1), 20.0 if row >= 20 else 1.0)
+                search.tell(row, fold, np.sin(1.7 * row) + rng.normal(0, 0.1), 20.0 if row >= 20 else 1.0)
         return search.tried[20:].sum() / search.tried.sum()
 
     assert slow_share(timed=True) < slow_share(timed=False) - 0.1
@@ -263,7 +315,7 @@ def test_cost_in_seconds_prefers_fast_configurations():
 def test_the_summary_tells_which_configurations_can_still_be_best(searched, capsys):
     summary = searched.summary_
     assert len(summary.table) == 120
-    assert summary.table["folds"].sum() == searched.cv_results_["n_folds"].sum()
+    assert summary.table["folds"].sum() == searched.n_folds_.sum()
     possible = summary.possible
     assert 0 < len(possible) < 120
     assert possible["upper"].min() >= summary.table["lower"].max() - 1e-12
@@ -278,25 +330,39 @@ def test_the_summary_tells_which_configurations_can_still_be_best(searched, caps
 # -- encoding of parameters --------------------------------------------------------------------------------------------
 
 
+def coordinates(grids) -> np.ndarray:
+    space = ConfigurationSpace(grids)
+    return ConfigurationEncoder(space, space.listed()).points(space.listed())
+
+
 def test_geometrically_spaced_numbers_are_encoded_by_their_logarithms():
-    frame = encode([{"C": c, "degree": d} for c, d in zip([0.01, 0.1, 1, 10], [1, 2, 3, 4], strict=True)])
-    np.testing.assert_allclose(frame["C"], [0, 1 / 3, 2 / 3, 1])
-    np.testing.assert_allclose(encode([{"a": a} for a in (1, 2, 5, 10)])["a"], np.log10([1, 2, 5, 10]))
-    np.testing.assert_allclose(encode([{"a": a} for a in (0, 0.1, 1, 10)])["a"], [0, 1 / 3, 2 / 3, 1])
-    np.testing.assert_allclose(encode([{"a": a} for a in (-1, 0, 1, 3)])["a"], [0, 0.25, 0.5, 1])
+    np.testing.assert_allclose(coordinates({"C": [0.01, 0.1, 1, 10]})[:, 0], [0, 1 / 3, 2 / 3, 1])
+    np.testing.assert_allclose(coordinates({"a": [1, 2, 5, 10]})[:, 0], np.log10([1, 2, 5, 10]))
+    np.testing.assert_allclose(coordinates({"a": [0, 0.1, 1, 10]})[:, 0], [0, 1 / 3, 2 / 3, 1])
+    np.testing.assert_allclose(coordinates({"a": [-1, 0, 1, 3]})[:, 0], [0, 0.25, 0.5, 1])
 
 
 def test_categories_booleans_none_and_absent_parameters_are_categories():
-    frame = encode([{"kernel": k} for k in ("rbf", "linear", "poly")])
-    assert tv.Domain.table(frame).parameters == (tv.Categorical(["value 0", "value 1", "value 2"]),)
-    assert encode([{"shrink": True}, {"shrink": False}]).shape == (2, 1)
-    depth = encode([{"depth": d} for d in (None, 2, 4, 8)])
-    np.testing.assert_allclose(tv.Domain.table(depth).points, [[0.5, 0], [0, 1], [0.5, 1], [1, 1]])
-    mixed = encode([{"kernel": "linear"}, *({"kernel": "rbf", "gamma": g} for g in (0.1, 1, 10))])
-    np.testing.assert_allclose(tv.Domain.table(mixed).points, [[0, 0.5], [1, 0], [1, 0.5], [1, 1]])  # one category
-    assert len(encode([{"a": 1}, {"a": 1.0}, {"a": True}]).drop_duplicates()) == 3
-    estimators = encode([{"step": s} for s in (PCA(), StandardScaler(), PCA(2), "passthrough")])
-    assert len(estimators.drop_duplicates()) == 4
+    space = ConfigurationSpace({"kernel": ["rbf", "linear", "poly"]})
+    encoder = ConfigurationEncoder(space, space.listed())
+    assert encoder.domain(encoder.points(space.listed())).categorical == (0,)
+    assert coordinates({"shrink": [True, False]}).shape == (2, 1)
+    depth = coordinates({"depth": [None, 2, 4, 8]})
+    np.testing.assert_allclose(depth, [[0.5, 1], [0, 0], [0.5, 0], [1, 0]])
+    mixed = coordinates([{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": [0.1, 1, 10]}])
+    np.testing.assert_allclose(mixed, [[0, 0.5], [1, 0], [1, 0.5], [1, 1]])  # one category
+    assert len(np.unique(coordinates({"a": [1, 1.0, True]}), axis=0)) == 3
+    assert len(np.unique(coordinates({"step": [PCA(), StandardScaler(), PCA(2), "passthrough"]}), axis=0)) == 4
+
+
+def test_numbers_of_a_distribution_are_encoded_by_their_cumulative_probability():
+    space = ConfigurationSpace({"C": loguniform(1e-3, 1e3), "degree": randint(1, 5)})
+    drawn = space.draw(40, np.random.default_rng(0))
+    points = ConfigurationEncoder(space, drawn).points(drawn)
+    np.testing.assert_allclose(points[:, 0], [np.log10(each["C"]) / 6 + 0.5 for each in drawn])
+    near = space.neighbours(drawn[0], 20, np.random.default_rng(0))
+    assert all(1e-3 <= each["C"] <= 1e3 and each["degree"] in range(1, 5) for each in near)
+    assert all(each != drawn[0] or each["degree"] == drawn[0]["degree"] for each in near)
 
 
 def test_a_list_of_grids_with_categories_and_none_is_searched_without_duplicates():
@@ -320,8 +386,15 @@ def test_the_search_concentrates_on_the_best_category_and_decade():
     def score(row):
         return float(grid[row]["kind"] == "c") - (np.log10(grid[row]["rate"]) + 3) ** 2 / 4 + rng.normal(0, 0.05)
 
-    search = FoldSearch(encode(grid), folds=5, budget=80, policy=tv.TruVaR(), timed=False, seed=0)
-    while pairs := search.ask(1):
+    search = FoldSearch(
+        ConfigurationSpace([{name: [value] for name, value in each.items()} for each in grid]),
+        folds=5,
+        budget=80,
+        policy=tv.TruVaR(),
+        timed=False,
+        seed=0,
+    )
+    while pairs := search.ask():
         for row, fold in pairs:
             search.tell(row, fold, score(row), 1.0)
     best = grid[int(np.argmax(search.result().mean))]

@@ -63,7 +63,10 @@ class ActiveLearner:
             transform. `reported_state` has them in the user's.
         exclusions: Exclusions of places and permissions, in order; those of failed measurements are among them.
         failures: The failed measurements, in order.
+        least_success: Places where a success is less probable than this are not chosen, as long as there are others.
     """
+
+    least_success = 0.0
 
     def __init__(
         self,
@@ -122,6 +125,29 @@ class ActiveLearner:
         except BaseException:
             self.surrogate.rollback(before, pending)
             raise
+
+    def observe_all(self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action] = ()) -> None:
+        """Take many measured values at once; hyperparameters are fitted and regions updated only after the last.
+
+        Args:
+            observations: The measurements with their values.
+            pending: The pending actions.
+
+        Raises:
+            TruvarError: If a value contradicts a noise-free observation. Nothing has changed then.
+        """
+        before = self.surrogate.snapshot()
+        try:
+            self.surrogate.observe_all(observations, pending)
+            self._update_state()
+        except BaseException:
+            self.surrogate.rollback(before, pending)
+            raise
+
+    def use_cost(self, cost: CostLike | None) -> None:
+        """Use another cost of a measurement from now on."""
+        self._cost = cost
+        self._actions = ActionSpace(self.domain, self._actions_noise, cost, self._tasks)
 
     def exclude(self, place: Place, reason: str | None = None) -> None:
         """Take a place out of those that can be measured."""
@@ -527,7 +553,10 @@ class ActiveLearner:
             d = len(self.domain.columns)
             failed = failures_left(self.failures, self.exclusions, self._failure_positions, self.domain)
             succeeded = np.array([action.point[:d] for action, _ in self.observations]).reshape(-1, d)
-            self._availability = (key, Availability(self.domain, tuple(self.exclusions), succeeded, failed))
+            self._availability = (
+                key,
+                Availability(self.domain, tuple(self.exclusions), succeeded, failed, self.least_success),
+            )
         return self._availability[1]
 
     @property

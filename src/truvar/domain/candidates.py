@@ -314,6 +314,7 @@ class ActionSpace:
             points: Coordinates, shape (m, d).
             last: Last position, shape (d,), or None; or a `Departure`.
         """
+        points = self.domain.canonical(points)
         base = self._cost.base if isinstance(self._cost, Cost) else self._cost
         noise = [self._noise] if self.noise_levels is None else self.noise_levels.variance
         anywhere = all(isinstance(value, (float, int)) or callable(value) for value in (*noise, base))
@@ -438,7 +439,9 @@ class ActionSpace:
         """Return the part of the cost that is a number, column or array, at points."""
         if callable(self._cost):
             return np.zeros(len(points))
-        base = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        base: Any = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        if isinstance(base, CoordinateFunction):
+            return check_nonnegative_array(base(points), "cost", count=len(points))
         return check_nonnegative_array(self._on_domain(base, "cost", index), "cost", count=len(points))
 
     def _on_domain(self, value: Any, name: str, index: Index | None) -> Any:

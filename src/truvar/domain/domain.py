@@ -464,6 +464,14 @@ class Domain:
             return np.clip(points, self.bounds[:, 0], self.bounds[:, 1])
         return np.column_stack([parameter.snap(points[:, k]) for k, parameter in enumerate(self.parameters)])
 
+    def canonical(self, points: Array) -> Array:
+        """Return the points that stand for points (q, d) of a box: themselves.
+
+        Where some columns say nothing about a point, as the parameters of an option that it does not have, a subclass
+        returns one of all points that are the same.
+        """
+        return points
+
     def values(self, points: Array) -> Any:
         """Return points (q, d) as the user's values: floats, or objects if some of them are text or dates."""
         if not self.parameters:

@@ -12,30 +12,40 @@ subtracted, so that configurations can be compared even if they were evaluated o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 
 from truvar._typing import Array, Index, Mask
 from truvar.acquisition import Policy, PolicyContext
 from truvar.acquisition.confidence import Confidence
+from truvar.acquisition.weighted import WeightedTruVaR
+from truvar.algorithm.learner import ActiveLearner
+from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import NoiseLevels
-from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, Maximize
-from truvar.exceptions import Finished
-from truvar.integrations.cost_model import predict_costs
+from truvar.integrations.configurations import Configuration, ConfigurationEncoder, ConfigurationSpace
+from truvar.integrations.cost_model import cost_predictor
 from truvar.models.fit import Learned, Model, fit, unfitted
-from truvar.models.kernels import indicator_columns
-from truvar.study.result import Result
-from truvar.study.study import Study
+from truvar.models.surrogate import Prior
 
 PRIOR_ERROR_SHARE = 0.01  # prior guess of the error variance, as a share of the variance of the scores
 PRIOR_WEIGHT = 2.0  # weight of that guess, in degrees of freedom
 RESERVE = 0.2  # share of the budget that is kept to complete the configurations that can still be best
 N_INITIAL = 3  # configurations that are evaluated on all folds before a model is fitted
 REFIT_GROWTH = 1.1  # the model is fitted again when there are this many times as many configurations
+LISTED = 1000  # configurations of a space that are all looked at; of more, a sample is drawn
+SAMPLED = 500  # configurations that are drawn from a larger space
+MAX_POOL = 2000  # configurations that are looked at in the end
+CENTRES = 4  # best configurations whose neighbours are looked at too
+NEIGHBOURS = 24  # of each of them, whenever the model is fitted
+BATCH = 8  # fits that are decided on at a time: the same number however many run at once, so that the choices are
+CHEAP_SECONDS = 0.02  # if one of the first fits takes less, fits count as cheap
+CHEAP_BATCH = 32  # cheap fits that are decided on at a time
+MIN_DECISIONS = 12  # batches that the budget is divided into at least, unless it is small
+CHEAP_POLICY = WeightedTruVaR(representers=64, draws=256)  # "auto", with fewer draws
 CLIP_FACTOR = 2.0  # scores are raised to at least the median minus this many times the distance of the best from it
 
 Pair = tuple[int, int]  # index of a configuration, index of a fold
@@ -116,6 +126,25 @@ class FoldPolicy:
         return np.where(possible, scores, -np.inf if self.policy.signed else 0.0)
 
 
+@dataclass(frozen=True)
+class PoolResult:
+    """Posterior of the mean scores of all configurations of the pool.
+
+    Attributes:
+        mean: Posterior means, (n,).
+        lower: Lower confidence bounds, (n,).
+        upper: Upper confidence bounds, (n,).
+        potential: Whether each can still be the best one, (n,).
+        beta: Confidence parameter of the bounds.
+    """
+
+    mean: Array
+    lower: Array
+    upper: Array
+    potential: Mask
+    beta: float
+
+
 class FoldSearch:
     """A search that decides which folds of which configurations to evaluate next.
 
@@ -123,15 +152,20 @@ class FoldSearch:
     last fifth of the budget completes the configurations that can still be best, so that they are evaluated on all
     folds.
 
+    A decision takes time too. If fits are cheap, more of them are decided on at a time, with a simpler model and fewer
+    draws.
+
     Args:
-        points: Coordinates of the configurations, a row each; without columns if there is only one configuration.
+        space: The configurations to search. A small space is listed; of a larger one a sample is drawn, to which
+            neighbours of the best configurations are added.
         folds: Number of folds.
         budget: Largest number of fits.
         policy: The policy.
         timed: Whether a fit costs the seconds that it takes; otherwise it costs 1.
-        seed: Seed of the order of the folds and of the fit of the model.
+        seed: Seed of everything that is drawn.
 
     Attributes:
+        configurations: Different configurations to choose from, the pool.
         scores: Scores so far, NaN if not evaluated or failed, shape (n, k).
         seconds: Seconds that each fit took, shape (n, k).
         tried: Whether a fold was evaluated, shape (n, k).
@@ -142,24 +176,42 @@ class FoldSearch:
     """
 
     def __init__(
-        self, points: pd.DataFrame, *, folds: int, budget: int, policy: Policy, timed: bool, seed: int
+        self, space: ConfigurationSpace, *, folds: int, budget: int, policy: Policy, timed: bool, seed: int
     ) -> None:
-        self.domain = Domain.table(points) if points.shape[1] else None
+        self._rng = np.random.default_rng(seed)
+        self._space = space
+        self._is_listed = space.size <= LISTED
+        self.configurations: list[Configuration] = []
         self.folds = folds
         self.budget = budget
         self.policy = policy
         self.timed = timed
         self.seed = seed
-        self.scores: Array = np.full((len(points), folds), np.nan)
-        self.seconds: Array = np.full((len(points), folds), np.nan)
-        self.tried: Mask = np.zeros((len(points), folds), bool)
-        self.failed: Mask = np.zeros(len(points), bool)
+        self._points: Array = np.empty((0, 0))
+        self.scores: Array = np.empty((0, folds))
+        self.seconds: Array = np.empty((0, folds))
+        self.tried: Mask = np.zeros((0, folds), bool)
+        self.failed: Mask = np.zeros(0, bool)
+        drawn = space.listed() if self._is_listed else space.draw(SAMPLED, self._rng)
+        self._encoder = ConfigurationEncoder(space, drawn)
+        self._known: dict[bytes, int] = {}
+        self._add(drawn)
         self.reserve = max(folds, round(RESERVE * budget))
         self.reason = "the budget is spent"
         self.beta = 0.0
-        self._rng = np.random.default_rng(seed)
         self._model: Model | None = None
         self._n_fitted = 0  # configurations that the model was fitted to
+        self._n_asked = 0
+        self._cheap: bool | None = None  # not known yet
+
+    def rows_of(self, configurations: Sequence[Configuration]) -> list[int]:
+        """Return the rows of configurations of the pool, or of those that they equal."""
+        return [self._known[point.tobytes()] for point in self._encoder.points(configurations)]
+
+    @property
+    def n_all(self) -> float:
+        """Number of fits of all different configurations on all folds; infinite with distributions."""
+        return self.folds * (len(self.configurations) if self._is_listed else self._space.size)
 
     def tell(self, row: int, fold: int, score: float, seconds: float) -> None:
         """Record the score of a configuration on a fold.
@@ -178,27 +230,27 @@ class FoldSearch:
             self.failed[row] = True
             self.scores[row] = np.nan
 
-    def ask(self, workers: int) -> list[Pair]:
-        """Return the pairs to evaluate next.
+    def ask(self) -> list[Pair]:
+        """Return the pairs to evaluate next; none if the search is over.
 
-        Args:
-            workers: Number of pairs that can be evaluated at the same time.
-
-        Returns:
-            At least as many pairs as workers if possible; none if the search is over.
+        Their number does not depend on how many can be evaluated at the same time.
         """
-        if self.domain is None:
+        if len(self.configurations) == 1:
             return [(0, fold) for fold in range(self.folds) if not self.tried[0, fold]]
-        pairs = self._explore(self.domain, workers)
-        return pairs or self._complete(workers)
+        pairs = self._explore() or self._complete()
+        if not pairs and self.reserve > 0 and self.left >= self.folds:  # nothing was left to complete
+            self.reserve = 0
+            pairs = self._explore() or self._complete()
+        return pairs
 
-    def result(self) -> Result | None:
+    def result(self) -> PoolResult | None:
         """Return the posterior of the mean scores of all configurations, or None if there is only one."""
-        if self.domain is None:
+        if len(self.configurations) == 1:
             return None
-        study = self._study(self.domain, np.full(self.scores.shape, np.inf))
-        self.beta = study.epoch.beta
-        return study.result()
+        learner = self._learner(np.full(self.scores.shape, np.inf))
+        state = learner.reported_state
+        self.beta = state.epoch.beta
+        return PoolResult(learner.moments[0], state.lower, state.upper, state.regions.potential, self.beta)
 
     @property
     def complete(self) -> Mask:
@@ -210,16 +262,51 @@ class FoldSearch:
         """Number of fits that the budget still allows."""
         return self.budget - int(self.tried.sum())
 
-    def _explore(self, domain: Domain, workers: int) -> list[Pair]:
+    @property
+    def _batch(self) -> int:
+        """Number of fits to decide on at a time."""
+        return min(CHEAP_BATCH, max(BATCH, self.budget // MIN_DECISIONS)) if self._cheap else BATCH
+
+    def _add(self, configurations: Sequence[Configuration]) -> None:
+        """Add configurations to the pool, each different one once."""
+        points = self._encoder.points(configurations)
+        new: list[int] = []
+        for position, point in enumerate(points):
+            if point.tobytes() not in self._known:
+                self._known[point.tobytes()] = len(self.configurations) + len(new)
+                new.append(position)
+        self.configurations += [configurations[position] for position in new]
+        self._points = np.vstack([self._points, points[new]]) if self._points.size else points[new]
+        nothing = np.full((len(new), self.folds), np.nan)
+        self.scores = np.vstack([self.scores, nothing])
+        self.seconds = np.vstack([self.seconds, nothing])
+        self.tried = np.vstack([self.tried, np.zeros((len(new), self.folds), bool)])
+        self.failed = np.append(self.failed, np.zeros(len(new), bool))
+
+    def _add_neighbours(self) -> None:
+        """Add neighbours of the best configurations to the pool of a space that is not listed."""
+        if self._is_listed or len(self.configurations) >= MAX_POOL:
+            return
+        seen = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
+        means = np.nanmean(self.scores[seen], axis=1)
+        for row in seen[np.argsort(-means, kind="stable")][:CENTRES]:
+            self._add(self._space.neighbours(self.configurations[row], NEIGHBOURS, self._rng))
+
+    def _explore(self) -> list[Pair]:
         """Return the pairs that the policy chooses, without using the reserve."""
-        pending = np.zeros_like(self.tried)
         n_started = int((~np.isnan(self.scores)).any(axis=1).sum())
+        if n_started >= N_INITIAL and self._cheap is None:
+            self._cheap = float(np.nanmin(self.seconds)) < CHEAP_SECONDS  # the least, as other work only adds
+        if self._is_fit_due(n_started):
+            self._add_neighbours()
+        pending = np.zeros_like(self.tried)
         allowance = self.left - (self.reserve if n_started >= N_INITIAL else 0)
         fit_costs = self._fit_costs()
-        fold_costs = np.full(self.scores.shape, np.inf)  # the policy of the study reads it; updated before each ask
-        study = self._study(domain, fold_costs)
+        fold_costs = np.full(self.scores.shape, np.inf)  # the policy reads it; updated before each choice
+        learner = self._learner(fold_costs)
+        actions: list[Action] = []
         pairs: list[Pair] = []
-        while len(pairs) < workers:
+        while len(pairs) < self._batch:
             n_left = np.where(self.failed, 0, (~self.tried & ~pending).sum(axis=1))
             n_allowed = np.minimum(n_left, allowance - len(pairs))
             is_initial = n_started + len({row for row, _ in pairs}) < N_INITIAL
@@ -228,14 +315,18 @@ class FoldSearch:
             fold_costs[:] = np.where(possible, fit_costs[:, None] * count, np.inf)
             if not possible.any():
                 break
-            try:
-                suggestion = study.ask()
-            except Finished as end:
+            table, choice = learner.choose(None, actions, self._n_asked)
+            if choice is None or table.sites is None or not possible[int(table.sites[choice.row]), choice.level]:
                 if not pairs:
-                    self.reason = end.reason
+                    self.reason = "nothing is left to gain"
                 break
-            row = int(suggestion.index or 0)
-            n_folds = int(suggestion.level or 0) + 1
+            self._n_asked += 1
+            row = int(table.sites[choice.row])
+            n_folds = choice.level + 1
+            noise = float(table.noise[choice.row, choice.level])
+            action = Action(self._n_asked, self._points[row], row, choice.level, 0, noise, 1.0)
+            actions.append(action)
+            learner.add_pending(action)
             # Folds that were used less often come first, so that all are used about equally often.
             use = self.tried.sum(axis=0) + pending.sum(axis=0) + 0.5 * self._rng.random(self.folds)
             unused = np.flatnonzero(~self.tried[row] & ~pending[row])
@@ -244,7 +335,7 @@ class FoldSearch:
             pairs += [(row, int(fold)) for fold in chosen]
         return pairs
 
-    def _complete(self, workers: int) -> list[Pair]:
+    def _complete(self) -> list[Pair]:
         """Return the missing folds of configurations that can still be best, as far as the budget allows.
 
         They are taken in the order of their posterior mean. Only configurations that were evaluated on all folds can be
@@ -256,7 +347,7 @@ class FoldSearch:
         pairs: list[Pair] = []
         for row in np.argsort(-result.mean, kind="stable"):
             missing = np.flatnonzero(~self.tried[row])
-            if len(pairs) >= workers or len(pairs) + len(missing) > self.left:
+            if len(pairs) >= self._batch or len(pairs) + len(missing) > self.left:
                 break
             if result.potential[row] and not self.failed[row]:
                 pairs += [(int(row), int(fold)) for fold in missing]
@@ -264,15 +355,15 @@ class FoldSearch:
 
     def _fit_costs(self) -> Array:
         """Return the cost of one fit of each configuration."""
-        if not self.timed or self.domain is None:
+        if not self.timed:
             return np.ones(len(self.scores))
         seen = self.tried.any(axis=1)
         seconds = np.nanmean(self.seconds[seen], axis=1) if seen.any() else np.empty(0)
-        points, _ = indicator_columns(self.domain.points, self.domain.categorical)
-        return predict_costs(points[seen], seconds, points, self.seed)
+        domain = self._encoder.domain(self._points)
+        return cost_predictor(domain, self._points[seen], seconds, self.seed)(self._points)
 
-    def _study(self, domain: Domain, fold_costs: Array) -> Study:
-        """Return a study with the scores so far as measurements.
+    def _learner(self, fold_costs: Array) -> ActiveLearner:
+        """Return a learner with the scores so far as measurements.
 
         A score far below the median says that a configuration is bad, but not how good the best is. Such scores are
         therefore raised, see `CLIP_FACTOR`.
@@ -286,30 +377,39 @@ class FoldSearch:
             best = float(values.max())
             if best > median:
                 values = np.maximum(values, median - CLIP_FACTOR * (best - median))
-        model = self._fit(domain, rows, values, variance / count)
+        domain = self._encoder.domain(self._points)
+        model = self._fit(domain.categorical, rows, values, variance / count)
         levels = NoiseLevels([variance / m for m in range(1, self.folds + 1)], np.arange(1.0, self.folds + 1).tolist())
-        study = Study(
-            domain,
-            Maximize(monotone=False),
-            kernel=model.kernel,
-            mean=model.mean,
-            noise=levels,
-            policy=FoldPolicy(self.policy, fold_costs),
-            seed=self.seed,
+        policy = self.policy
+        if self._cheap and policy == WeightedTruVaR():
+            policy = CHEAP_POLICY
+        prior = Prior(model.kernel, model.mean, levels)
+        learner = ActiveLearner(
+            domain, Maximize(monotone=False), FoldPolicy(policy, fold_costs), prior, None, self.seed
         )
-        for row, value, folds in zip(rows, values, count, strict=True):
-            study.tell(domain.point(int(row)), float(value), level=int(folds) - 1)
-        return study
+        observations = []
+        for number, (row, value, folds) in enumerate(zip(rows.tolist(), values, count.tolist(), strict=True)):
+            action = Action(-1 - number, self._points[row], row, folds - 1, 0, variance / folds, 1.0)
+            observations.append((action, float(value)))
+        if observations:
+            learner.observe_all(observations)
+        return learner
 
-    def _fit(self, domain: Domain, rows: Index, values: Array, noise: Array) -> Model:
+    def _is_fit_due(self, n_started: int) -> bool:
+        """Return whether the model of the scores is to be fitted again."""
+        if n_started < N_INITIAL:
+            return False
+        return self._model is None or n_started >= REFIT_GROWTH * self._n_fitted
+
+    def _fit(self, categorical: Sequence[int], rows: Index, values: Array, noise: Array) -> Model:
         """Return the model of the scores, fitted again if there are enough new configurations."""
-        family = Learned()
-        points = domain.points[rows]
+        family = Learned(restarts=1) if self._cheap else Learned()
+        points = self._points[rows]
         extent = np.ones(points.shape[1])
         if len(values) < N_INITIAL:
             return unfitted(family, extent, values)
-        if self._model is None or len(values) >= REFIT_GROWTH * self._n_fitted:
+        if self._is_fit_due(len(values)) or self._model is None:
             seed = self.seed % 2**31 + len(values)
-            self._model = fit(family, points, values, noise, extent, None, seed, domain.categorical)
+            self._model = fit(family, points, values, noise, extent, None, seed, categorical)
             self._n_fitted = len(values)
         return self._model

@@ -1,47 +1,64 @@
-"""`TruVaRSampler`: TruVaR as a sampler for Optuna studies."""
+"""`TruVaRSampler`: truvar's default policy as a sampler for Optuna studies."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
+from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
-from truvar.domain.domain import Domain
-from truvar.domain.goals import Maximize, Minimize
+from truvar.domain.candidates import CoordinateFunction
+from truvar.domain.costs import Cost
+from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.exceptions import InvalidArgumentError, import_optional
-from truvar.integrations.cost_model import predict_costs
+from truvar.integrations.cost_model import cost_predictor
 from truvar.integrations.optuna_space import SearchSpace
-from truvar.models.fit import Learned, Model, fit, unfitted
-from truvar.models.kernels import indicator_columns
-from truvar.models.surrogate import Prior
+from truvar.models.fit import Learned
+from truvar.models.surrogate import LARGEST, Prior
+from truvar.study.study import Study
 from truvar.validation import check_integer, check_nonnegative
 
 optuna = import_optional("optuna", "TruVaRSampler", "optuna")
+TrialState = optuna.trial.TrialState
 
-MIN_TRIALS = 3  # finished trials before a model is fitted
-N_BEST = 3  # best trials near which candidates are drawn
-# Smallest noise variance, as a share of the prior variance: values reported as exact may not fit a learned kernel.
+# Smallest noise variance, as a share of the variance of the values: values reported as exact may contradict each other.
 MIN_NOISE = 1e-8
+MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them it takes at once
+LEAST_SUCCESS = 0.7  # probability: trials that are less likely to succeed are not made, as long as others can be
+CHOSEN_KEY = "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
+MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
+CHOOSING_SECONDS = 10.0  # a trial that has no parameters after so long is not being chosen for any more
+MAX_CHOOSING = 3  # trials whose choice elsewhere is repeated here, at most
 
 
 class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-defined]  # Optuna may not be installed
-    """A sampler that suggests the parameters with the largest reduction of uncertainty about the optimum, per cost.
+    """A sampler that suggests what reduces the uncertainty about the optimum most, per cost.
 
-    Running trials count as pending, so that parallel workers do not repeat each other, in one process or in several.
-    Everything the sampler knows is read from the study's storage.
+    The search space is a box of truvar with continuous, integer, logarithmic and categorical parameters; kernel, mean,
+    noise and a transform of the values are learned, and averaged over. Failed trials, and pruned ones without a
+    reported value, teach it where trials fail. Pruned trials with a value count with that value, but as no better than
+    the median. Parameters that only some trials have are searched together with the choices that decide about them.
+
+    Running trials count as pending, so that parallel workers do not repeat each other, in one process or in several,
+    even with the same seed. Everything the sampler knows is read from the study's storage.
 
     Args:
-        seed: Seed of the candidates.
-        points: Number of candidates that are spread over the search space.
+        seed: Seed of everything that is drawn.
+        points: Number of points, at most, that sums over the search space run over.
         noise: User attribute of a trial with the variance of its value. If no trial has it, the noise is learned.
         cost: User attribute of a trial with its cost. If some trials have it, gains are divided by the predicted cost.
-        policy: Policy or its name. Default: `TruVaR()`.
-        independent_sampler: Sampler for parameters that not all trials have. Default: random.
+        policy: Policy or its name. Default: "auto".
+        goal: What to look for, such as `LevelSet(0.5)`. Default: the optimum in the direction of the study.
+        independent_sampler: Sampler for parameters that have no trial to learn from yet. Default: random.
 
     Raises:
         InvalidArgumentError: If `points` is not an integer of at least 2, or the policy is neither a policy nor a name.
@@ -58,37 +75,58 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         self,
         *,
         seed: int | None = None,
-        points: int = 512,
+        points: int = 1000,
         noise: str = "noise",
         cost: str = "cost",
         policy: Policy | str | None = None,
+        goal: Goal | None = None,
         independent_sampler: Any = None,
     ) -> None:
-        self._rng = np.random.default_rng(seed)
-        self._independent = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
+        self._seed = int(np.random.default_rng(seed).integers(2**31))
+        self._independent = independent_sampler
         self._points = check_integer(points, "points", minimum=2)
         self._noise_attribute = noise
         self._cost_attribute = cost
-        self._policy: Policy = policy_named(policy or "truvar")
-        self._common_space = optuna.search_space.IntersectionSearchSpace()
+        self._policy: Policy = policy_named(policy or DEFAULT_POLICY)
+        self._goal = goal
+        self._model: _TrialModel | None = None
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the model is made again from the trials."""
+        return {**self.__dict__, "_model": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what was pickled."""
+        self.__dict__.update(state)
+        self._lock = RLock()
 
     def reseed_rng(self) -> None:
-        """Seed the random numbers again; Optuna calls this in each worker."""
-        self._rng = np.random.default_rng()
-        self._independent.reseed_rng()
+        """Leave the seed as it is: what is drawn for a trial depends on its number, which no two workers share."""
+        if self._independent is not None:
+            self._independent.reseed_rng()
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-        """Return the parameters that all trials have and that can take more than one value."""
-        space = self._common_space.calculate(study)
-        return {name: distribution for name, distribution in space.items() if not distribution.single()}
+        """Return the parameters of all trials that can take more than one value, with their latest distributions."""
+        states = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+        found: dict[str, Any] = {}
+        for each in study._get_trials(deepcopy=False, states=states, use_cache=True):
+            found |= each.distributions
+        return {name: found[name] for name in sorted(found) if not found[name].single()}
 
     def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
-        """Return a value for a parameter outside the common search space, from the independent sampler."""
+        """Return a value for a parameter that there is nothing to learn about from yet."""
         self._raise_error_if_multi_objective(study)
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+        if self._independent is not None:
+            return self._independent.sample_independent(study, trial, param_name, param_distribution)
+        if param_distribution.single():
+            return param_distribution.to_external_repr(getattr(param_distribution, "low", 0))
+        space = SearchSpace({param_name: param_distribution})
+        rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(param_name.encode())])
+        return space.decode(space.draw(rng))[param_name]
 
     def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
-        """Return values for the parameters of the common search space.
+        """Return values for the parameters that trials had.
 
         Args:
             study: The Optuna study.
@@ -101,93 +139,234 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
-        finished, running = self._trials(study, trial, search_space)
+        trials = study._get_trials(deepcopy=False, use_cache=False)
+        with self._lock:
+            model = self._updated_model(study, trials, search_space)
+            running = [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
+            model.set_running([params for each in running if (params := chosen_params(each, search_space))])
+            undecided = [t for t in running if t.number < trial.number and _is_being_chosen(t)]
+            for other in undecided[-MAX_CHOOSING:]:  # its worker chooses the same now, so that this one must not
+                model.add_running(model.choose(other.number))
+            point = model.choose(trial.number)
+        params = model.space.decode(point)
+        _publish(study, trial, params, search_space)
+        return params
+
+    def study(self, study: Any) -> Study:
+        """Return a truvar study of the trials so far, which has results, plots and reports.
+
+        Args:
+            study: The Optuna study.
+
+        Raises:
+            InvalidArgumentError: If no trial has a parameter that can take more than one value.
+        """
+        space = SearchSpace(self.infer_relative_search_space(study, None))
+        if not space.distributions:
+            raise InvalidArgumentError("a study needs parameters to search, got trials without any; run some first")
+        trials = study.get_trials(deepcopy=False)
+        model = _TrialModel(self, space, self._resolved_goal(study), trials)
+        own = Study(model.domain, model.learner.goal, policy=self._policy, seed=self._seed)
+        for action, value in model.learner.observations:
+            noise = action.noise if action.noise_given else None
+            own.tell(model.domain.named(action.point), value, noise=noise)
+        for failure in model.learner.failures:
+            own.fail(model.domain.named(failure.action.point))
+        return own
+
+    def _resolved_goal(self, study: Any) -> Goal:
+        if self._goal is not None:
+            return self._goal
+        return Maximize(False) if study.direction == optuna.study.StudyDirection.MAXIMIZE else Minimize(False)
+
+    def _updated_model(self, study: Any, trials: Sequence[Any], search_space: Mapping[str, Any]) -> _TrialModel:
+        """Return the model with all finished trials: the present one if they only add to what it has seen."""
         space = SearchSpace(search_space)
-        goal = Maximize(False) if study.direction == optuna.study.StudyDirection.MAXIMIZE else Minimize(False)
-        values = np.array([t.value for t in finished], dtype=float)
-        best = [finished[i].params for i in np.argsort(-goal.sign * values)[:N_BEST]]
-        candidates = space.candidates(self._points, [*best, *(t.params for t in finished)], best, self._rng)
-        index = self._choose(goal, values, space, candidates, finished, running)
-        return space.decode(candidates[index])
+        finished = [t.params for t in trials if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
+        if any(search_space.keys() - params.keys() for params in finished):
+            space.learn_conditions(finished)
+        goal = self._resolved_goal(study)
+        if self._model is None or not self._model.continues(study, space, goal):
+            self._model = _TrialModel(self, space, goal, trials, study)
+        else:
+            self._model.take(trials)
+        return self._model
 
-    def _trials(self, study: Any, trial: Any, space: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-        """Return the finished trials with a finite value, and the other running ones, that have all parameters.
 
-        Failed and pruned trials are ignored, because they have no value of the objective.
+class _TrialModel:
+    """The model of the trials of a study over one search space.
+
+    Args:
+        sampler: The sampler, whose settings count.
+        space: The search space.
+        goal: What to look for.
+        trials: Trials of the study, finished or not.
+        study: The study.
+    """
+
+    def __init__(
+        self, sampler: TruVaRSampler, space: SearchSpace, goal: Goal, trials: Sequence[Any], study: Any = None
+    ) -> None:
+        self.space = space
+        self.goal = goal
+        self.domain = space.domain(sampler._points)
+        self._sampler = sampler
+        self._storage = None if study is None else (study._storage, study._study_id)
+        self._seen: set[int] = set()
+        self._costs: list[tuple[Array, float]] = []
+        self._n_costs_used = 0
+        self._running: list[Action] = []
+        prior = Prior(Learned(), None, None)
+        self.learner = ActiveLearner(self.domain, goal, sampler._policy, prior, None, sampler._seed)
+        self.learner.least_success = LEAST_SUCCESS
+        self.take(trials)
+
+    def continues(self, study: Any, space: SearchSpace, goal: Goal) -> bool:
+        """Return whether study, space and goal are still the same."""
+        same_space = space.distributions == self.space.distributions
+        same_conditions = [str(each) for each in space.conditions] == [str(each) for each in self.space.conditions]
+        same_study = self._storage == (study._storage, study._study_id)
+        return same_study and same_space and same_conditions and goal == self.goal
+
+    def take(self, trials: Sequence[Any]) -> None:
+        """Take the trials that finished since."""
+        new = [t for t in trials if t.state.is_finished() and t.number not in self._seen]
+        completed = [t.value for t in trials if t.state == TrialState.COMPLETE]
+        self._seen |= {t.number for t in new}
+        usable = [t for t in new if self.space.contains(t.params) and self._is_complete(t)]
+        observed: list[tuple[Action, float]] = []
+        failed: list[tuple[Action, str]] = []
+        for each in usable:
+            value = _value(each, completed, self.learner.goal.sign)
+            action = self._action(each)
+            if value is None:
+                failed.append((action, each.state.name.lower()))
+            else:
+                observed.append((action, value))
+            cost = _attribute(each, self._sampler._cost_attribute, "cost")
+            if cost is not None:
+                self._costs.append((action.point, cost))
+        if len(observed) > MAX_SINGLE:
+            self.learner.observe_all(observed)
+        else:
+            for action, value in observed:
+                self.learner.set_pending([])
+                self.learner.observe(action, value, [])
+        for action, reason in failed:
+            self.learner.fail(action, reason)
+
+    def set_running(self, params: Sequence[Mapping[str, Any]]) -> None:
+        """Replace the running trials, which count as pending."""
+        self._running = []
+        self.learner.set_pending([])
+        for each in params:
+            if self.space.contains(each):
+                self.add_running(self.space.encode(each))
+
+    def add_running(self, point: Array) -> None:
+        """Add a running trial."""
+        action = self._action_at(-1 - len(self._running), point)
+        self._running.append(action)
+        self.learner.add_pending(action)
+
+    def choose(self, number: int) -> Array:
+        """Return the point (d,) to try next.
+
+        Args:
+            number: Number of the trial, which decides about what is drawn.
         """
-        state = optuna.trial.TrialState
-        trials = study._get_trials(deepcopy=False, states=(state.COMPLETE, state.RUNNING), use_cache=True)
-        usable = [
-            t
-            for t in trials
-            if t.number != trial.number and all(_has_parameter(t, name, space[name]) for name in space)
-        ]
-        finished = [t for t in usable if t.state == state.COMPLETE and np.isfinite(t.value)]
-        running = [t for t in usable if t.state == state.RUNNING]
-        return finished, running
+        if len(self._costs) > self._n_costs_used:
+            self._use_costs()
+        if not self.learner.observations and not self.learner.failures and not self._running:
+            return self.space.draw(np.random.default_rng([self._sampler._seed, number]))
+        table, choice = self.learner.choose(None, self._running, number)
+        if choice is None:
+            return self.space.draw(np.random.default_rng([self._sampler._seed, number]))
+        return np.asarray(table.points[choice.row])
 
-    def _choose(
-        self,
-        goal: Any,
-        values: Array,
-        space: SearchSpace,
-        points: Array,
-        finished: Sequence[Any],
-        running: Sequence[Any],
-    ) -> int:
-        """Return the index of the best candidate, given the finished trials and their values."""
-        observed = space.encode([t.params for t in finished])
-        domain = space.domain(points)
-        given_noise = self._noise_variances(finished)
-        model = self._fit_model(domain, observed, values, given_noise)
-        min_noise = MIN_NOISE * float(model.kernel.diag(points[:1])[0])
-        noise = np.maximum(np.where(np.isnan(given_noise), model.noise or 0.0, given_noise), min_noise)
-        usual_noise = float(np.median(noise)) if len(noise) else float(model.noise or 0.0)
-        cost = self._predicted_costs(domain, observed, finished)
-        prior = Prior(model.kernel, model.mean, usual_noise)
-        learner = ActiveLearner(domain, goal, self._policy, prior, cost, int(self._rng.integers(2**31)))
-        for number, (x, y, variance) in enumerate(zip(observed, values, noise, strict=True)):
-            learner.observe(Action(number, x, None, None, 0, float(variance), 1.0), float(y), [])
-        pending = [
-            Action(len(finished) + number, x, None, None, 0, usual_noise, 1.0)
-            for number, x in enumerate(space.encode([t.params for t in running]))
-        ]
-        learner.set_pending(pending)
-        _, choice = learner.choose(None, pending, len(finished) + len(pending))
-        return choice.row if choice is not None else int(np.argmax(learner.posterior.pending_variance))
+    def _use_costs(self) -> None:
+        """Predict costs from all that were reported."""
+        points = np.array([point for point, _ in self._costs])
+        costs = np.array([cost for _, cost in self._costs])
+        predictor = cost_predictor(self.domain, points, costs, len(costs))
+        base: Any = CoordinateFunction(predictor)
+        self.learner.use_cost(Cost(base=base))
+        self._n_costs_used = len(self._costs)
 
-    def _noise_variances(self, trials: Sequence[Any]) -> Array:
-        """Return the noise variances that the trials report, NaN where they do not."""
-        given = [_attribute(t, self._noise_attribute, "noise") for t in trials]
-        return np.array([np.nan if variance is None else variance for variance in given], dtype=float)
+    def _is_complete(self, trial: Any) -> bool:
+        """Return whether it is known what a trial tried: one that failed may have had no time to say it."""
+        return trial.state != TrialState.FAIL or (bool(trial.params) and self.space.has_all_active(trial.params))
 
-    def _fit_model(self, domain: Domain, observed: Array, values: Array, given_noise: Array) -> Model:
-        """Return kernel, mean and noise learned from the trials.
+    def _action(self, trial: Any) -> Action:
+        action = self._action_at(trial.number, self.space.encode(trial.params))
+        noise = _attribute(trial, self._sampler._noise_attribute, "noise")
+        if noise is None:
+            return action
+        values = np.array([y for _, y in self.learner.observations])
+        least = MIN_NOISE * float(values.var()) if len(values) else 0.0
+        return Action(action.id, action.point, action.site, None, 0, max(noise, least), 1.0, noise_given=True)
 
-        If some trials report their noise, that is used, with the median of it for the others.
-        """
-        extent = domain.extent
-        categorical = domain.categorical
-        if len(values) < MIN_TRIALS:
-            return unfitted(Learned(noise=True), extent, values)
-        if np.isnan(given_noise).all():
-            return fit(Learned(noise=True, restarts=2), observed, values, 0.0, extent, None, len(values), categorical)
-        usual = float(np.nanmedian(given_noise))
-        noise = np.where(np.isnan(given_noise), usual, given_noise)
-        family = Learned(noise=False, restarts=2)
-        model = fit(family, observed, values, noise, extent, None, len(values), categorical)
-        return Model(model.kernel, model.mean, usual, model.log_likelihood)
+    def _action_at(self, number: int, point: Array) -> Action:
+        site = None
+        if not self.domain.continuous:
+            site = self.domain.nearest(point)
+            point = self.domain.points[site]
+        noise: Any = self.learner.surrogate.noise
+        variance = float(noise(point[None, :])[0]) if callable(noise) else float(np.asarray(noise))
+        return Action(number, point, site, None, 0, variance, 1.0)
 
-    def _predicted_costs(self, domain: Domain, observed: Array, finished: Sequence[Any]) -> Array | None:
-        """Return the predicted costs at the candidates, or None if no trial has a cost."""
-        costs = [_attribute(t, self._cost_attribute, "cost") for t in finished]
-        known = [i for i, cost in enumerate(costs) if cost is not None]
-        if not known:
-            return None
-        given = np.array([costs[i] for i in known], dtype=float)
-        both = np.concatenate([observed[known], domain.points])
-        unit, _ = indicator_columns((both - domain.bounds[:, 0]) / domain.extent, domain.categorical)
-        return predict_costs(unit[: len(known)], given, unit[len(known) :], len(known))
+
+def _value(trial: Any, completed: Sequence[float], sign: int) -> float | None:
+    """Return the value that a trial counts with; None if it failed.
+
+    A pruned trial was judged not worth its time: its last value counts, but as no better than the median.
+    """
+    value = trial.value
+    if trial.state == TrialState.PRUNED and trial.intermediate_values:
+        value = trial.intermediate_values[max(trial.intermediate_values)]
+        finite = [each for each in completed if np.isfinite(each)]
+        if finite and np.isfinite(value):
+            median = float(np.median(finite))
+            value = min(value, median) if sign > 0 else max(value, median)
+    if trial.state == TrialState.FAIL or value is None or not np.isfinite(value) or abs(value) > LARGEST:
+        return None
+    return float(value)
+
+
+def chosen_params(trial: Any, distributions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a running trial, also those that it was not asked for yet.
+
+    Args:
+        trial: The trial.
+        distributions: Distributions of the parameters.
+    """
+    parts: list[str] = []
+    while (part := trial.system_attrs.get(f"{CHOSEN_KEY}:{len(parts)}")) is not None:
+        parts.append(part)
+    try:
+        internal: dict[str, float] = json.loads("".join(parts)) if parts else {}
+    except json.JSONDecodeError:  # some parts are not written yet
+        internal = {}
+    chosen: dict[str, Any] = {
+        name: distributions[name].to_external_repr(value) for name, value in internal.items() if name in distributions
+    }
+    chosen.update(trial.params)
+    return chosen
+
+
+def _publish(study: Any, trial: Any, params: Mapping[str, Any], distributions: Mapping[str, Any]) -> None:
+    """Write the chosen parameters to the storage, where other workers see them before the objective asks for them."""
+    text = json.dumps({name: float(distributions[name].to_internal_repr(value)) for name, value in params.items()})
+    for part, start in enumerate(range(0, len(text), MAX_ATTRIBUTE)):
+        value = text[start : start + MAX_ATTRIBUTE]
+        study._storage.set_trial_system_attr(trial._trial_id, f"{CHOSEN_KEY}:{part}", value)
+
+
+def _is_being_chosen(trial: Any) -> bool:
+    """Return whether another worker is choosing the parameters of a running trial."""
+    if trial.params or f"{CHOSEN_KEY}:0" in trial.system_attrs or trial.datetime_start is None:
+        return False
+    return bool(datetime.now() - trial.datetime_start < timedelta(seconds=CHOOSING_SECONDS))
 
 
 def _attribute(trial: Any, name: str, option: str) -> float | None:
@@ -205,8 +384,3 @@ def _attribute(trial: Any, name: str, option: str) -> float | None:
         return check_nonnegative(value, f"user attribute {name!r} of trial {trial.number}")
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{error}, or name another attribute: TruVaRSampler({option}=...)") from None
-
-
-def _has_parameter(trial: Any, name: str, distribution: Any) -> bool:
-    """Return whether a trial has a value of the parameter within the present distribution."""
-    return name in trial.params and bool(distribution._contains(distribution.to_internal_repr(trial.params[name])))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import _fit_context, clone, is_classifier
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import (
     _fit_and_score,
@@ -28,11 +30,14 @@ from sklearn.utils.validation import _check_method_params
 
 from truvar._typing import Array
 from truvar.acquisition import policy_named
+from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.exceptions import InvalidArgumentError
-from truvar.integrations.cross_validation import FoldSearch
-from truvar.integrations.parameter_encoding import encode
+from truvar.integrations.configurations import Configuration, ConfigurationSpace
+from truvar.integrations.cross_validation import LISTED, FoldSearch, Pair
 
 MIN_CONFIGURATIONS = 10  # a budget given as a share allows at least this many configurations on all folds
+# Callbacks came with scikit-learn 1.9.
+HAS_CALLBACKS = hasattr(BaseSearchCV, "_init_callback_context") and "caller" in signature(_fit_and_score).parameters
 NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"  # as in scikit-learn
 
 
@@ -44,26 +49,30 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
 
     Args:
         estimator: Estimator to tune, as for `GridSearchCV`.
-        param_grid: Grid of parameters, or a list of grids, as for `GridSearchCV`.
+        param_grid: Grid of parameters, or a list of grids, as for `GridSearchCV`. Values may be given by distributions,
+            as for `RandomizedSearchCV`.
         scoring: Metric or metrics, as for `GridSearchCV`.
         n_jobs: Number of fits at the same time, as for `GridSearchCV`.
-        refit: Whether to fit the best configuration to all data. With several metrics: the one to search by.
+        refit: Whether to fit the best configuration to all data, as for `GridSearchCV`. With several metrics: the one
+            to search by; if it is False or a function, the first metric is searched by.
         cv: Cross-validation, as for `GridSearchCV`. The folds are drawn once.
         verbose: Above 0, the summary is printed.
         pre_dispatch: As for `GridSearchCV`.
         error_score: Score of a fit that fails, as for `GridSearchCV`.
         return_train_score: Whether `cv_results_` has training scores.
         budget: Largest number of fits (int), or a share of those of the whole grid (float), which is at least ten
-            configurations on all folds.
+            configurations on all folds, and exactly that many with distributions.
         cost: "fits" if every fit costs the same, "seconds" if it costs its time, which is predicted from earlier fits.
-        policy: Policy or its name. Default: `TruVaR()`.
-        random_state: Seed of the order of the folds and of the fit of the model.
+        policy: Policy or its name. Default: "auto".
+        random_state: Seed of everything that is drawn.
 
     Attributes:
         cv_results_: As for `GridSearchCV`, for the configurations that were evaluated, with NaN for folds that were
-            not, and with `n_folds`. Means are over the evaluated folds. Configurations that were evaluated on all folds
-            come first in `rank_test_score`.
-        summary_: `Summary` of which configurations of the whole grid can still be best.
+            not. Means are over the evaluated folds. Configurations that were evaluated on all folds come first in
+            `rank_test_score`.
+        n_folds_: Number of evaluated folds of each configuration of `cv_results_`.
+        summary_: `Summary` of which configurations can still be best: of the whole grid or, if it is large, of those
+            that were looked at.
         best_params_: Parameters of the best configuration; also `best_score_`, `best_index_` and `best_estimator_`, as
             for `GridSearchCV`.
 
@@ -139,10 +148,15 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         """
         scorers, _ = self._get_scorers()
         X, y = indexable(X, y)
-        routed = self._get_routed_params_for_fit(_check_method_params(X, params=params))
+        checked = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(checked)
+        weight = checked.get("sample_weight")
+        callbacks = _Callbacks(self, X, y, None if weight is None else {"sample_weight": weight})
         splits = self._splits(X, y, routed.splitter.split)
         self.n_splits_ = len(splits)
-        configurations = self._configurations()
+        space = ConfigurationSpace(self.param_grid)
+        if space.size == 0:
+            raise ValueError(NO_FITS)
         base = clone(self.estimator)
         settings = {
             "scorer": scorers,
@@ -151,24 +165,28 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             "return_train_score": self.return_train_score,
             "return_n_test_samples": True,
             "return_times": True,
+            "return_parameters": False,
             "error_score": self.error_score,
             "verbose": self.verbose,
         }
         search = FoldSearch(
-            encode(configurations),
+            space,
             folds=len(splits),
-            budget=self._n_fits(len(configurations), len(splits)),
-            policy=policy_named(self.policy or "truvar"),
+            budget=self._n_fits(space.size, len(splits)),
+            policy=policy_named(self.policy or DEFAULT_POLICY),
             timed=self.cost == "seconds",
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
         if self.verbose > 0:
-            n_all = len(configurations) * len(splits)
-            print(f"Fitting at most {search.budget} of the {n_all} folds of {len(configurations)} candidates")
-        outcomes: dict[tuple[int, int], dict[str, Any]] = {}
-        workers = joblib.effective_n_jobs(self.n_jobs)
+            print(
+                f"Fitting {len(splits)} folds for each of {space.size:g} candidates, totalling at most {search.budget} "
+                "fits"
+            )
+        callbacks.begin_search(search.budget)
+        outcomes: dict[Pair, dict[str, Any]] = {}
         with Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch) as parallel:
-            while pairs := search.ask(workers):
+            while pairs := search.ask():
+                contexts = [callbacks.for_fit() for _ in pairs]
                 found = parallel(
                     delayed(_fit_and_score)(
                         clone(base),
@@ -176,20 +194,23 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
                         y,
                         train=splits[fold][0],
                         test=splits[fold][1],
-                        parameters=configurations[row],
+                        parameters=search.configurations[row],
                         split_progress=(fold, len(splits)),
-                        candidate_progress=(row, len(configurations)),
+                        candidate_progress=(row, len(search.configurations)),
                         **settings,
+                        **context,
                     )
-                    for row, fold in pairs
+                    for (row, fold), context in zip(pairs, contexts, strict=True)
                 )
                 outcomes.update(zip(pairs, found, strict=True))
                 for (row, fold), outcome in zip(pairs, found, strict=True):
                     seconds = outcome["fit_time"] + outcome["score_time"]
                     search.tell(row, fold, self._score_of(outcome), seconds)
-        self._conclude(search, configurations, outcomes, scorers)
+        callbacks.end_search()
+        self._conclude(search, space, outcomes, scorers)
         if self.refit:
-            self._refit(base, X, y, routed.estimator.fit)
+            self._refit(base, X, y, routed.estimator.fit, callbacks)
+        callbacks.end()
         return self
 
     def _run_search(self, evaluate_candidates: Any) -> None:
@@ -209,67 +230,68 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             )
         return splits
 
-    def _configurations(self) -> list[dict[str, Any]]:
-        """Return the configurations of the grid without duplicates."""
-        configurations = list(ParameterGrid(self.param_grid))
-        if not configurations:
-            raise ValueError(NO_FITS)
-        if len(configurations) == 1:
-            return configurations
-        duplicated = encode(configurations).duplicated()
-        return [configuration for configuration, again in zip(configurations, duplicated, strict=True) if not again]
-
-    def _n_fits(self, configurations: int, folds: int) -> int:
+    def _n_fits(self, configurations: float, folds: int) -> int:
         """Return the largest number of fits."""
         n_all = configurations * folds
         if isinstance(self.budget, Integral):
             if self.budget < min(folds, n_all):
                 raise InvalidArgumentError(
                     f"budget must allow one configuration on all {folds} folds, got {self.budget} fits; give "
-                    f"{folds} or more, or a share of the grid's {n_all} such as 0.25"
+                    f"{folds} or more, or a share of the grid's {n_all:g} such as 0.25"
                 )
-            return min(int(self.budget), n_all)
-        return min(max(round(self.budget * n_all), MIN_CONFIGURATIONS * folds), n_all)
+            return int(min(self.budget, n_all))
+        least = MIN_CONFIGURATIONS * folds
+        return least if np.isinf(n_all) else int(min(max(round(self.budget * n_all), least), n_all))
 
     def _score_of(self, outcome: dict[str, Any]) -> float:
-        """Return the score to search by: the only one, or the one that `refit` names."""
+        """Return the score to search by: the only one, the one that `refit` names, or the first."""
         scores = outcome["test_scores"]
         if not isinstance(scores, dict):
             return float(scores)
-        if not (isinstance(self.refit, str) and self.refit in scores):
-            raise InvalidArgumentError(
-                f"with several metrics refit must name the one to search by, one of {', '.join(scores)}, got "
-                f"{self.refit!r}; give its name"
-            )
-        return float(scores[self.refit])
+        if callable(self.scoring):  # otherwise it was checked before the first fit
+            self._check_refit_for_multimetric(scores)
+        name = self.refit if isinstance(self.refit, str) else next(iter(scores))
+        return float(scores[name])
 
     def _conclude(
         self,
         search: FoldSearch,
-        configurations: list[dict[str, Any]],
-        outcomes: dict[tuple[int, int], dict[str, Any]],
+        space: ConfigurationSpace,
+        outcomes: dict[Pair, dict[str, Any]],
         scorers: Any,
     ) -> None:
         """Set `cv_results_`, the best configuration and the summary."""
-        _warn_or_raise_about_fit_failures(list(outcomes.values()), self.error_score)
+        candidates = space.listed() if space.size <= LISTED else search.configurations
+        evaluated = {row for row, _ in outcomes}
+        rows: list[int] = []
+        kept: list[Configuration] = []
+        for row, candidate in zip(search.rows_of(candidates), candidates, strict=True):
+            if row in evaluated:  # equal configurations of a grid have the same scores
+                rows.append(row)
+                kept.append(candidate)
+        fitted = [outcomes[row, fold] for row in rows for fold in range(search.folds) if (row, fold) in outcomes]
+        _warn_or_raise_about_fit_failures(fitted, self.error_score)
         if callable(self.scoring):
-            _insert_error_scores(list(outcomes.values()), self.error_score)
-        rows = sorted({row for row, _ in outcomes})
-        results = self._results([configurations[row] for row in rows], rows, outcomes)
+            _insert_error_scores(fitted, self.error_score)
+        results = self._results(kept, rows, outcomes)
         self.multimetric_ = isinstance(next(iter(outcomes.values()))["test_scores"], dict)
         metric = self.refit if self.multimetric_ else "score"
-        self.best_index_ = self._select_best_index(self.refit, metric, results)
-        if not callable(self.refit):
-            self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
-        self.best_params_ = results["params"][self.best_index_]
+        best: int | None = None
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, metric, results)
+            best = rows[self.best_index_]
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
+            self.best_params_ = results["params"][self.best_index_]
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.cv_results_ = results
-        self.summary_ = summarize(search, configurations, rows[self.best_index_])
+        self.n_folds_ = search.tried[rows].sum(axis=1)
+        self.summary_ = summarize(search, best)
         if self.verbose > 0:
             print(self.summary_)
 
     def _results(
-        self, candidates: list[dict[str, Any]], rows: list[int], outcomes: dict[tuple[int, int], dict[str, Any]]
+        self, candidates: list[Configuration], rows: list[int], outcomes: dict[Pair, dict[str, Any]]
     ) -> dict[str, Any]:
         """Return the table of `GridSearchCV`, with NaN for folds that were not evaluated and means over the others."""
         folds = self.n_splits_
@@ -300,20 +322,77 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
                 warnings.warn(f"One or more of the {key.split('_')[0]} scores are non-finite: {mean}", stacklevel=4)
             if key.startswith("test_"):
                 results[f"rank_{key}"] = _ranks(mean, np.asarray(seen.all(axis=1)))
-        results["n_folds"] = seen.sum(axis=1)
         return results
 
-    def _refit(self, base: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+    def _refit(self, base: Any, X: Any, y: Any, fit_params: dict[str, Any], callbacks: _Callbacks) -> None:
         """Fit the best configuration to all data."""
         self.best_estimator_ = clone(base).set_params(**clone(self.best_params_, safe=False))
-        start = time.time()
-        if y is None:
-            self.best_estimator_.fit(X, **fit_params)
-        else:
-            self.best_estimator_.fit(X, y, **fit_params)
-        self.refit_time_ = time.time() - start
+        with callbacks.refitting(self.best_estimator_):
+            start = time.time()
+            if y is None:
+                self.best_estimator_.fit(X, **fit_params)
+            else:
+                self.best_estimator_.fit(X, y, **fit_params)
+            self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+class _Callbacks:
+    """Calls of the callbacks that scikit-learn 1.9 introduced, in the order of `GridSearchCV`; none before.
+
+    Args:
+        search: The search.
+        X: Features.
+        y: Labels or values.
+        metadata: Sample weights, if there are some.
+    """
+
+    def __init__(self, search: TruVaRSearchCV, X: Any, y: Any, metadata: dict[str, Any] | None) -> None:
+        self._search = search
+        self._data = {"estimator": search, "X": X, "y": y, "metadata": metadata}
+        self._root: Any = None
+        self._within: Any = None
+        self._n_fits = 0
+        if HAS_CALLBACKS:
+            root = search._init_callback_context(max_subtasks=1 + (search.refit is not False))
+            self._root = root.call_on_fit_task_begin(**self._data)
+
+    def begin_search(self, n_fits: int) -> None:
+        """Begin the search of at most so many fits."""
+        if self._root is not None:
+            within = self._root.subcontext(task_name="search", max_subtasks=n_fits, sequential_subtasks=False)
+            self._within = within.call_on_fit_task_begin(estimator=self._search)
+
+    def for_fit(self) -> dict[str, Any]:
+        """Return the arguments of a fit that callbacks need."""
+        if self._root is None:
+            return {}
+        self._n_fits += 1
+        context = self._within.subcontext(task_name="candidate-split-evaluation", task_id=self._n_fits - 1)
+        return {"caller": self._search, "callback_ctx": context}
+
+    def end_search(self) -> None:
+        """End the search."""
+        if self._root is not None:
+            self._within.call_on_fit_task_end(estimator=self._search)
+
+    @contextmanager
+    def refitting(self, best: Any) -> Iterator[None]:
+        """Surround the fit of the best estimator."""
+        if self._root is None:
+            yield
+            return
+        context = self._root.subcontext(task_name="refit-with-best-params")
+        with context.propagate_callback_context(best):
+            context.call_on_fit_task_begin(**self._data)
+            yield
+        context.call_on_fit_task_end(**self._data)
+
+    def end(self) -> None:
+        """End the fit."""
+        if self._root is not None:
+            self._root.call_on_fit_task_end(**self._data)
 
 
 def _ranks(mean: Array, complete: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -338,13 +417,14 @@ class Summary:
     `str(summary)` is a text of a few lines.
 
     Attributes:
-        table: A row per configuration of the grid: its parameters, the expected mean score over all folds (`mean`) with
-            bounds (`lower`, `upper`), the number of evaluated `folds`, and whether it can still be best (`possible`).
+        table: A row per configuration that was looked at, which are all unless the grid is large: its parameters, the
+            expected mean score over all folds (`mean`) with bounds (`lower`, `upper`), the number of evaluated `folds`,
+            and whether it can still be best (`possible`).
         best: Parameters of the best configuration.
         score: Its mean score.
         epsilon: By how much another configuration can be better at most, if the bounds hold.
         fits: Number of fits.
-        whole: Number of fits of the whole grid.
+        whole: Number of fits of the whole grid; infinite with distributions.
         folds: Number of folds.
         beta: Confidence parameter of the bounds.
         reason: Reason for which the search ended.
@@ -355,7 +435,7 @@ class Summary:
     score: float
     epsilon: float
     fits: int
-    whole: int
+    whole: float
     folds: int
     beta: float
     reason: str
@@ -368,7 +448,9 @@ class Summary:
     def __str__(self) -> str:
         possible = int(self.table["possible"].sum())
         count = len(self.table)
-        share = f"{self.fits} of {self.whole} fits ({self.fits / self.whole:.0%}); {self.reason}."
+        share = f"{self.fits} of {self.whole:g} fits ({self.fits / self.whole:.0%}); {self.reason}."
+        if np.isinf(self.whole):
+            share = f"{self.fits} fits; {self.reason}."
         best = ", ".join(f"{name}={_format_value(value)}" for name, value in self.best.items())
         best = best or "the estimator without changes"
         lines = [
@@ -387,18 +469,19 @@ def _format_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def summarize(search: FoldSearch, configurations: list[dict[str, Any]], best: int) -> Summary:
+def summarize(search: FoldSearch, best: int | None) -> Summary:
     """Return the summary of a search.
 
     Args:
         search: The search, finished.
-        configurations: All configurations of the grid.
-        best: Index of the best one.
+        best: Row of the best configuration; None: that of the highest posterior mean.
     """
     result = search.result()
-    table = pd.DataFrame(configurations)
+    if best is None:
+        best = 0 if result is None else int(np.argmax(result.mean))
+    table = pd.DataFrame(search.configurations)
     n_tried = search.tried.sum(axis=1)
-    score = float("nan") if search.failed[best] else float(np.nanmean(search.scores[best]))
+    score = float("nan") if np.isnan(search.scores[best]).all() else float(np.nanmean(search.scores[best]))
     columns: dict[str, Any]
     if result is None:
         columns = {"mean": score, "lower": score, "upper": score, "folds": n_tried, "possible": True}
@@ -417,11 +500,11 @@ def summarize(search: FoldSearch, configurations: list[dict[str, Any]], best: in
         table[f"{name}_" if name in table.columns else name] = values
     return Summary(
         table=table,
-        best=configurations[best],
+        best=search.configurations[best],
         score=score,
         epsilon=epsilon,
         fits=int(n_tried.sum()),
-        whole=n_tried.size * search.folds,
+        whole=search.n_all,
         folds=search.folds,
         beta=search.beta,
         reason=search.reason,

@@ -14,16 +14,25 @@ means. All quantities are in the units of z (see `transforms`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.models.frozen import FrozenMember, FrozenPosterior
-from truvar.models.kernels import SMOOTHNESS, Covariance, NamedKernel, Stationary, check_named_kernel, twice_nu
+from truvar.models.kernels import (
+    SMOOTHNESS,
+    Covariance,
+    NamedKernel,
+    Stationary,
+    check_named_kernel,
+    indicator_columns,
+    twice_nu,
+)
 from truvar.models.transforms import OutputTransform
 
 CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
@@ -146,6 +155,7 @@ class Ensemble:
         self._lower = np.zeros((count, 0, 0))  # Cholesky factors
         self._solved = np.zeros((count, 0, len(sites)))  # L^-1 k(points, sites)
         self._whitened = np.zeros((count, 0))  # L^-1 (z - shift - offset)
+        self._factors = self._lower  # contiguous copies of the part of the factors in use
 
     @property
     def mean(self) -> Array:
@@ -175,6 +185,7 @@ class Ensemble:
         self._lower = np.zeros((len(self.kernels), size, size))
         self._solved = np.zeros((len(self.kernels), size, len(self.sites)))
         self._whitened = np.zeros((len(self.kernels), size))
+        self._factors = np.zeros((len(self.kernels), 0, 0))
         residuals = self._residuals(z, points)
         for j in range(len(self.kernels)):
             covariance = self._covariance(j, points, points)
@@ -227,12 +238,33 @@ class Ensemble:
         variances = np.stack([self._prior_variance(j, points) for j in range(count)])
         if t == 0:
             return means, variances
-        for j in range(count):
-            across = self._covariance(j, self._points[:t], points)
-            solved = solve_triangular(self._lower[j, :t, :t], across, lower=True, check_finite=False)
+        factors = self._contiguous_factors()
+        for j, across in enumerate(self._covariances(self._points[:t], points)):
+            # Called directly: the checks of `solve_triangular` take longer than a small system does.
+            solved, info = dtrtrs(factors[j].T, across, lower=0, trans=1)
+            if info != 0:
+                raise AssertionError(f"the factor of member {j} is singular")
             means[j] += self._whitened[j, :t] @ solved
-            variances[j] = np.maximum(variances[j] - (solved**2).sum(axis=0), 0.0)
+            variances[j] = np.maximum(variances[j] - np.einsum("tq,tq->q", solved, solved), 0.0)
         return means, variances
+
+    def _contiguous_factors(self) -> Array:
+        """Return the Cholesky factors (M, t, t) without the space for further observations."""
+        if len(self._factors[0]) != self.size:
+            self._factors = np.ascontiguousarray(self._lower[:, : self.size, : self.size])
+        return self._factors
+
+    def _covariances(self, points: Array, others: Array) -> Iterator[Array]:
+        """Yield the prior covariance of every member between points (p, d) and others (q, d)."""
+        kernels = [kernel for kernel in self.kernels if isinstance(kernel, Stationary)]
+        columns = np.arange(points.shape[1])
+        if kernels[0].categorical:  # categories are replaced once for all members
+            both, columns = indicator_columns(np.concatenate([points, others]), kernels[0].categorical)
+            points = both[: len(points)]
+            others = both[len(points) :]
+        for kernel, constant in zip(kernels, self.constant, strict=True):
+            scales = np.broadcast_to(kernel.lengthscales, (columns.max() + 1,))[columns]
+            yield Stationary(kernel.smoothness, kernel.variance, scales)(points, others) + constant
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance of the mixture at any points: (q,) each."""

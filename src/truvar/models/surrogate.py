@@ -211,6 +211,21 @@ class Surrogate:
             self.rollback(before, pending)
             raise
 
+    def observe_all(self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action]) -> None:
+        """Condition the model on many measured values, and fit the hyperparameters once, if they are learned.
+
+        Args:
+            observations: The measurements with their values.
+            pending: The pending actions.
+
+        Raises:
+            TruvarError: If a value cannot be modelled. The caller rolls back.
+        """
+        for _, y in observations:
+            self._check_can_be_modelled(y)
+        self.observations = [*self.observations, *observations]
+        self._refit(pending)
+
     def set_pending(self, actions: Iterable[Action]) -> None:
         """Replace the pending actions. They reduce `pending_variance`, not `variance`."""
         self.posterior.drop_pending()
