@@ -23,6 +23,8 @@
 | `ExecutorError` | an executor or cluster broke, cannot be reached or takes no more work |
 | `OutputError` | a file or folder of results cannot be written |
 | `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
+| `ChoiceFailedError` | a server gave up a choice that took too long |
+| `ChangeCancelledError` | a change was cancelled before it was stored |
 | `MissingDependencyError` | an optional library is not installed |
 
 `OutlierWarning` is issued when a measured value may be a typing error, or is taken for a gross error.
@@ -142,6 +144,14 @@ class AccessDeniedError(ServiceError):
 
 class LimitExceededError(ServiceError):
     """A request or upload is larger than a server allows."""
+
+
+class ChoiceFailedError(ServiceError):
+    """A server gave up a choice: it took longer than allowed, or the process that made it ended."""
+
+
+class ChangeCancelledError(TruvarError):
+    """A change of a study was cancelled before it was stored."""
 
 
 class MissingDependencyError(TruvarError, ImportError):

@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 import truvar
 from truvar.exceptions import (
+    ChoiceFailedError,
     DamagedStudyError,
     Finished,
     InvalidArgumentError,
@@ -30,6 +31,7 @@ from truvar.exceptions import (
 from truvar.problem.messages import request_message
 from truvar.problem.schema import SECTIONS
 from truvar.service.auth import Tokens
+from truvar.service.choices import PendingLimitError
 from truvar.service.limits import ServiceLimits
 from truvar.service.middleware import SecurityMiddleware
 from truvar.service.routes import api_router
@@ -48,6 +50,8 @@ STATUS_CODES: dict[type[Exception], int] = {
     StudyExistsError: 409,
     DamagedStudyError: 409,
     Finished: 409,
+    PendingLimitError: 429,
+    ChoiceFailedError: 503,
     StorageError: 503,
     TruvarError: 422,
 }
@@ -73,6 +77,7 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        await sessions.end_processes()
         sessions.close()
 
     app = FastAPI(
@@ -122,7 +127,8 @@ def _error_response(status: int, message: str, exception: type[Exception] | None
 def _exception_handler(status: int) -> Handler:
     async def handle(_: Request, error: Exception) -> Response:
         more = {"finished": error.reason} if isinstance(error, Finished) else {}
-        return _error_response(status, str(error), type(error), **more)
+        public = next(each for each in type(error).__mro__ if each.__module__ == TruvarError.__module__)
+        return _error_response(status, str(error), public, **more)
 
     return handle
 

@@ -26,10 +26,13 @@ import pandas as pd
 
 from truvar.exceptions import DamagedStudyError, StorageError, StudyExistsError, StudyNotFoundError, TruvarError
 from truvar.service.auth import TokenStore
+from truvar.service.choice_processes import ChoiceProcesses
+from truvar.service.choices import ChoiceRequest, suggest, takes_long
 from truvar.service.limits import ServiceLimits, is_plain_text
 from truvar.storage.administration import delete_study, rename_study
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.tokens import list_tokens
+from truvar.study.cancellation import cancellable
 from truvar.study.study import Study
 
 S = TypeVar("S")
@@ -37,6 +40,10 @@ T = TypeVar("T")
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
 LOG = logging.getLogger("truvar.service")
+
+
+class _TakesLong(Exception):
+    """A study turns out to need a process when it is opened."""
 
 
 @dataclass
@@ -70,6 +77,7 @@ class StudyEntry:
         changed: Set, and replaced, when the version changes.
         answers: Encoded answers, each with the version it was made from.
         apart_lock: Held while an answer is made that takes long, so that two requests do not compute the same.
+        choice_seconds: Processor time of the last choice, for each suggestion; None: none was made yet.
     """
 
     chooser: StudyCopy = field(default_factory=StudyCopy)
@@ -81,6 +89,7 @@ class StudyEntry:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     apart_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    choice_seconds: float | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -96,6 +105,16 @@ class StudyEntry:
     def is_unknown(self) -> bool:
         """Whether no object is open, no request is under way and nothing is known about the study."""
         return self.is_idle and self.damage is None and all(copy.study is None for copy in self.copies)
+
+    @property
+    def opened(self) -> Study | None:
+        """An open object of the study, if there is any."""
+        return next((copy.study for copy in self.copies if copy.study is not None), None)
+
+    def announce_change(self) -> None:
+        """Wake those who wait for a change."""
+        self.changed.set()
+        self.changed = asyncio.Event()
 
     def update_version(self, study: Study) -> None:
         """Take over the version of an object that has read more events."""
@@ -126,6 +145,7 @@ class StudySessions:
         # State of a study for the list, with the time of the change that it was read after.
         self._states: dict[str, tuple[str, dict[str, Any]]] = {}
         self._state_update: asyncio.Task[None] | None = None
+        self._processes = ChoiceProcesses(url, limits.choice_processes, limits.choice_seconds)
         self._working = 0  # threads that are at work
         self._working_changed = threading.Condition()
         threads = (os.cpu_count() or 1) + 2
@@ -161,20 +181,61 @@ class StudySessions:
         async with entry.writer.request_lock:
             return await self._run(entry, self._write_threads, lambda: self._use(entry, entry.writer, name, work))
 
-    async def choose(self, name: str, work: Callable[[Study], T]) -> T:
-        """Return the result of `work`, which makes suggestions and may take long.
+    async def choose(self, name: str, request: ChoiceRequest) -> dict[str, Any]:
+        """Return the answer to a request for suggestions.
+
+        A choice that is expected to take long is made in a process of its own. One that is cancelled, in a process or
+        not, leaves no trace.
 
         Args:
             name: Name of the study.
-            work: Function of the study.
+            request: The request.
 
         Raises:
             StudyNotFoundError: If there is no such study.
             DamagedStudyError: If its events cannot be read.
+            ChoiceFailedError: If a choice in a process takes too long.
+            Finished: If there is nothing to suggest.
+            TruvarError: If the request has a mistake.
         """
         entry = self._entry(name)
         async with entry.chooser.request_lock:
-            return await self._run(entry, self._choice_threads, lambda: self._use(entry, entry.chooser, name, work))
+            if takes_long(entry.opened, entry.choice_seconds, request.n):
+                with suppress(OSError):  # no process can be started: choose in a thread
+                    return await self._choose_in_process(entry, name, request)
+            with cancellable() as cancelled:
+                try:
+                    return await self._run(
+                        entry, self._choice_threads, lambda: self._choose_in_thread(entry, name, request)
+                    )
+                except _TakesLong:
+                    return await self._choose_in_process(entry, name, request)
+                finally:
+                    cancelled.set()
+
+    async def _choose_in_process(self, entry: StudyEntry, name: str, request: ChoiceRequest) -> dict[str, Any]:
+        if entry.chooser.thread_lock.acquire(blocking=False):
+            entry.chooser.study = None  # two would need twice the memory
+            entry.chooser.thread_lock.release()
+        choice = await self._processes.choose(name, request)
+        entry.choice_seconds = choice.seconds / request.n
+        if choice.version > entry.version:
+            entry.version = choice.version
+            entry.announce_change()
+        return choice.answer
+
+    def _choose_in_thread(self, entry: StudyEntry, name: str, request: ChoiceRequest) -> dict[str, Any]:
+        was_open = entry.opened is not None
+
+        def work(study: Study) -> dict[str, Any]:
+            if not was_open and takes_long(study, entry.choice_seconds, request.n):
+                raise _TakesLong
+            began = time.thread_time()
+            answer = suggest(study, request)
+            entry.choice_seconds = (time.thread_time() - began) / request.n
+            return answer
+
+        return self._use(entry, entry.chooser, name, work)
 
     async def read_cached(self, name: str, key: str, work: Callable[[Study], bytes]) -> bytes:
         """Return an answer that is made once for each version of a study.
@@ -324,6 +385,10 @@ class StudySessions:
                 row.update(state="broken", problem=entry.damage)
         return rows
 
+    async def end_processes(self) -> None:
+        """End the processes that make choices. A choice under way has stored nothing."""
+        await self._processes.close()
+
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Let the threads end their present work, for some seconds at most.
 
@@ -387,8 +452,7 @@ class StudySessions:
             return await self._in_thread(threads, work)
         finally:
             if entry.version != before:
-                entry.changed.set()
-                entry.changed = asyncio.Event()
+                entry.announce_change()
 
     async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         """Run blocking work in a thread, in the context of the request."""

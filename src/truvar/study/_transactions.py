@@ -25,6 +25,7 @@ from truvar.exceptions import Finished, StudyBusyError, TruvarError
 from truvar.storage.base import Event, EventLog, now
 from truvar.study._events import action_to_details
 from truvar.study._state import StudyState
+from truvar.study.cancellation import check_cancelled
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
@@ -135,6 +136,7 @@ class TransactionalStudy:
                     appended = transaction.appended
                     with self._writer(appended) as write:
                         yield write
+                    check_cancelled()
                     transaction.summary = state.summary
                 state.restore_point = None
             except BaseException:
@@ -175,6 +177,7 @@ class TransactionalStudy:
         try:
             with self._writer(appended) as write:
                 result = self._timed(work, write)
+            check_cancelled()
             if appended:
                 with self._event_log.transaction(before.version) as transaction:
                     others_wrote = bool(transaction.new_events)
@@ -196,6 +199,7 @@ class TransactionalStudy:
         state = self._state
 
         def write(kind: str, action: Action | None = None, **details: Any) -> None:
+            check_cancelled()
             if action is not None:
                 details = action_to_details(state.config, action) | details
             event = Event(state.version + 1, now(), self.who, kind, details)
