@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -78,3 +79,34 @@ def test_a_choice_in_a_thread_is_given_up_between_two_suggestions() -> None:
             study.ask(3)
     assert json.loads(study.to_json()) == json.loads(before)
     assert len(study.ask(3)) == 3
+
+
+def test_clients_that_wait_share_one_answer(tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truvar.service import serializers
+
+    client = application(f"sqlite:///{tmp_path}/s.db")
+    assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201
+    made: list[int] = []
+    original = serializers.status
+
+    def slow(study: tv.Study, *rest: Any) -> Any:
+        made.append(study.version)
+        time.sleep(0.3)
+        return original(study, *rest)
+
+    monkeypatch.setattr(serializers, "status", slow)
+    found: list[tuple[int, int]] = []
+
+    def work(k: int) -> None:
+        point = {"x": k / 29}
+        version = client.post("/api/studies/s/tell", json={"point": point, "y": 0.1 * k}).json()["version"]
+        found.append((version, client.get("/api/studies/s/status").json()["version"]))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(found) == 12
+    assert all(seen >= told for told, seen in found)  # everybody sees the value that they told
+    assert len(made) < 8

@@ -68,6 +68,7 @@ def answer(opened: OpenStudy, line: bytes) -> dict[str, Any]:
         with interface(request.interface):
             study = opened.get(content["store"], content["name"])
             began = time.process_time()
+            study.refresh()
             found = suggest(study, request)
     except Finished as end:
         return {"exception": type(end).__name__, "message": end.reason}

@@ -12,6 +12,7 @@ from truvar.study.study import Study
 
 MAX_LIGHT_POINTS = 2_000  # of a domain, up to which a choice that was never measured is made in a thread
 MAX_LIGHT_BATCH = 10  # suggestions, up to which a choice that was never measured is made in a thread
+QUICK_SECONDS = 0.05  # of processor time, up to which a choice waits for other changes, and they for it
 LIGHT_SECONDS = 0.5  # of processor time, up to which a choice is made in a thread
 
 
@@ -48,7 +49,7 @@ def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
     """Return the answer to a request for suggestions.
 
     Args:
-        study: The study.
+        study: The study, which knows of the latest events.
         request: The request.
 
     Raises:
@@ -56,7 +57,6 @@ def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
         Finished: If there is nothing to suggest.
         TruvarError: If the request has a mistake.
     """
-    study.refresh()  # other objects tell and withdraw
     study.who = request.author
     pending = len(study.pending)
     if pending + request.n > request.max_pending:
@@ -66,6 +66,16 @@ def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
         )
     batch = study.ask(request.n, lease=request.lease, who=request.who, budget=request.budget, context=request.context)
     return {"suggestions": [suggestion.to_dict() for suggestion in batch]}
+
+
+def is_quick(seconds: float | None, n: int) -> bool:
+    """Return whether a choice is expected to take no longer than other changes.
+
+    Args:
+        seconds: Processor time of the study's last choice, for each suggestion; None: none was measured.
+        n: Number of suggestions.
+    """
+    return seconds is not None and n * seconds <= QUICK_SECONDS
 
 
 def takes_long(study: Study | None, seconds: float | None, n: int) -> bool:

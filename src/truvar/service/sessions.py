@@ -1,9 +1,10 @@
 """Open studies of a server.
 
-Every study is open up to three times: one object makes choices, one other changes, and one is for reading, so that
-neither readers nor those who tell a value wait for a choice that takes long. Each object is used by one thread at a
-time. Changes made through the store by other programs are noticed too: an object reads new events of its event log
-before it is used.
+Every study is open up to three times: one object makes changes, one makes choices, and one is for reading, so that
+neither readers nor those who tell a value wait for a choice. Choices that are known to take a few milliseconds are made
+with the object for changes, and those that take long in a process of their own (`choice_processes`). Each object is
+used by one thread at a time. Changes made through the store by other programs are noticed too: an object reads new
+events of its event log before it is used.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import pandas as pd
 from truvar.exceptions import DamagedStudyError, StorageError, StudyExistsError, StudyNotFoundError, TruvarError
 from truvar.service.auth import TokenStore
 from truvar.service.choice_processes import ChoiceProcesses
-from truvar.service.choices import ChoiceRequest, suggest, takes_long
+from truvar.service.choices import ChoiceRequest, is_quick, suggest, takes_long
 from truvar.service.limits import ServiceLimits, is_plain_text
 from truvar.storage.administration import delete_study, rename_study
 from truvar.storage.rdb import RDBStorage
@@ -62,20 +63,41 @@ class StudyCopy:
     thread_lock: threading.Lock = field(default_factory=threading.Lock)
     study: Study | None = None
 
+    def close(self) -> None:
+        """Forget the object, unless a thread works on it."""
+        if self.study is not None and self.thread_lock.acquire(blocking=False):
+            self.study = None
+            self.thread_lock.release()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An encoded answer.
+
+    Attributes:
+        content: The answer.
+        version: Version of the study that it was made from.
+        read_at: When the event log was read for it, on the monotonic clock.
+    """
+
+    content: bytes
+    version: int
+    read_at: float
+
 
 @dataclass
 class StudyEntry:
     """The open objects of one study, and what is known about it.
 
     Attributes:
-        chooser: The object that suggestions are made with.
+        chooser: The object that suggestions are made with, as long as they may take more than a few milliseconds.
         writer: The object that other changes are made with.
         reader: The object that answers are read from.
         damage: Why the study cannot be opened; None: no reason is known.
         version: Number of the last known event.
         checked_at: When the event log was last read for new events, on the monotonic clock.
         changed: Set, and replaced, when the version changes.
-        answers: Encoded answers, each with the version it was made from.
+        answers: Encoded answers.
         apart_lock: Held while an answer is made that takes long, so that two requests do not compute the same.
         choice_seconds: Processor time of the last choice, for each suggestion; None: none was made yet.
     """
@@ -87,7 +109,7 @@ class StudyEntry:
     version: int = 0
     checked_at: float = 0.0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
     apart_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     choice_seconds: float | None = None
 
@@ -199,24 +221,20 @@ class StudySessions:
             TruvarError: If the request has a mistake.
         """
         entry = self._entry(name)
+        if is_quick(entry.choice_seconds, request.n):
+            async with entry.writer.request_lock:
+                return await self._choose_in_thread(entry, entry.writer, name, request)
         async with entry.chooser.request_lock:
             if takes_long(entry.opened, entry.choice_seconds, request.n):
                 with suppress(OSError):  # no process can be started: choose in a thread
                     return await self._choose_in_process(entry, name, request)
-            with cancellable() as cancelled:
-                try:
-                    return await self._run(
-                        entry, self._choice_threads, lambda: self._choose_in_thread(entry, name, request)
-                    )
-                except _TakesLong:
-                    return await self._choose_in_process(entry, name, request)
-                finally:
-                    cancelled.set()
+            try:
+                return await self._choose_in_thread(entry, entry.chooser, name, request)
+            except _TakesLong:
+                return await self._choose_in_process(entry, name, request)
 
     async def _choose_in_process(self, entry: StudyEntry, name: str, request: ChoiceRequest) -> dict[str, Any]:
-        if entry.chooser.thread_lock.acquire(blocking=False):
-            entry.chooser.study = None  # two would need twice the memory
-            entry.chooser.thread_lock.release()
+        entry.chooser.close()  # two open objects would need twice the memory
         choice = await self._processes.choose(name, request)
         entry.choice_seconds = choice.seconds / request.n
         if choice.version > entry.version:
@@ -224,21 +242,35 @@ class StudySessions:
             entry.announce_change()
         return choice.answer
 
-    def _choose_in_thread(self, entry: StudyEntry, name: str, request: ChoiceRequest) -> dict[str, Any]:
+    async def _choose_in_thread(
+        self, entry: StudyEntry, copy: StudyCopy, name: str, request: ChoiceRequest
+    ) -> dict[str, Any]:
         was_open = entry.opened is not None
 
         def work(study: Study) -> dict[str, Any]:
             if not was_open and takes_long(study, entry.choice_seconds, request.n):
                 raise _TakesLong
             began = time.thread_time()
+            if study.version < entry.version:  # other objects have asked, told or withdrawn
+                study.refresh()
             answer = suggest(study, request)
             entry.choice_seconds = (time.thread_time() - began) / request.n
             return answer
 
-        return self._use(entry, entry.chooser, name, work)
+        threads = self._choice_threads if copy is entry.chooser else self._write_threads
+        if copy is entry.writer:
+            entry.chooser.close()
+        with cancellable() as cancelled:
+            try:
+                return await self._run(entry, threads, lambda: self._use(entry, copy, name, work))
+            finally:
+                cancelled.set()
 
     async def read_cached(self, name: str, key: str, work: Callable[[Study], bytes]) -> bytes:
         """Return an answer that is made once for each version of a study.
+
+        Clients that wait while an answer is made all get the next one, which has read every event that was stored
+        before they asked, so that an answer which takes long is not made for each of them.
 
         Args:
             name: Name of the study.
@@ -250,13 +282,19 @@ class StudySessions:
             DamagedStudyError: If its events cannot be read.
         """
         entry = self._entry(name)
+        asked_at = time.monotonic()
 
         def cached(study: Study) -> bytes:
-            if key not in entry.answers or entry.answers[key][0] != study.version:
-                entry.answers[key] = (study.version, work(study))
-            return entry.answers[key][1]
+            known = entry.answers.get(key)
+            content = known.content if known is not None and known.version == study.version else work(study)
+            entry.answers[key] = Answer(content, study.version, entry.checked_at)
+            return content
 
-        return await self._read(entry, name, cached)
+        async with entry.reader.request_lock:
+            known = entry.answers.get(key)
+            if known is not None and known.read_at >= asked_at:
+                return known.content
+            return await self._run(entry, self._read_threads, lambda: self._use(entry, entry.reader, name, cached))
 
     async def read_apart(self, name: str, take: Callable[[Study], S], work: Callable[[S], T]) -> T:
         """Return an answer that takes long, made while others use the study; one at a time for each study.
@@ -480,8 +518,9 @@ class StudySessions:
             study = copy.study
             try:
                 if copy is entry.reader:
+                    began = time.monotonic()
                     self._refresh(entry, name, study)
-                    entry.checked_at = time.monotonic()
+                    entry.checked_at = began
                     entry.update_version(study)
                 return work(study)
             finally:

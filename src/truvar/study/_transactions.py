@@ -29,7 +29,8 @@ from truvar.study.cancellation import check_cancelled
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
-SLOW_CHANGE = 0.1  # seconds; after a change that took longer, the next one is computed without the store's write lock
+SLOW_CHANGE = 0.1  # seconds of processor time; after a longer change the next one is computed without the write lock
+SLOW_ELAPSED = 1.0  # seconds; the same for one that waits. On a busy machine every change takes a multiple of its time
 ATTEMPTS = 3  # to store a change that was computed without the write lock; then it is computed with it
 UNLOCKED = frozenset({"run", "transaction"})  # public methods of a study that take its lock step by step
 
@@ -61,7 +62,7 @@ class TransactionalStudy:
         self._write: WriteEvent | None = None  # while a transaction lasts
         self._task: Any = None  # that the transaction belongs to; None: no task
         self._token: object = object()  # of the transaction, for `_enclosing`
-        self._change_seconds = float("inf")  # that the last change took; infinite before the first
+        self._is_slow = True  # whether the last change took long, or there was none yet
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(vars(self))
@@ -154,7 +155,7 @@ class TransactionalStudy:
             The result of `work`.
         """
         with self._exclusive():
-            if self._write is None and self._change_seconds > SLOW_CHANGE:
+            if self._write is None and self._is_slow:
                 for _ in range(ATTEMPTS):
                     results = self._change_on_snapshot(work)
                     if results:
@@ -220,10 +221,12 @@ class TransactionalStudy:
 
     def _timed(self, work: Callable[[WriteEvent], T], write: WriteEvent) -> T:
         began = time.monotonic()
+        worked = time.thread_time()
         try:
             return work(write)
         finally:
-            self._change_seconds = time.monotonic() - began
+            elapsed = time.monotonic() - began
+            self._is_slow = time.thread_time() - worked > SLOW_CHANGE or elapsed > SLOW_ELAPSED
 
 
 def synchronized(cls: C) -> C:
