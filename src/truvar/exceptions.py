@@ -159,7 +159,7 @@ class MissingDependencyError(TruvarError, ImportError):
 
 
 class OutlierWarning(UserWarning):
-    """A measured value may be a gross error: it is far from what was expected, or the model leaves it out."""
+    """A measured value may be a gross error, the model leaves it out, or cannot tell the values apart."""
 
 
 class RepeatedMeasurementWarning(UserWarning):
