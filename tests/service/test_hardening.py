@@ -6,6 +6,7 @@ import json
 import random
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -106,14 +107,33 @@ def test_text_that_cannot_be_stored_is_422(client: Any, exported: dict[str, Any]
     }.items():
         answer = client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
         assert answer.status_code == 422, (path, answer.text)
+    tables = {"t.csv": f"a,n\n0,{text}\n1,z\n"}
+    problem = '[domain]\ntable = "t.csv"\ncolumns = ["a"]\n[goal]\nmaximize = true\n'
+    column = CURVE.replace("x =", f"{json.dumps(text)} =") if text != HALF else CURVE + f"# {HALF}"
+    for body in ({"problem": problem, "tables": tables}, {"problem": column}):
+        content = json.dumps({"name": "other", **body})
+        answer = client.post("/api/studies", content=content, headers={"content-type": "application/json"})
+        assert answer.status_code == 422, answer.text[:500]
     exported["events"][1]["who"] = text
     assert upload(client, exported).status_code == 422
 
 
+def test_a_name_of_megabytes_is_refused(client: Any) -> None:
+    problem = CURVE.replace("x =", f'"{"y" * 100_000}" =')
+    answer = client.post("/api/studies", json={"name": "long", "problem": problem})
+    assert answer.status_code == 422
+    assert len(answer.text) < 5_000
+
+
 def test_a_wrong_method_is_answered_with_the_right_ones(client: Any) -> None:
-    answer = client.request("PUT", "/api/studies", json={})
-    assert answer.status_code == 405
-    assert answer.headers["allow"]
+    for path, allowed in {
+        "/api/studies": "GET, POST",
+        "/api/studies/s/ask": "POST",
+        "/api/studies/s/view": "GET",
+    }.items():
+        answer = client.request("PUT", path, json={})
+        assert answer.status_code == 405
+        assert answer.headers["allow"] == allowed
 
 
 def test_unknown_names_do_not_close_open_studies(tmp_path: Any, application: Any, monkeypatch: Any) -> None:
@@ -131,6 +151,20 @@ def test_unknown_names_do_not_close_open_studies(tmp_path: Any, application: Any
     for name in ("a", "b"):
         assert client.get(f"/api/studies/{name}/status").status_code == 200
     assert opened == []
+
+
+def test_a_client_cannot_fill_the_log(tmp_path: Any, application: Any, caplog: pytest.LogCaptureFixture) -> None:
+    from truvar.service.log_limits import MAX_RECORDS
+
+    client = application(f"sqlite:///{tmp_path}/s.db")
+    assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201
+    with sqlite3.connect(tmp_path / "s.db") as database:
+        database.execute("DROP TABLE truvar_events")
+    for _ in range(3 * MAX_RECORDS):
+        assert client.get("/api/studies/s/status").status_code == 503
+    records = [record for record in caplog.records if record.name == "truvar.service"]
+    assert 0 < len(records) <= MAX_RECORDS
+    assert "left out" in caplog.text
 
 
 def test_no_cell_of_an_export_is_a_formula(client: Any) -> None:

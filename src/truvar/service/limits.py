@@ -20,7 +20,7 @@ class ServiceLimits:
         draws: Any whole number among the options of a policy.
         batch: Suggestions in one request.
         waiting: Pending suggestions of one study.
-        text: Characters of a note.
+        text: Characters of a note, a name or any other text of a problem or study.
         events: Events of an uploaded study.
         studies: Studies kept in memory; others are opened again when they are requested.
         streams: Streams of live changes that are open at once.
