@@ -98,6 +98,14 @@ def test_mutated_studies_are_refused_or_can_be_used(client: Any) -> None:
     assert not all(accepted)
 
 
+@pytest.mark.parametrize("name", ["id", "site", "level", "repeats"])
+def test_an_event_with_a_list_for_a_number_is_refused(client: Any, exported: dict[str, Any], name: str) -> None:
+    exported["events"][1]["details"][name] = {"kind": "tuple", "values": [None]}
+    answer = upload(client, exported)
+    assert answer.status_code == 422
+    assert "whole number" in answer.json()["error"]
+
+
 @pytest.mark.parametrize("text", ["a\0b", HALF])
 def test_text_that_cannot_be_stored_is_422(client: Any, exported: dict[str, Any], text: str) -> None:
     for path, body in {

@@ -38,6 +38,7 @@ from truvar.study.study import Study
 
 S = TypeVar("S")
 T = TypeVar("T")
+MAX_GROWTH = 3.0  # by which the expected time of a choice grows after one choice
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
 LOG = logging.getLogger("truvar.service")
@@ -132,6 +133,11 @@ class StudyEntry:
     def opened(self) -> Study | None:
         """An open object of the study, if there is any."""
         return next((copy.study for copy in self.copies if copy.study is not None), None)
+
+    def record_choice(self, seconds: float) -> None:
+        """Take over how long a choice took. One that took exceptionally long counts little, the next ones more."""
+        known = seconds if self.choice_seconds is None else self.choice_seconds
+        self.choice_seconds = min(seconds, MAX_GROWTH * known)
 
     def announce_change(self) -> None:
         """Wake those who wait for a change."""
@@ -236,7 +242,7 @@ class StudySessions:
     async def _choose_in_process(self, entry: StudyEntry, name: str, request: ChoiceRequest) -> dict[str, Any]:
         entry.chooser.close()  # two open objects would need twice the memory
         choice = await self._processes.choose(name, request)
-        entry.choice_seconds = choice.seconds / request.n
+        entry.record_choice(choice.seconds / request.n)
         if choice.version > entry.version:
             entry.version = choice.version
             entry.announce_change()
@@ -250,11 +256,11 @@ class StudySessions:
         def work(study: Study) -> dict[str, Any]:
             if not was_open and takes_long(study, entry.choice_seconds, request.n):
                 raise _TakesLong
-            began = time.thread_time()
             if study.version < entry.version:  # other objects have asked, told or withdrawn
                 study.refresh()
+            began = time.thread_time()
             answer = suggest(study, request)
-            entry.choice_seconds = (time.thread_time() - began) / request.n
+            entry.record_choice((time.thread_time() - began) / request.n)
             return answer
 
         threads = self._choice_threads if copy is entry.chooser else self._write_threads

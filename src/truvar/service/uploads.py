@@ -28,6 +28,7 @@ from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits, check_at_most
 from truvar.storage.serialization import check_storable
+from truvar.study.csv_cells import measurements_csv
 from truvar.study.study import Study
 
 MAX_DEPTH = 60  # levels of nested lists and objects in an upload
@@ -165,6 +166,8 @@ def _check_usable(study: Study) -> None:
     for answer in (serializers.view, serializers.status, serializers.posterior, serializers.history):
         serializers.encode(answer(study))
     serializers.encode(serializers.measurements(study))
+    serializers.encode([serializers.failures(study), serializers.exclusions(study)])
+    measurements_csv(study.measurements)
     serializers.encode(serializers.definition(study))
     serializers.encode(serializers.events(study, len(study.domain)))
     serializers.encode(study.result().to_dict())

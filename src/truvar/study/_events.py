@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -153,7 +154,15 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
 
 
 def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Action:
-    """Return the action that an event holds."""
+    """Return the action that an event holds.
+
+    Raises:
+        SerializationError: If an id, site, level or repeated measurement is not a whole number.
+    """
+    for name in ("id", "site", "level", "repeats"):
+        number = details.get(name)
+        if number is not None and not isinstance(number, Integral):
+            raise SerializationError(f"{name} of an event must be a whole number, got {number!r}; export it again")
     given = details["point"]
     coordinates = list(details.get("coordinates") or [given[name] for name in config.domain.columns])
     task = 0
