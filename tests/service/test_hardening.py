@@ -106,6 +106,12 @@ def test_an_event_with_a_list_for_a_number_is_refused(client: Any, exported: dic
     assert "whole number" in answer.json()["error"]
 
 
+@pytest.mark.parametrize("name", ["start", "seed"])
+def test_a_study_with_a_fraction_for_a_number_is_refused(client: Any, exported: dict[str, Any], name: str) -> None:
+    exported["events"][0]["details"][name] = 1e308
+    assert upload(client, exported).status_code == 422
+
+
 @pytest.mark.parametrize("text", ["a\0b", HALF])
 def test_text_that_cannot_be_stored_is_422(client: Any, exported: dict[str, Any], text: str) -> None:
     for path, body in {
