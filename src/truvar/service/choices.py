@@ -41,7 +41,7 @@ class ChoiceRequest:
     lease: float | None
     who: str | None
     budget: float | None
-    context: Mapping[str, float] | None
+    context: Mapping[str, Any] | None
     max_pending: int
 
 
