@@ -23,6 +23,8 @@
 | `ExecutorError` | an executor or cluster broke, cannot be reached or takes no more work |
 | `OutputError` | a file or folder of results cannot be written |
 | `ServiceError`, `AccessDeniedError`, `LimitExceededError` | a server refused a request |
+| `ChoiceFailedError` | a server gave up a choice that took too long |
+| `ChangeCancelledError` | a change was cancelled before it was stored |
 | `MissingDependencyError` | an optional library is not installed |
 
 `OutlierWarning` is issued when a measured value may be a typing error, or is taken for a gross error.
@@ -144,12 +146,20 @@ class LimitExceededError(ServiceError):
     """A request or upload is larger than a server allows."""
 
 
+class ChoiceFailedError(ServiceError):
+    """A server gave up a choice: it took longer than allowed, or the process that made it ended."""
+
+
+class ChangeCancelledError(TruvarError):
+    """A change of a study was cancelled before it was stored."""
+
+
 class MissingDependencyError(TruvarError, ImportError):
     """An optional library is not installed."""
 
 
 class OutlierWarning(UserWarning):
-    """A measured value may be a gross error: it is far from what was expected, or the model leaves it out."""
+    """A measured value may be a gross error, the model leaves it out, or cannot tell the values apart."""
 
 
 class RepeatedMeasurementWarning(UserWarning):

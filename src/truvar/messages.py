@@ -33,6 +33,11 @@ def interface(name: Interface) -> Iterator[None]:
         _interface.reset(token)
 
 
+def current_interface() -> Interface:
+    """Return the interface for which messages are written now."""
+    return _interface.get()
+
+
 def for_interface(python: str, *, problem: str | None = None, cli: str | None = None, http: str | None = None) -> str:
     """Return the part of a message that suits the interface of the caller.
 

@@ -34,8 +34,12 @@ ROWS = {
     "cluster-busy",
     *("cluster-step-one", "cluster-step-sharded"),
     *("cluster-memory-one", "cluster-memory-client", "cluster-memory-worker"),
-    *(f"service-{row}" for row in ("rate", "p99", "p99-tell", "p99-look", "lost", "doubled", "spread")),
-    *("service-optuna", "service-optuna-ratio"),
+    *(f"service-{row}" for row in ("rate", "p99", "p99-tell", "p99-look", "lost", "doubled")),
+    *(
+        f"service-{database}-{row}"
+        for database in ("sqlite", "postgresql")
+        for row in ("rate", "spread", "processor", "optuna", "optuna-spread", "optuna-processor", "ratio")
+    ),
     "weighted-100-level-set",
     "weighted-100-optimum",
     "weighted-144-level-set",

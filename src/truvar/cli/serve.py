@@ -30,6 +30,7 @@ def _serve_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--token", help="token that clients need to read and write (default: $TRUVAR_TOKEN)")
     sub.add_argument("--read-token", help="token that clients need to read (default: $TRUVAR_READ_TOKEN)")
     sub.add_argument("--max-points", type=int, metavar="N", help="largest domain to accept, in points (default: 10000)")
+    sub.add_argument("--max-choice-seconds", type=int, metavar="N", help="longest choice, in seconds (default: 600)")
     sub.add_argument(
         "--root-path", default="", metavar="PATH", help="path below which a reverse proxy serves this server"
     )
@@ -44,7 +45,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     tokens = Tokens(write=write, read=_tokens(arguments.read_token, "TRUVAR_READ_TOKEN"))
     if not 0 < arguments.port < 65536:
         raise InvalidArgumentError(f"--port must be from 1 to 65535, got {arguments.port}; give another")
-    limits = ServiceLimits(points=arguments.max_points) if arguments.max_points else ServiceLimits()
+    given = {"points": arguments.max_points, "choice_seconds": arguments.max_choice_seconds}
+    limits = ServiceLimits(**{name: value for name, value in given.items() if value})
     level = "info" if arguments.verbose else "warning"
 
     store = selected_store(arguments)

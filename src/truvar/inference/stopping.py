@@ -17,15 +17,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import gammaincc
 
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands
 from truvar.inference.bands import certainty_of, exceedance
 from truvar.inference.certificate import CertificateInputs, certify
 from truvar.inference.statements import JointStatements, StatementInputs, potential_optima
+from truvar.models.diagnostics import ModelCheck
 
 FINISHED = 0.997  # probability with which everything must be decided: that of a statement that no draw contradicts
 TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
+IMPOSSIBLE = 1e-9  # chance of the misfit, below which the measurements contradict the model, however few there are
 MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
 
 
@@ -58,12 +61,24 @@ def finished(
     if learner.domain.continuous and not learner.goal.level_set:
         return None
     inputs = statement_inputs()
-    if not inputs.fitted or not _may_be_decided(inputs) or certificate_inputs().model_check.is_contradiction:
+    if not inputs.fitted or not _may_be_decided(inputs) or _is_contradicted(certificate_inputs().model_check):
         return None
     reason = _decided(inputs.joint)
     if reason is not None and complete is None and certify(certificate_inputs()).delta is not None:
         return None  # the study was set up for bounds with a stated probability, and these leave something undecided
     return reason
+
+
+def _is_contradicted(check: ModelCheck) -> bool:
+    """Return whether the measurements contradict the model.
+
+    The check itself waits for enough measurements to tell. One value a hundred standard deviations from the prior mean
+    is enough: given that model everything would be decided, and the model is wrong.
+    """
+    if check.is_contradiction or check.degrees < 1:
+        return check.is_contradiction
+    chance = float(gammaincc(check.degrees / 2, check.misfit / 2))  # that chi-squared exceeds the misfit
+    return chance < IMPOSSIBLE
 
 
 def _may_be_decided(inputs: StatementInputs) -> bool:

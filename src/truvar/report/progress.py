@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from html import escape
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -45,7 +45,8 @@ def notebook_display() -> Callable[..., Any] | None:
         return None
     from IPython.display import display
 
-    return cast("Callable[..., Any]", display)
+    function: Callable[..., Any] = display
+    return function
 
 
 def is_interactive() -> bool:

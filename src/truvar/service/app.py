@@ -13,10 +13,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 
 import truvar
 from truvar.exceptions import (
+    ChoiceFailedError,
     DamagedStudyError,
     Finished,
     InvalidArgumentError,
@@ -30,7 +32,9 @@ from truvar.exceptions import (
 from truvar.problem.messages import request_message
 from truvar.problem.schema import SECTIONS
 from truvar.service.auth import Tokens
+from truvar.service.choices import PendingLimitError
 from truvar.service.limits import ServiceLimits
+from truvar.service.log_limits import limit_logs
 from truvar.service.middleware import SecurityMiddleware
 from truvar.service.routes import api_router
 from truvar.service.routes._common import json_response
@@ -41,6 +45,7 @@ STATIC = Path(__file__).parent / "static"
 MAX_MESSAGE = 2_000  # characters of an error, which may repeat what a client sent
 GZIP_MIN_SIZE = 20_000  # bytes of an answer that is compressed
 GZIP_LEVEL = 4  # of 9: most of the gain for little time
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 LOG = logging.getLogger("truvar.service")
 
 STATUS_CODES: dict[type[Exception], int] = {
@@ -48,6 +53,8 @@ STATUS_CODES: dict[type[Exception], int] = {
     StudyExistsError: 409,
     DamagedStudyError: 409,
     Finished: 409,
+    PendingLimitError: 429,
+    ChoiceFailedError: 503,
     StorageError: 503,
     TruvarError: 422,
 }
@@ -69,10 +76,12 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
     """
     limits = limits or ServiceLimits()
     sessions = StudySessions(store, limits)
+    limit_logs()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        await sessions.end_processes()
         sessions.close()
 
     app = FastAPI(
@@ -122,7 +131,8 @@ def _error_response(status: int, message: str, exception: type[Exception] | None
 def _exception_handler(status: int) -> Handler:
     async def handle(_: Request, error: Exception) -> Response:
         more = {"finished": error.reason} if isinstance(error, Finished) else {}
-        return _error_response(status, str(error), type(error), **more)
+        public = next(each for each in type(error).__mro__ if each.__module__ == TruvarError.__module__)
+        return _error_response(status, str(error), public, **more)
 
     return handle
 
@@ -136,11 +146,24 @@ async def _handle_invalid_request(_: Request, error: Any) -> Response:
     return _error_response(422, request_message(errors[0], SECTIONS), exception)
 
 
-async def _handle_http_error(_: Request, error: Any) -> Response:
+async def _handle_http_error(request: Request, error: Any) -> Response:
     exception = LimitExceededError if error.status_code == 429 else None
     response = _error_response(error.status_code, str(error.detail), exception)
-    response.headers.update(error.headers or {})  # such as Allow with 405
+    response.headers.update(error.headers or {})
+    if error.status_code == 405:
+        response.headers["allow"] = ", ".join(_allowed_methods(request))
     return response
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """Return the methods that the path of a request has."""
+    scope = dict(request.scope)
+    routes = request.app.router.routes
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**scope, "method": method})[0] == Match.FULL for route in routes)
+    ]
 
 
 async def _handle_storage_error(request: Request, error: Exception) -> Response:

@@ -20,11 +20,13 @@ class ServiceLimits:
         draws: Any whole number among the options of a policy.
         batch: Suggestions in one request.
         waiting: Pending suggestions of one study.
-        text: Characters of a note.
+        text: Characters of a note, a name or any other text of a problem or study.
         events: Events of an uploaded study.
         studies: Studies kept in memory; others are opened again when they are requested.
         streams: Streams of live changes that are open at once.
         connections: Connections of one address.
+        choice_seconds: Seconds of a choice that takes long.
+        choice_processes: Processes for choices that take long.
     """
 
     body: int = 8_000_000
@@ -39,6 +41,8 @@ class ServiceLimits:
     studies: int = 16
     streams: int = 200
     connections: int = 500
+    choice_seconds: int = 600
+    choice_processes: int = 2
 
 
 def check_at_most(count: int, limit: int, name: str) -> None:

@@ -1,9 +1,10 @@
 """Open studies of a server.
 
-Every study is open up to three times: one object makes choices, one other changes, and one is for reading, so that
-neither readers nor those who tell a value wait for a choice that takes long. Each object is used by one thread at a
-time. Changes made through the store by other programs are noticed too: an object reads new events of its event log
-before it is used.
+Every study is open up to three times: one object makes changes, one makes choices, and one is for reading, so that
+neither readers nor those who tell a value wait for a choice. Choices that are known to take a few milliseconds are made
+with the object for changes, and those that take long in a process of their own (`choice_processes`). Each object is
+used by one thread at a time. Changes made through the store by other programs are noticed too: an object reads new
+events of its event log before it is used.
 """
 
 from __future__ import annotations
@@ -26,17 +27,25 @@ import pandas as pd
 
 from truvar.exceptions import DamagedStudyError, StorageError, StudyExistsError, StudyNotFoundError, TruvarError
 from truvar.service.auth import TokenStore
+from truvar.service.choice_processes import ChoiceProcesses
+from truvar.service.choices import ChoiceRequest, is_quick, suggest, takes_long
 from truvar.service.limits import ServiceLimits, is_plain_text
 from truvar.storage.administration import delete_study, rename_study
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.tokens import list_tokens
+from truvar.study.cancellation import cancellable
 from truvar.study.study import Study
 
 S = TypeVar("S")
 T = TypeVar("T")
+MAX_GROWTH = 3.0  # by which the expected time of a choice grows after one choice
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
 LOG = logging.getLogger("truvar.service")
+
+
+class _TakesLong(Exception):
+    """A study turns out to need a process when it is opened."""
 
 
 @dataclass
@@ -55,21 +64,43 @@ class StudyCopy:
     thread_lock: threading.Lock = field(default_factory=threading.Lock)
     study: Study | None = None
 
+    def close(self) -> None:
+        """Forget the object, unless a thread works on it."""
+        if self.study is not None and self.thread_lock.acquire(blocking=False):
+            self.study = None
+            self.thread_lock.release()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An encoded answer.
+
+    Attributes:
+        content: The answer.
+        version: Version of the study that it was made from.
+        read_at: When the event log was read for it, on the monotonic clock.
+    """
+
+    content: bytes
+    version: int
+    read_at: float
+
 
 @dataclass
 class StudyEntry:
     """The open objects of one study, and what is known about it.
 
     Attributes:
-        chooser: The object that suggestions are made with.
+        chooser: The object that suggestions are made with, as long as they may take more than a few milliseconds.
         writer: The object that other changes are made with.
         reader: The object that answers are read from.
         damage: Why the study cannot be opened; None: no reason is known.
         version: Number of the last known event.
         checked_at: When the event log was last read for new events, on the monotonic clock.
         changed: Set, and replaced, when the version changes.
-        answers: Encoded answers, each with the version it was made from.
+        answers: Encoded answers.
         apart_lock: Held while an answer is made that takes long, so that two requests do not compute the same.
+        choice_seconds: Processor time of the last choice, for each suggestion; None: none was made yet.
     """
 
     chooser: StudyCopy = field(default_factory=StudyCopy)
@@ -79,8 +110,9 @@ class StudyEntry:
     version: int = 0
     checked_at: float = 0.0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
     apart_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    choice_seconds: float | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -96,6 +128,21 @@ class StudyEntry:
     def is_unknown(self) -> bool:
         """Whether no object is open, no request is under way and nothing is known about the study."""
         return self.is_idle and self.damage is None and all(copy.study is None for copy in self.copies)
+
+    @property
+    def opened(self) -> Study | None:
+        """An open object of the study, if there is any."""
+        return next((copy.study for copy in self.copies if copy.study is not None), None)
+
+    def record_choice(self, seconds: float) -> None:
+        """Take over how long a choice took. One that took exceptionally long counts little, the next ones more."""
+        known = seconds if self.choice_seconds is None else self.choice_seconds
+        self.choice_seconds = min(seconds, MAX_GROWTH * known)
+
+    def announce_change(self) -> None:
+        """Wake those who wait for a change."""
+        self.changed.set()
+        self.changed = asyncio.Event()
 
     def update_version(self, study: Study) -> None:
         """Take over the version of an object that has read more events."""
@@ -126,6 +173,7 @@ class StudySessions:
         # State of a study for the list, with the time of the change that it was read after.
         self._states: dict[str, tuple[str, dict[str, Any]]] = {}
         self._state_update: asyncio.Task[None] | None = None
+        self._processes = ChoiceProcesses(url, limits.choice_processes, limits.choice_seconds)
         self._working = 0  # threads that are at work
         self._working_changed = threading.Condition()
         threads = (os.cpu_count() or 1) + 2
@@ -161,23 +209,74 @@ class StudySessions:
         async with entry.writer.request_lock:
             return await self._run(entry, self._write_threads, lambda: self._use(entry, entry.writer, name, work))
 
-    async def choose(self, name: str, work: Callable[[Study], T]) -> T:
-        """Return the result of `work`, which makes suggestions and may take long.
+    async def choose(self, name: str, request: ChoiceRequest) -> dict[str, Any]:
+        """Return the answer to a request for suggestions.
+
+        A choice that is expected to take long is made in a process of its own. One that is cancelled, in a process or
+        not, leaves no trace.
 
         Args:
             name: Name of the study.
-            work: Function of the study.
+            request: The request.
 
         Raises:
             StudyNotFoundError: If there is no such study.
             DamagedStudyError: If its events cannot be read.
+            ChoiceFailedError: If a choice in a process takes too long.
+            Finished: If there is nothing to suggest.
+            TruvarError: If the request has a mistake.
         """
         entry = self._entry(name)
+        if is_quick(entry.choice_seconds, request.n):
+            async with entry.writer.request_lock:
+                return await self._choose_in_thread(entry, entry.writer, name, request)
         async with entry.chooser.request_lock:
-            return await self._run(entry, self._choice_threads, lambda: self._use(entry, entry.chooser, name, work))
+            if takes_long(entry.opened, entry.choice_seconds, request.n):
+                with suppress(OSError):  # no process can be started: choose in a thread
+                    return await self._choose_in_process(entry, name, request)
+            try:
+                return await self._choose_in_thread(entry, entry.chooser, name, request)
+            except _TakesLong:
+                return await self._choose_in_process(entry, name, request)
+
+    async def _choose_in_process(self, entry: StudyEntry, name: str, request: ChoiceRequest) -> dict[str, Any]:
+        entry.chooser.close()  # two open objects would need twice the memory
+        choice = await self._processes.choose(name, request)
+        entry.record_choice(choice.seconds / request.n)
+        if choice.version > entry.version:
+            entry.version = choice.version
+            entry.announce_change()
+        return choice.answer
+
+    async def _choose_in_thread(
+        self, entry: StudyEntry, copy: StudyCopy, name: str, request: ChoiceRequest
+    ) -> dict[str, Any]:
+        was_open = entry.opened is not None
+
+        def work(study: Study) -> dict[str, Any]:
+            if not was_open and takes_long(study, entry.choice_seconds, request.n):
+                raise _TakesLong
+            if study.version < entry.version:  # other objects have asked, told or withdrawn
+                study.refresh()
+            began = time.thread_time()
+            answer = suggest(study, request)
+            entry.record_choice((time.thread_time() - began) / request.n)
+            return answer
+
+        threads = self._choice_threads if copy is entry.chooser else self._write_threads
+        if copy is entry.writer:
+            entry.chooser.close()
+        with cancellable() as cancelled:
+            try:
+                return await self._run(entry, threads, lambda: self._use(entry, copy, name, work))
+            finally:
+                cancelled.set()
 
     async def read_cached(self, name: str, key: str, work: Callable[[Study], bytes]) -> bytes:
         """Return an answer that is made once for each version of a study.
+
+        Clients that wait while an answer is made all get the next one, which has read every event that was stored
+        before they asked, so that an answer which takes long is not made for each of them.
 
         Args:
             name: Name of the study.
@@ -189,13 +288,19 @@ class StudySessions:
             DamagedStudyError: If its events cannot be read.
         """
         entry = self._entry(name)
+        asked_at = time.monotonic()
 
         def cached(study: Study) -> bytes:
-            if key not in entry.answers or entry.answers[key][0] != study.version:
-                entry.answers[key] = (study.version, work(study))
-            return entry.answers[key][1]
+            known = entry.answers.get(key)
+            content = known.content if known is not None and known.version == study.version else work(study)
+            entry.answers[key] = Answer(content, study.version, entry.checked_at)
+            return content
 
-        return await self._read(entry, name, cached)
+        async with entry.reader.request_lock:
+            known = entry.answers.get(key)
+            if known is not None and known.read_at >= asked_at:
+                return known.content
+            return await self._run(entry, self._read_threads, lambda: self._use(entry, entry.reader, name, cached))
 
     async def read_apart(self, name: str, take: Callable[[Study], S], work: Callable[[S], T]) -> T:
         """Return an answer that takes long, made while others use the study; one at a time for each study.
@@ -324,6 +429,10 @@ class StudySessions:
                 row.update(state="broken", problem=entry.damage)
         return rows
 
+    async def end_processes(self) -> None:
+        """End the processes that make choices. A choice under way has stored nothing."""
+        await self._processes.close()
+
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Let the threads end their present work, for some seconds at most.
 
@@ -387,8 +496,7 @@ class StudySessions:
             return await self._in_thread(threads, work)
         finally:
             if entry.version != before:
-                entry.changed.set()
-                entry.changed = asyncio.Event()
+                entry.announce_change()
 
     async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         """Run blocking work in a thread, in the context of the request."""
@@ -416,8 +524,9 @@ class StudySessions:
             study = copy.study
             try:
                 if copy is entry.reader:
+                    began = time.monotonic()
                     self._refresh(entry, name, study)
-                    entry.checked_at = time.monotonic()
+                    entry.checked_at = began
                     entry.update_version(study)
                 return work(study)
             finally:

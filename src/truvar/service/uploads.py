@@ -28,6 +28,7 @@ from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits, check_at_most
 from truvar.storage.serialization import check_storable
+from truvar.study.csv_cells import measurements_csv
 from truvar.study.study import Study
 
 MAX_DEPTH = 60  # levels of nested lists and objects in an upload
@@ -50,10 +51,14 @@ def uploaded_problem(
         InvalidProblemError: If the problem has a mistake.
         LimitExceededError: If it is larger than the server allows.
     """
+    if isinstance(problem, str):
+        check_storable(problem)
     spec = parse_spec(ProblemSpec, _parse_toml(problem)) if isinstance(problem, str) else problem
     _check_problem_size(spec, limits)
-    frames = {table: _read_table(table, text, limits) for table, text in tables.items()}
     content = {**spec.model_dump(mode="json", exclude_unset=True), "name": name}
+    check_upload(content, limits)
+    check_upload(list(tables), limits)
+    frames = {table: _read_table(table, text, limits) for table, text in tables.items()}
     try:
         return problem_from_dict(content, name=name, tables=frames, check=check)
     except TruvarError:
@@ -124,6 +129,7 @@ def check_upload(value: Any, limits: ServiceLimits) -> None:
         if depth > MAX_DEPTH:
             raise SerializationError(f"the study is nested more than {MAX_DEPTH} levels deep; export it again")
         if isinstance(part, str):
+            check_at_most(len(part), limits.text, "characters of a text")
             check_storable(part)
         elif isinstance(part, list):
             check_at_most(len(part), max(limits.points, limits.events), "elements of a list")
@@ -160,6 +166,8 @@ def _check_usable(study: Study) -> None:
     for answer in (serializers.view, serializers.status, serializers.posterior, serializers.history):
         serializers.encode(answer(study))
     serializers.encode(serializers.measurements(study))
+    serializers.encode([serializers.failures(study), serializers.exclusions(study)])
+    measurements_csv(study.measurements)
     serializers.encode(serializers.definition(study))
     serializers.encode(serializers.events(study, len(study.domain)))
     serializers.encode(study.result().to_dict())
@@ -182,6 +190,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
 
 def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
     _check_table_size(name, text, limits)
+    check_storable(text)
     try:
         frame = parse_table(text)
     except (ValueError, InvalidArgumentError) as error:  # the errors of pandas derive from ValueError

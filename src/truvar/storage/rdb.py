@@ -16,11 +16,23 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, Connection, Engine, RowMapping, create_engine, event, func, insert, select, update
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    RowMapping,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -42,6 +54,7 @@ from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
 from truvar.storage.postgres import keep_alive, postgres_arguments
 from truvar.storage.serialization import deserialize, dump_json, serialize
+from truvar.storage.turns import turns_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +68,26 @@ MAX_RETRY_WAIT = 0.005  # seconds between two attempts to take the write lock, a
 URL_EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
 DAMAGED_GOAL = "damaged"  # in the list, of a study whose row cannot be trusted
 LISTED_COLUMNS = ("name", "goal", "steps", "spent", "pending", "created", "changed")
+
+# Statements of every transaction. SQLAlchemy keeps what it compiles of a statement with the object.
+_ROW_NAMES = (*ROW_COLUMNS, "checksum")
+_EVENT_NAMES = ("number", "time", "who", "kind", "details", "checksum")
+READ_ROW = select(*(STUDIES.c[name] for name in _ROW_NAMES)).where(STUDIES.c.id == bindparam("study"))
+READ_AND_LOCK_ROW = READ_ROW.with_for_update()
+UPDATE_ROW = (
+    update(STUDIES)
+    .where(STUDIES.c.id == bindparam("study"))
+    .values({name: bindparam(f"new_{name}") for name in _ROW_NAMES})
+)
+READ_EVENTS = (
+    select(*(EVENTS.c[name] for name in _EVENT_NAMES))
+    .where(EVENTS.c.study_id == bindparam("study"), EVENTS.c.number > bindparam("after"))
+    .order_by(EVENTS.c.number)
+)
+READ_CHECKSUM = select(EVENTS.c.checksum).where(
+    EVENTS.c.study_id == bindparam("study"), EVENTS.c.number == bindparam("number")
+)
+INSERT_EVENTS = insert(EVENTS)
 
 # Messages for errors of the database, by the first characters of SQLite's error name or PostgreSQL's error code.
 DATABASE_ERRORS: dict[tuple[str, ...], str] = {
@@ -202,7 +235,8 @@ class RDBStorage:
             raise StoreNotFoundError(
                 f"there is no folder {self.path.parent} for the store {self.label}; create the folder first"
             )
-        with self._translate_errors(), self._connect() as connection:
+        turn = nullcontext() if self.path is None else turns_at(self.path).turn()
+        with turn, self._translate_errors(), self._connect() as connection:
             connection = connection.execution_options(writes=True)
             with connection.begin():
                 if self._version < SCHEMA_VERSION:
@@ -360,20 +394,17 @@ class RDBEventLog:
                 rows = _event_rows(study_id, transaction.appended, row["head"])
                 row |= _study_values(transaction)
                 row |= {"events": rows[-1]["number"], "head": rows[-1]["checksum"]}
-                connection.execute(insert(EVENTS), rows)
-                values = row | {"checksum": row_checksum(row)}
-                connection.execute(update(STUDIES).where(STUDIES.c.id == study_id).values(values))
+                connection.execute(INSERT_EVENTS, rows)
+                values = {f"new_{name}": value for name, value in row.items()}
+                connection.execute(UPDATE_ROW, {"study": study_id, **values, "new_checksum": row_checksum(row)})
         self._study_id = study_id
         self._known = (row["events"], row["head"])
 
     def _read_row(self, connection: Connection, lock: bool = False) -> dict[str, Any]:
         """Return the row of the study, and lock it in PostgreSQL if that is asked for."""
-        columns = [STUDIES.c[name] for name in (*ROW_COLUMNS, "checksum")]
-        query = select(*columns).where(STUDIES.c.id == self._study_id)
-        if lock and not self.storage.is_sqlite:
-            query = query.with_for_update()
+        query = READ_AND_LOCK_ROW if lock and not self.storage.is_sqlite else READ_ROW
         try:
-            found = connection.execute(query).mappings().one_or_none()
+            found = connection.execute(query, {"study": self._study_id}).mappings().one_or_none()
         except (TypeError, ValueError) as error:
             raise self._damaged(f"its row cannot be read: {error!r}") from None
         if found is None:
@@ -406,11 +437,9 @@ class RDBEventLog:
             )
         head = self._checksum_of(connection, after)
         number = after
-        columns = (EVENTS.c.number, EVENTS.c.time, EVENTS.c.who, EVENTS.c.kind, EVENTS.c.details, EVENTS.c.checksum)
-        newer = (EVENTS.c.study_id == self._study_id, EVENTS.c.number > after)
         events = []
         try:
-            for found in connection.execute(select(*columns).where(*newer).order_by(EVENTS.c.number)).mappings():
+            for found in connection.execute(READ_EVENTS, {"study": self._study_id, "after": after}).mappings():
                 number += 1
                 head = event_checksum(head, _plain(found))
                 if found["number"] != number:
@@ -475,8 +504,7 @@ class RDBEventLog:
         """Return the checksum of an event that was read before."""
         if number == 0 or self._known[0] == number:
             return self._known[1] if number else ""
-        of_event = (EVENTS.c.study_id == self._study_id, EVENTS.c.number == number)
-        return str(connection.scalar(select(EVENTS.c.checksum).where(*of_event)))
+        return str(connection.scalar(READ_CHECKSUM, {"study": self._study_id, "number": number}))
 
     def _damaged(self, reason: str) -> DamagedStudyError:
         return DamagedStudyError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -73,7 +74,12 @@ class StudyConfig:
 
     @staticmethod
     def from_details(details: Mapping[str, Any]) -> StudyConfig:
-        """Return the settings that a "created" event holds."""
+        """Return the settings that a "created" event holds.
+
+        Raises:
+            SerializationError: If the start or the seed is not a whole number.
+        """
+        _check_whole(details, ("start", "seed"))
         prior = Prior(**{part.name: details[part.name] for part in fields(Prior)})
         others = {part.name: details[part.name] for part in fields(StudyConfig) if part.name in details}
         return StudyConfig(**others | {"prior": prior})
@@ -153,7 +159,12 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
 
 
 def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Action:
-    """Return the action that an event holds."""
+    """Return the action that an event holds.
+
+    Raises:
+        SerializationError: If an id, site, level or repeated measurement is not a whole number.
+    """
+    _check_whole(details, ("id", "site", "level", "repeats"))
     given = details["point"]
     coordinates = list(details.get("coordinates") or [given[name] for name in config.domain.columns])
     task = 0
@@ -173,6 +184,14 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
         who=details.get("who"),
         repeats=details.get("repeats"),
     )
+
+
+def _check_whole(details: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    """Check that details are whole numbers or None."""
+    for name in names:
+        number = details.get(name)
+        if number is not None and not isinstance(number, Integral):
+            raise SerializationError(f"{name} of an event must be a whole number, got {number!r}; export it again")
 
 
 def _tabulated(levels: NoiseLevels, domain: Domain) -> NoiseLevels:

@@ -25,10 +25,12 @@ from truvar.exceptions import Finished, StudyBusyError, TruvarError
 from truvar.storage.base import Event, EventLog, now
 from truvar.study._events import action_to_details
 from truvar.study._state import StudyState
+from truvar.study.cancellation import check_cancelled
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
-SLOW_CHANGE = 0.1  # seconds; after a change that took longer, the next one is computed without the store's write lock
+SLOW_CHANGE = 0.1  # seconds of processor time; after a longer change the next one is computed without the write lock
+SLOW_ELAPSED = 1.0  # seconds; the same for one that waits. On a busy machine every change takes a multiple of its time
 ATTEMPTS = 3  # to store a change that was computed without the write lock; then it is computed with it
 UNLOCKED = frozenset({"run", "transaction"})  # public methods of a study that take its lock step by step
 
@@ -60,7 +62,7 @@ class TransactionalStudy:
         self._write: WriteEvent | None = None  # while a transaction lasts
         self._task: Any = None  # that the transaction belongs to; None: no task
         self._token: object = object()  # of the transaction, for `_enclosing`
-        self._change_seconds = float("inf")  # that the last change took; infinite before the first
+        self._is_slow = True  # whether the last change took long, or there was none yet
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(vars(self))
@@ -135,6 +137,7 @@ class TransactionalStudy:
                     appended = transaction.appended
                     with self._writer(appended) as write:
                         yield write
+                    check_cancelled()
                     transaction.summary = state.summary
                 state.restore_point = None
             except BaseException:
@@ -152,7 +155,7 @@ class TransactionalStudy:
             The result of `work`.
         """
         with self._exclusive():
-            if self._write is None and self._change_seconds > SLOW_CHANGE:
+            if self._write is None and self._is_slow:
                 for _ in range(ATTEMPTS):
                     results = self._change_on_snapshot(work)
                     if results:
@@ -175,6 +178,7 @@ class TransactionalStudy:
         try:
             with self._writer(appended) as write:
                 result = self._timed(work, write)
+            check_cancelled()
             if appended:
                 with self._event_log.transaction(before.version) as transaction:
                     others_wrote = bool(transaction.new_events)
@@ -196,6 +200,7 @@ class TransactionalStudy:
         state = self._state
 
         def write(kind: str, action: Action | None = None, **details: Any) -> None:
+            check_cancelled()
             if action is not None:
                 details = action_to_details(state.config, action) | details
             event = Event(state.version + 1, now(), self.who, kind, details)
@@ -216,10 +221,12 @@ class TransactionalStudy:
 
     def _timed(self, work: Callable[[WriteEvent], T], write: WriteEvent) -> T:
         began = time.monotonic()
+        worked = time.thread_time()
         try:
             return work(write)
         finally:
-            self._change_seconds = time.monotonic() - began
+            elapsed = time.monotonic() - began
+            self._is_slow = time.thread_time() - worked > SLOW_CHANGE or elapsed > SLOW_ELAPSED
 
 
 def synchronized(cls: C) -> C:

@@ -17,6 +17,7 @@ from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.goals import LevelSet
 from truvar.messages import for_interface
+from truvar.models.learned import SMALLEST
 
 if TYPE_CHECKING:
     from truvar.study._state import StudyState
@@ -25,6 +26,7 @@ UNEXPECTED = 4.0  # standard deviations; if the model is right, one value in 16,
 UNEXPECTED_LEARNED = 6.0  # the same for a learned model, whose standard deviations are uncertain themselves
 MAGNITUDES = 2.0  # decades beyond all other values, before there is a model
 RANGES = 2.0  # ranges of the other values that a value must lie outside of them
+SMALL_VALUES_REMINDER = 10  # values after which it is said again that they are too small
 LEAST_FOR_MEAN = 3  # values from which a mean that is learned is trusted
 
 _from_program: ContextVar[bool] = ContextVar("from_program", default=False)
@@ -59,6 +61,26 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
     if isinstance(goal, LevelSet) and goal.threshold is not None and action.task == 0:
         values = [*values, goal.threshold]
     return _other_magnitude(value, np.abs([other for other in values if other != 0]))
+
+
+def too_small(state: StudyState) -> str | None:
+    """Return a message if a learned model takes all values for equal because they are too small; None otherwise.
+
+    Args:
+        state: The state of the study.
+    """
+    surrogate = state.learner.surrogate
+    values = [y for _, y in state.learner.observations]
+    is_reminder = len(values) == 2 or len(values) % SMALL_VALUES_REMINDER == 0
+    if surrogate.family is None or surrogate.transform.log or not is_reminder:
+        return None
+    if len(set(values)) < 2 or max(map(abs, values)) > SMALLEST:
+        return None
+    logarithm = for_interface('transform="log"', problem='transform = "log"')
+    return (
+        f"all {len(values)} values are below {SMALLEST:g} in size, which a learned model takes for equal, so that its "
+        f"optimum means nothing; use smaller units, or {logarithm} if no value is 0"
+    )
 
 
 def _far_from_prediction(state: StudyState, action: Action, value: float, values: list[float]) -> str | None:

@@ -72,7 +72,7 @@ from truvar.study._views import measurements, result, statement_inputs, stop_che
 from truvar.study.limits import RunLimits, check_study_limits
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.outliers import outlier_ids, warn_of_outliers, warn_of_value
-from truvar.study.plausibility import correction, implausible
+from truvar.study.plausibility import correction, implausible, too_small
 from truvar.study.records import FailureRecord, MeasurementRecord, failure_records, measurement_records
 from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
@@ -489,6 +489,9 @@ class Study(TransactionalStudy):
         finding = findings.get(id_)
         if finding is not None and id_ not in self._named_outliers:
             warn_of_value(id_, f"{finding}; {correction(id_)}", stacklevel=3)
+        small = too_small(self._state)
+        if small is not None:
+            warn_of_value(id_, small, stacklevel=3)
         return id_
 
     def tell_repeats(

@@ -58,16 +58,15 @@ def file_response(content: str, media_type: str, name: str) -> Response:
 
 
 async def change_study(
-    sessions: StudySessions, name: str, author: str | None, work: Callable[[Study], Any], *, chooses: bool = False
+    sessions: StudySessions, name: str, author: str | None, work: Callable[[Study], Any]
 ) -> Response:
-    """Change a study and return the answer of `work` in JSON; `chooses`: it makes suggestions and may take long."""
+    """Change a study and return the answer of `work` in JSON."""
 
     def signed(study: Study) -> Any:
         study.who = author_name(author)
         return work(study)
 
-    change = sessions.choose if chooses else sessions.write
-    return json_response(await change(name, signed))
+    return json_response(await sessions.write(name, signed))
 
 
 async def cached_response(sessions: StudySessions, name: str, key: str, work: Callable[[Study], Any]) -> Response:

@@ -23,6 +23,12 @@ POLL_SECONDS = 2.0  # between two looks at the event log for a stream of changes
 KEEP_ALIVE_SECONDS = 14.0  # of silence after which a stream sends a comment, so that proxies keep it open
 
 
+class _EventStream(StreamingResponse):
+    """Type of a stream of changes, for OpenAPI."""
+
+    media_type = "text/event-stream"
+
+
 def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     """Return the routes of the event log of a study."""
     routes = APIRouter()
@@ -44,7 +50,11 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     async def events(name: StudyName, newest: Annotated[int, Query(ge=1, le=100_000)] = 1000) -> Response:
         return json_response(await sessions.read(name, lambda study: {"events": serializers.events(study, newest)}))
 
-    @routes.get("/studies/{name:path}/live", summary="Server-sent events: the version, whenever it changes")
+    @routes.get(
+        "/studies/{name:path}/live",
+        summary="Server-sent events: the version, whenever it changes",
+        response_class=_EventStream,
+    )
     async def live(name: StudyName) -> Response:
         version = await sessions.read(name, lambda study: study.version)
         if streams.locked():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits
@@ -15,6 +15,12 @@ from truvar.study.study import Study
 REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
 
 
+class _CSVResponse(Response):
+    """Type of the answer with the measurements, for OpenAPI."""
+
+    media_type = "text/csv"
+
+
 def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     """Return the routes of files to download."""
     routes = APIRouter()
@@ -24,12 +30,12 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         text = await sessions.read(name, Study.to_json)
         return file_response(text, JSON, f"{name}.json")
 
-    @routes.get("/studies/{name:path}/export.csv", summary="The measurements as a table")
+    @routes.get("/studies/{name:path}/export.csv", summary="The measurements as a table", response_class=_CSVResponse)
     async def export_measurements(name: StudyName) -> Response:
         text = await sessions.read(name, lambda study: measurements_csv(study.measurements))
         return file_response(text, "text/csv; charset=utf-8", f"{name}.csv")
 
-    @routes.get("/studies/{name:path}/report", summary="A report in one HTML file")
+    @routes.get("/studies/{name:path}/report", summary="A report in one HTML file", response_class=HTMLResponse)
     async def report(name: StudyName) -> Response:
         page = await sessions.read(name, serializers.report)
         response = file_response(page, "text/html; charset=utf-8", f"{name}.html")

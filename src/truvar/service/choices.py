@@ -1,0 +1,91 @@
+"""Requests for suggestions: what is sent to a process that chooses, and how long a choice may be expected to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from truvar.exceptions import LimitExceededError
+from truvar.messages import Interface
+from truvar.study.study import Study
+
+MAX_LIGHT_POINTS = 2_000  # of a domain, up to which a choice that was never measured is made in a thread
+MAX_LIGHT_BATCH = 10  # suggestions, up to which a choice that was never measured is made in a thread
+QUICK_SECONDS = 0.05  # of processor time, up to which a choice waits for other changes, and they for it
+LIGHT_SECONDS = 0.5  # of processor time, up to which a choice is made in a thread
+
+
+class PendingLimitError(LimitExceededError):
+    """A study has too many pending suggestions."""
+
+
+@dataclass(frozen=True)
+class ChoiceRequest:
+    """A request for suggestions.
+
+    Attributes:
+        author: Author of the events.
+        interface: Interface that messages are written for.
+        n: Number of suggestions.
+        lease: Seconds for which they are reserved; None: no end.
+        who: Vehicle that they are for.
+        budget: Total cost that the study must stay within.
+        context: Value of every context column.
+        max_pending: Pending suggestions that a study may have.
+    """
+
+    author: str
+    interface: Interface
+    n: int
+    lease: float | None
+    who: str | None
+    budget: float | None
+    context: Mapping[str, Any] | None
+    max_pending: int
+
+
+def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
+    """Return the answer to a request for suggestions.
+
+    Args:
+        study: The study, which knows of the latest events.
+        request: The request.
+
+    Raises:
+        PendingLimitError: If too many suggestions would be pending.
+        Finished: If there is nothing to suggest.
+        TruvarError: If the request has a mistake.
+    """
+    study.who = request.author
+    pending = len(study.pending)
+    if pending + request.n > request.max_pending:
+        raise PendingLimitError(
+            f"a study may have at most {request.max_pending} pending suggestions, got {pending} and {request.n} more; "
+            "tell or withdraw some first"
+        )
+    batch = study.ask(request.n, lease=request.lease, who=request.who, budget=request.budget, context=request.context)
+    return {"suggestions": [suggestion.to_dict() for suggestion in batch]}
+
+
+def is_quick(seconds: float | None, n: int) -> bool:
+    """Return whether a choice is expected to take no longer than other changes.
+
+    Args:
+        seconds: Processor time of the study's last choice, for each suggestion; None: none was measured.
+        n: Number of suggestions.
+    """
+    return seconds is not None and n * seconds <= QUICK_SECONDS
+
+
+def takes_long(study: Study | None, seconds: float | None, n: int) -> bool:
+    """Return whether a choice is expected to take long.
+
+    Args:
+        study: The study; None: it is not open.
+        seconds: Processor time of its last choice, for each suggestion; None: none was measured.
+        n: Number of suggestions.
+    """
+    if seconds is not None:
+        return n * seconds > LIGHT_SECONDS
+    return study is not None and (n > MAX_LIGHT_BATCH or len(study.domain) > MAX_LIGHT_POINTS)
