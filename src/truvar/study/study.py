@@ -253,6 +253,16 @@ class Study(TransactionalStudy):
         study._initialize(state, event_log, name, who)
         return study
 
+    def __reduce__(self) -> Any:
+        """Pickle and copy the study as its events: the state of some models holds functions that cannot be pickled."""
+        return self._from_copy, (self._event_log, self.name, self.who, self._stop_reason)
+
+    @classmethod
+    def _from_copy(cls, event_log: EventLog, name: str | None, who: str, stop_reason: str | None) -> Study:
+        study = cls.from_event_log(event_log, name, who)
+        study._stop_reason = stop_reason
+        return study
+
     # -- asking --------------------------------------------------------------------------------------------------------
 
     @overload
