@@ -8,7 +8,7 @@ import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
-LIBRARIES = ("botorch", "optuna", "geopandas", "xarray")
+LIBRARIES = ("botorch", "optuna", "geopandas", "xarray", "gest_api")
 
 
 def test_every_integration_has_an_example():

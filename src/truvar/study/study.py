@@ -1302,7 +1302,8 @@ class Study(TransactionalStudy):
             improvement_per_cost: Optimum: stop when the next measurement is not worth its cost, that is when
                 `improvement_per_cost()` is less than this.
             executor: Where to measure: anything with `submit`, such as a pool of threads or processes, loky's
-                executor, a `dask.distributed.Client` or an MPI pool. Default: one measurement after the other, here.
+                executor, a `dask.distributed.Client`, a `RayExecutor` or an MPI pool; or a `multiprocessing.Pool` or a
+                `joblib.Parallel`. Default: one measurement after the other, here.
             workers: Number of measurements at once; default: the number of workers of the executor.
             retries: How often a measurement is repeated if `f` raises or returns None, NaN or an infinite number. Then
                 it is recorded as failed, with the message as its reason (see `fail`), and the run continues elsewhere,
