@@ -60,6 +60,17 @@ def test_the_index_that_to_csv_wrote_names_the_rows_of_a_file(delimiter: str, tm
     assert domain.columns == ("x", "y")
     assert domain.label(1) == "south"
     assert tv.Domain.table(str(tmp_path / "table.csv"), columns=["x"]).label(0) == "north"
+    result = tv.Study(domain, tv.Maximize(), noise=0.1).result().to_frame()
+    assert result.index.equals(frame.index)
+    assert not [name for name in result.columns if name in ("", "Unnamed: 0")]
+
+
+def test_the_index_that_to_csv_wrote_names_the_rows_of_a_problem_file(tmp_path: Path) -> None:
+    pd.DataFrame({"x": [1.5, 2.5]}, index=["north", "south"]).to_csv(tmp_path / "table.csv")
+    (tmp_path / "lake.toml").write_text('[domain]\ntable = "table.csv"\n[goal]\nmaximize = true\n')
+    domain = tv.load_problem(tmp_path / "lake.toml").domain
+    assert domain.columns == ("x",)
+    assert domain.label(1) == "south"
 
 
 def test_the_saved_index_in_a_dataframe_is_no_coordinate_unless_it_is_named() -> None:

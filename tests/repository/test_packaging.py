@@ -1,4 +1,4 @@
-"""What pyproject.toml, the recipe of conda-forge and the code say about versions agrees."""
+"""The versions in pyproject.toml, in the recipe of conda-forge and in the code agree."""
 
 from __future__ import annotations
 

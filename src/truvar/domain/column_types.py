@@ -20,8 +20,6 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from truvar.exceptions import InvalidDomainError
 
 if TYPE_CHECKING:
@@ -188,7 +186,8 @@ def _is_number(value: Any) -> bool:
     """Return whether a value is a number, also one that was read as text."""
     if isinstance(value, str):
         return _is_real(value)
-    return isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.bool_))
+    is_truth = type(value).__name__ in ("bool", "bool_")  # Python's and NumPy's
+    return isinstance(value, (Real, Decimal)) and not is_truth
 
 
 def _is_real(text: str) -> bool:

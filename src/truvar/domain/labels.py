@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from truvar.domain.column_types import SAVED_INDEX
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -130,7 +132,7 @@ def with_other_columns(frame: pd.DataFrame, domain: Domain) -> pd.DataFrame:
     source = domain.frame
     if source is None:
         return frame
-    left_out = set(domain.columns)
+    left_out = {"", SAVED_INDEX, *domain.columns}
     if domain.labels is not None:
         left_out |= set(domain.labels.names)
     result = frame.copy()

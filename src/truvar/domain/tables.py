@@ -13,8 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from truvar.domain.column_types import is_saved_index
 from truvar.domain.delimited import (
     DelimitedText,
     check_delimiter,
@@ -75,6 +74,7 @@ def from_python(table: Any) -> pd.DataFrame | None:
     Raises:
         InvalidDomainError: If the columns have different lengths.
     """
+    import numpy as np  # the command line imports this module, and numpy only where it is needed
     import pandas as pd
 
     if isinstance(table, pd.Series):
@@ -280,5 +280,5 @@ def row_names(frame: pd.DataFrame, label: str | None) -> pd.Index:
         return frame.index
     if label not in frame.columns:
         raise InvalidDomainError(f"label: {unknown_name('column', label, frame.columns)}")
-    index: pd.Index = pd.Index(frame[label])
+    index: pd.Index = pd.Index(frame[label], name=None if is_saved_index(label) else label)
     return index
