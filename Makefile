@@ -70,12 +70,12 @@ $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@touch $@
 
-# The packages that need no extras but those for drawing and storing. Tests that need others are skipped, by name.
+# The packages below the integrations. Tests that need other extras than these three are skipped, by name.
 CORE_TESTS := $(addprefix tests/,acquisition algorithm domain engines inference models problem storage study theory)
 
 $(MINIMUM)/.ready: pyproject.toml .ci/minimum_versions.py
 	$(PYTHON) -m venv --clear $(MINIMUM)
-	$(MINIMUM)/bin/python .ci/minimum_versions.py plot store >$(MINIMUM)/requirements.txt
+	$(MINIMUM)/bin/python .ci/minimum_versions.py plot store service >$(MINIMUM)/requirements.txt
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(MINIMUM)/requirements.txt \
 	    "pytest>=8" "hypothesis>=6.100"
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
