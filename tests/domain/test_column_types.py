@@ -98,8 +98,7 @@ def test_another_column_without_a_name_is_refused_unless_it_is_empty() -> None:
         (["1 + 2i", "3i"], "complex numbers"),
         (pd.to_timedelta([1, 2], unit="D"), r"durations such as .*frame\['x'\] / pd.Timedelta"),
         (pd.period_range("2024", periods=2, freq="D"), r"periods such as .*to_timestamp\(\)"),
-        (["01/02/2024", "13/02/2024"], r"'01/02/2024'; write dates as 2024-03-12.*dayfirst=True"),
-        (["12.03.2024", "13.03.2024 10:00"], "dates whose day and month can be mistaken"),
+        (["01/02/2024", "13/02/2024"], r"the day or the month may come first; write them as .*pd.to_datetime"),
     ],
 )
 def test_types_that_no_coordinate_has_are_refused_with_the_remedy(values: object, message: str) -> None:
@@ -124,7 +123,7 @@ def test_numbers_of_other_types_are_numbers_also_in_a_stored_study(values: objec
 
 
 def test_texts_that_resemble_dates_or_numbers_stay_categories() -> None:
-    for values in (["64-17-5", "50-00-0"], ["1.2.3", "1.2.4"], ["99/99/2024", "1/2/2024"], ["pi", "xi"]):
+    for values in (["64-17-5", "50-00-0"], ["1.2.3", "1.2.4"], ["pi", "xi"]):
         assert tv.Domain.table(pd.DataFrame({"x": values})).point(0) == {"x": values[0]}
 
 

@@ -6,7 +6,7 @@
 | "Unnamed: 0", which `to_csv` wrote as the index | it is no coordinate unless it is named as one |
 | another one without a name | refused, or left out if it is empty |
 | decimals, and numbers that were read as text | become floats |
-| complex numbers, durations, periods, dates not written as 2024-03-12 | refused, with what to write instead |
+| complex numbers, durations, periods | refused, with what to write instead |
 """
 
 from __future__ import annotations
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 SAVED_INDEX = "Unnamed: 0"  # what pandas calls a first column without a name, such as the index that `to_csv` wrote
 _UNNAMED = re.compile(r"Unnamed: (?P<position>\d+)")
-_DAY_FIRST = re.compile(r"(?P<a>\d{1,2})(?P<sign>[./-])(?P<b>\d{1,2})(?P=sign)\d{4}(?:[ T].*)?")
-_YEAR_FIRST = re.compile(r"\d{4}(?P<sign>[./])(?P<a>\d{1,2})(?P=sign)(?P<b>\d{1,2})(?:[ T].*)?")
-MAX_DAY = 31
-MAX_MONTH = 12
 
 
 def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -121,7 +117,7 @@ def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
         names: Names of the coordinates.
 
     Raises:
-        InvalidDomainError: If a coordinate is complex, a duration, a period, or a date in an ambiguous form.
+        InvalidDomainError: If a coordinate is complex, a duration or a period.
     """
     import pandas as pd
 
@@ -164,11 +160,6 @@ def _check_objects(name: str, values: Sequence[Any]) -> None:
     if all(_is_complex(text) for text in texts) and not all(_is_real(text) for text in texts):
         found = next(text for text in texts if not _is_real(text))
         raise _not_a_coordinate(name, "complex numbers", found, _COMPLEX_REMEDY)
-    if all(_is_other_date(text) for text in texts):
-        remedy = (
-            f"write dates as 2024-03-12, or say which number is the day: pd.to_datetime(frame[{name!r}], dayfirst=True)"
-        )
-        raise _not_a_coordinate(name, "dates whose day and month can be mistaken", texts[0], remedy)
 
 
 def _not_a_coordinate(name: str, kind: str, value: Any, remedy: str) -> InvalidDomainError:
@@ -210,12 +201,3 @@ def _is_complex(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_other_date(text: str) -> bool:
-    """Return whether a text is a date that is not in the form of ISO 8601, such as 12.03.2024 or 3/12/2024."""
-    match = _DAY_FIRST.fullmatch(text.strip()) or _YEAR_FIRST.fullmatch(text.strip())
-    if match is None:
-        return False
-    numbers = sorted((int(match["a"]), int(match["b"])))
-    return 1 <= numbers[0] <= MAX_MONTH and numbers[1] <= MAX_DAY
