@@ -12,7 +12,7 @@ LIBRARIES = ("botorch", "optuna", "geopandas", "xarray", "gest_api")
 
 
 def test_every_integration_has_an_example():
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split()[1].strip(","))
