@@ -3,12 +3,13 @@
 
 PYTHON ?= python3
 VENV := .venv
+MINIMUM := .venv-minimum
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run check test test-stress test-slow coverage lint format bench docs release-check clean
+.PHONY: help run check test test-minimum test-stress test-slow coverage lint format bench docs release-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +21,9 @@ check: lint test  ## what a change must pass before it is proposed
 
 test: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/stress
+
+test-minimum: $(MINIMUM)/.ready  ## run the core tests with the oldest versions that pyproject.toml allows
+	$(MINIMUM)/bin/python -m pytest $(CORE_TESTS)
 
 test-stress: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests that kill, overload and race
 	$(BIN)/python -m pytest tests/stress
@@ -52,7 +56,7 @@ release-check: $(VENV)/.ready-release  ## build wheel and sdist into dist/, and 
 	$(BIN)/python .ci/release_check.py
 
 clean:  ## remove what was built, but not .venv
-	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf build dist site $(MINIMUM) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests $(wildcard examples benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Which extras a stamp stands for.
@@ -64,6 +68,17 @@ $(VENV)/.ready-release: EXTRAS := release
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@
+
+# The packages below the integrations. Tests that need other extras than these three are skipped, by name.
+CORE_TESTS := $(addprefix tests/,acquisition algorithm domain engines inference models problem storage study theory)
+
+$(MINIMUM)/.ready: pyproject.toml .ci/minimum_versions.py
+	$(PYTHON) -m venv --clear $(MINIMUM)
+	$(MINIMUM)/bin/python .ci/minimum_versions.py plot store service >$(MINIMUM)/requirements.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(MINIMUM)/requirements.txt \
+	    "pytest>=8" "hypothesis>=6.100"
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 # Programs that some tests need. Without them those tests are skipped, by name.

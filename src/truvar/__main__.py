@@ -6,7 +6,7 @@ import gc
 import sys
 
 GC_THRESHOLD = 100_000  # new objects between two garbage collections; with Python's default of 700 imports are slower
-LONG_COMMANDS = frozenset({"backtest", "bounds", "reproduce", "run", "serve"})  # these keep Python's default
+LONG_COMMANDS = frozenset({"backtest", "bounds", "mcp", "reproduce", "run", "serve"})  # these keep Python's default
 
 
 def main() -> int:

@@ -25,6 +25,9 @@ OPTIONAL = (
     "botorch",
     "xarray",
     "geopandas",
+    "gest_api",
+    "mcp",
+    "ray",
 )
 
 

@@ -30,6 +30,7 @@ from truvar.cli.export_import import EXPORT, IMPORT
 from truvar.cli.help import HELP
 from truvar.cli.init import INIT
 from truvar.cli.maintenance import BACKUP, CHECK
+from truvar.cli.mcp import MCP
 from truvar.cli.new import NEW
 from truvar.cli.places import ALLOW, EXCLUDE, FAIL
 from truvar.cli.reproduce import REPRODUCE
@@ -65,6 +66,7 @@ COMMANDS: tuple[Command, ...] = (
     REPRODUCE,
     BOUNDS,
     SERVE,
+    MCP,
     TOKEN,
     CHECK,
     BACKUP,

@@ -23,6 +23,9 @@ from io import StringIO
 from truvar.exceptions import InvalidArgumentError
 
 DELIMITERS = (",", ";", "\t", "|")
+OTHER_DELIMITERS = {"spaces": r"\s+", "colons": ":"}  # recognised, but refused: they also occur within cells
+MIN_LINES = 2  # the header and a row
+CHECKED_LINES = 20  # lines that must split alike
 GROUPING = " '\u2019\u00a0\u2009\u202f"  # characters between thousands that are never a decimal sign
 MISSING = frozenset({"", "-", "--", "–", "—", "na", "n/a", "nan", "null", "none", "#n/a"})  # in lower case
 
@@ -128,6 +131,33 @@ def find_delimiter(text: str) -> str:
     first = next((line for line in text.lstrip("\ufeff").splitlines() if line.strip()), "")
     header = re.sub(r'"[^"]*"', "", first)
     return max(DELIMITERS, key=header.count)
+
+
+def check_delimiter(text: str) -> None:
+    """Check that the cells of a text are separated by one of the delimiters that are recognised.
+
+    Raises:
+        InvalidArgumentError: If every line splits at spaces or colons instead, into as many parts as the header.
+    """
+    lines = [line.strip() for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    if len(lines) < MIN_LINES or any(delimiter in lines[0] for delimiter in DELIMITERS):
+        return
+    for name, pattern in OTHER_DELIMITERS.items():
+        split = [re.split(pattern, line) for line in lines[:CHECKED_LINES]]
+        counts = {len(cells) for cells in split}
+        has_numbers = all(cell[:1] in "+-.0123456789" for cells in split[1:] for cell in cells)
+        if len(counts) == 1 and counts != {1} and has_numbers:
+            raise InvalidArgumentError(
+                f"cells must be separated by commas, semicolons or tabs, got {name} in the line {lines[0]!r}; replace "
+                f"them, or read the file with pd.read_csv(path, sep={pattern!r})"
+            )
+
+
+def has_repeated_names(text: str) -> bool:
+    """Return whether the first line of a text with commas between its cells names a column twice."""
+    first = next((line for line in text.lstrip("\ufeff").splitlines() if line.strip()), "")
+    names = [name.strip() for name in first.split(",") if name.strip()]
+    return len(set(names)) < len(names)
 
 
 def is_plain(text: str) -> bool:

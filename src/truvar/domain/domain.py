@@ -18,6 +18,13 @@ from numpy.typing import ArrayLike
 
 from truvar._representation import html_card
 from truvar._typing import Array, Mask
+from truvar.domain.column_types import (
+    default_coordinates,
+    empty_column,
+    file_label,
+    usable_columns,
+    with_text_names,
+)
 from truvar.domain.constrained import constrain, constrain_box, masks_of_rows, simplex_lattice
 from truvar.domain.constraints import (
     MARGIN,
@@ -145,17 +152,18 @@ class Domain:
         Columns may hold numbers, text, Booleans or dates.
 
         Args:
-            frame: A DataFrame of pandas, polars or another library, a pyarrow table, a GeoDataFrame of points, or the
-                path of a CSV file or an Excel workbook.
-            columns: Names of the columns that are coordinates. Default: all columns but `label`; for a GeoDataFrame
-                the coordinates of its points, named x and y, or lon and lat if they are in degrees.
+            frame: A DataFrame of pandas, polars or another library, a pyarrow table, a dictionary of arrays, a
+                GeoDataFrame of points, or the path of a CSV file or an Excel workbook.
+            columns: Names of the columns that are coordinates. Default: all columns but `label`, and but the index
+                that `to_csv` wrote as a first column without a name; for a GeoDataFrame the coordinates of its points,
+                named x and y, or lon and lat if they are in degrees.
             log: Names of the columns of numbers that have a logarithmic scale; "auto" for those that are spaced by
                 ratios rather than by differences, such as 0.01, 0.1, 1, 10.
             constraints: What a row must satisfy to be a point of the domain: the name of a column of truth values, a
                 text such as "x + y <= 1", a function of points (q, d), a polygon, a Boolean mask over the rows of the
                 table as it is given, those that are left out included, or a list of these.
             label: Name of the column whose values name the rows: `Suggestion.label`. Default: the index of the
-                DataFrame.
+                DataFrame; of a file its first column, if that has no name.
             missing: What to do with rows that lack a coordinate: refuse the table, or leave them out.
             duplicates: What to do with rows that are the same point as an earlier one: refuse the table, or leave them
                 out.
@@ -171,14 +179,17 @@ class Domain:
         geographic: tuple[str, ...] | None = None
         if is_geographic_table(frame):
             frame, geographic = from_geopandas(frame)
-        frame = as_table(frame)
+        given = frame
+        frame = with_text_names(as_table(given))
         if isinstance(columns, str):
             raise InvalidDomainError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
-        names = geographic or tuple(name for name in frame.columns if name != label)
+        label = file_label(given, frame, columns) if label is None else label
+        names = geographic or default_coordinates(frame, label)
         if columns is not None:
-            names = tuple(columns)
+            names = tuple(str(name) for name in columns)
             frame = _without_units(frame, names)
         _check_columns(names)
+        frame = usable_columns(frame, names)
         labels = RowLabels.of(row_names(frame, label))
         n_given = len(frame)
         complete = _complete_rows(frame, names, missing)
@@ -187,10 +198,10 @@ class Domain:
             frame = frame[complete]
             labels = labels.take(rows)
         logarithmic = _log_columns(frame, names, log)
-        given = [table_parameter(_checked_column(frame, name), name, name in logarithmic) for name in names]
+        types = [table_parameter(_checked_column(frame, name), name, name in logarithmic) for name in names]
         points = np.empty((len(frame), len(names)))
         for k, name in enumerate(names):
-            parameter = given[k]
+            parameter = types[k]
             points[:, k] = (
                 number_column(frame, name) if parameter is None else parameter.encode_column(frame[name], name)
             )
@@ -201,12 +212,12 @@ class Domain:
             rows = rows[kept]
             labels = labels.take(np.flatnonzero(kept))
         parameters: tuple[Parameter, ...] = ()
-        if len(points) and any(parameter is not None for parameter in given):
+        if len(points) and any(parameter is not None for parameter in types):
             bounds = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
             for k, name in enumerate(names):
-                if given[k] is None and frame[name].dtype.kind in "iu" and bounds[k, 0] < bounds[k, 1]:
-                    given[k] = Integer(int(bounds[k, 0]), int(bounds[k, 1]))
-            parameters = _complete(given, bounds)
+                if types[k] is None and frame[name].dtype.kind in "iu" and bounds[k, 0] < bounds[k, 1]:
+                    types[k] = Integer(int(bounds[k, 0]), int(bounds[k, 1]))
+            parameters = _complete(types, bounds)
         domain = cls.from_table_points(names, points, frame.reset_index(drop=True), parameters, labels)
         domain = constrain(domain, masks_of_rows(constraints, rows, n_given))
         return domain.with_context(context) if context else domain
@@ -255,7 +266,7 @@ class Domain:
         """Return the grid of an xarray DataArray or Dataset.
 
         Its values become columns, from which noise, cost or truth can be taken. Points without a value, such as land in
-        a map of the sea, are left out.
+        a map of the sea, are left out. Coordinates and attributes come back with `Result.to_xarray`.
 
         Args:
             data: A DataArray or Dataset with a numeric coordinate for every dimension.
@@ -267,8 +278,7 @@ class Domain:
         complete = frame.notna().all(axis=1)
         if not complete.all():
             return replace(cls.table(frame[complete], columns=list(axes)), labels=None)
-        domain = cls.grid(**axes)
-        return domain if frame.empty else replace(domain, source=frame)
+        return replace(cls.grid(**axes), source=frame)
 
     @classmethod
     def box(
@@ -834,6 +844,8 @@ def _complete_rows(frame: pd.DataFrame, names: Sequence[str], missing: str) -> M
         if _checked_column(frame, column).dtype.kind in "iuf":
             expected = "a finite number, got nan"
         listed = ", ".join(map(str, rows[:LISTED_ROWS])) + ", ..." * (len(rows) > LISTED_ROWS)
+        if lacking.all(axis=0).any():
+            raise empty_column(names[int(np.argmax(lacking.all(axis=0)))], frame)
         raise InvalidDomainError(
             f"every coordinate must be {expected} in row {rows[0]}, column {column!r} ({len(rows)} "
             f"incomplete row{'s' * (len(rows) > 1)}: {listed}); drop or fix that row, or give {_option('missing')}"

@@ -1,6 +1,7 @@
 """Conversion from and to the tables of GeoPandas and the grids of xarray.
 
-The libraries are imported only to create their objects, not to read them.
+The libraries are imported only to create their objects, not to read them. What a domain was made of is kept as JSON
+values in the `attrs` of its table (`ORIGINS`), so that a stored study has it too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CRS = "truvar_crs"  # key in `attrs` of a table that was a GeoDataFrame: its coordinate reference system, as WKT
-GRID = "truvar_grid"  # key in `attrs` of a table that was an xarray grid
+GEOMETRY = "truvar_geometry"  # key in `attrs` of such a table: name of the geometry and its columns
+GRID = "truvar_grid"  # key in `attrs` of a table that was an xarray grid: its axes, coordinates and attributes
+ORIGINS = (CRS, GEOMETRY, GRID)
 CLASSES = ("below", "undecided", "above")
 
 
@@ -74,6 +77,7 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
             )
         plain[name] = values
     plain.attrs[CRS] = None if geometry.crs is None else geometry.crs.to_wkt()
+    plain.attrs[GEOMETRY] = {"name": str(geometry.name), "columns": list(columns)}
     return plain, tuple(columns)
 
 
@@ -94,10 +98,10 @@ def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
             "to_geopandas needs a domain made from a GeoDataFrame, Domain.table(geodataframe), got another; use "
             "to_frame() and geopandas.points_from_xy"
         )
-    x, y = ("lon", "lat") if "lon" in source.columns else ("x", "y")
-    z = source["z"] if "z" in source.columns else None
-    points = geopandas.points_from_xy(source[x], source[y], z, crs=source.attrs[CRS])
-    return geopandas.GeoDataFrame(frame, geometry=points)
+    geometry = source.attrs[GEOMETRY]
+    coordinates = [source[name] for name in geometry["columns"]]
+    points = geopandas.points_from_xy(*coordinates, crs=source.attrs[CRS])
+    return geopandas.GeoDataFrame({**frame, geometry["name"]: points}, geometry=geometry["name"], index=frame.index)
 
 
 def _describe(geometry: Any) -> str:
@@ -119,8 +123,6 @@ def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
     Raises:
         InvalidDomainError: If it is neither, or a coordinate is missing or not numeric.
     """
-    import pandas as pd
-
     if not _is_from(data, "xarray") or not hasattr(data, "dims"):
         raise InvalidDomainError(
             f"from_xarray needs an xarray DataArray or Dataset, got {type(data).__name__}; give one of them"
@@ -133,9 +135,10 @@ def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
         dims = list(data.dims)
         dataset = data.to_dataset(name="value" if data.name is None else str(data.name))
     axes = {str(name): _axis(data, name) for name in dims}
+    origin = _grid_origin(dataset, dims, getattr(data, "attrs", {}))
     dataset = dataset.drop_vars([name for name in dataset.coords if name not in dims])
-    frame = dataset.to_dataframe(dim_order=dims).reset_index() if len(dataset.data_vars) else pd.DataFrame()
-    frame.attrs[GRID] = True
+    frame = dataset.to_dataframe(dim_order=dims).reset_index() if len(dataset.data_vars) else _axes_frame(axes)
+    frame.attrs = {GRID: origin}
     return axes, frame
 
 
@@ -155,8 +158,9 @@ def to_xarray(
     """
     xarray = import_optional("xarray", "a Dataset", "xarray")
     names = [name for name in frame.columns if name not in columns]
-    if axes is None and frame.attrs.get(GRID):
-        return xarray.Dataset.from_dataframe(frame.set_index(list(columns))).assign_attrs(attrs)
+    origin = frame.attrs.get(GRID)
+    if isinstance(origin, Mapping) and list(columns) == list(origin["axes"]):
+        return _dataset_on_grid(xarray, frame, origin, attrs)
     if axes is None:
         coords: dict[str, Any] = {name: ("point", frame[name].to_numpy()) for name in columns}
         variables: dict[str, Any] = {name: ("point", frame[name].to_numpy()) for name in names}
@@ -165,6 +169,72 @@ def to_xarray(
         shape = tuple(len(axis) for axis in axes)
         variables = {name: (tuple(columns), frame[name].to_numpy().reshape(shape)) for name in names}
     return xarray.Dataset(variables, coords=coords, attrs=dict(attrs))
+
+
+def _grid_origin(dataset: Any, dims: Sequence[Any], attrs: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the axes, further coordinates and attributes of a grid as JSON values."""
+    coords = {}
+    for name, coordinate in dataset.coords.items():
+        values = coordinate.to_numpy()
+        stored = values.astype("datetime64[ns]").astype(str) if values.dtype.kind == "M" else values
+        coords[str(name)] = {
+            "dims": [str(dim) for dim in coordinate.dims],
+            "type": str(values.dtype),
+            "values": json_value(stored.tolist()),
+            "attrs": json_value(dict(coordinate.attrs)),
+        }
+    variables = {str(name): json_value(dict(variable.attrs)) for name, variable in dataset.data_vars.items()}
+    axes = {str(name): coords[str(name)]["values"] for name in dims}
+    return {"axes": axes, "coords": coords, "attrs": json_value(dict(attrs)), "variables": variables}
+
+
+def _axes_frame(axes: Mapping[str, Array]) -> pd.DataFrame:
+    """Return the points of a grid without variables, the first axis slowest."""
+    import pandas as pd
+
+    return pd.MultiIndex.from_product(list(axes.values()), names=list(axes)).to_frame(index=False)
+
+
+def _dataset_on_grid(xarray: Any, frame: pd.DataFrame, origin: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:
+    """Return a table as a Dataset on the grid that it was made from; points that the table lacks are missing values."""
+    columns = list(origin["axes"])
+    index = {name: np.asarray(values, dtype=float) for name, values in origin["axes"].items()}
+    shape = tuple(len(axis) for axis in index.values())
+    # The position of a row in the grid, by the position of its coordinate on each axis.
+    positions = []
+    for name, axis in index.items():
+        order = np.argsort(axis)
+        positions.append(order[np.searchsorted(axis[order], frame[name].to_numpy(dtype=float))])
+    rows = np.ravel_multi_index(positions, shape)
+    is_complete = len(frame) == int(np.prod(shape))
+    variables = {}
+    for name in frame.columns:
+        if name in columns:
+            continue
+        values = frame[name].to_numpy()
+        if is_complete:
+            full = np.empty(shape, dtype=values.dtype).ravel()
+        elif values.dtype.kind in "biuf":
+            full = np.full(int(np.prod(shape)), np.nan)
+        else:
+            full = np.full(int(np.prod(shape)), None, dtype=object)
+        full[rows] = values
+        variables[str(name)] = (columns, full.reshape(shape), origin["variables"].get(str(name), {}))
+    coords = {}
+    for name, each in origin["coords"].items():
+        coords[name] = (each["dims"], np.asarray(each["values"], dtype=each["type"]), each["attrs"])
+    return xarray.Dataset(variables, coords=coords, attrs={**origin["attrs"], **attrs})
+
+
+def json_value(value: Any) -> Any:
+    """Return an attribute as JSON values: arrays become lists, and what JSON has no type for its text."""
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(item) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return json_value(value.tolist())
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
 def _axis(data: Any, name: Any) -> Array:

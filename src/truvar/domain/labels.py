@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from truvar.domain.column_types import SAVED_INDEX
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from truvar.domain.domain import Domain
 
 PLAIN = (str, int, float, bool, type(None))  # types of labels that JSON has
 
@@ -113,6 +117,33 @@ class RowLabels:
 
             values = pd.Index(values, dtype=dtype).tolist()
         return RowLabels(values, names, dtype)
+
+
+def with_other_columns(frame: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """Return a table over a domain with the columns of the user's own table that are not coordinates behind its own.
+
+    A column that has the name of one before it gets an underscore; the column that names the rows is left out, as it is
+    the index.
+
+    Args:
+        frame: The table, with a row per point of the domain.
+        domain: The domain.
+    """
+    source = domain.frame
+    if source is None:
+        return frame
+    left_out = {"", SAVED_INDEX, *domain.columns}
+    if domain.labels is not None:
+        left_out |= set(domain.labels.names)
+    result = frame.copy()
+    for position, name in enumerate(source.columns):
+        if name in left_out:
+            continue
+        own = str(name)
+        while own in result.columns:
+            own += "_"
+        result[own] = source.iloc[:, position].set_axis(result.index)
+    return result
 
 
 def label_text(label: Any) -> str:

@@ -8,17 +8,28 @@ interchange protocol where it is not installed.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.domain.delimited import DelimitedText, from_rows, is_missing, is_plain, read_cells
+from truvar.domain.column_types import is_saved_index
+from truvar.domain.delimited import (
+    DelimitedText,
+    check_delimiter,
+    from_rows,
+    has_repeated_names,
+    is_missing,
+    is_plain,
+    read_cells,
+)
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, MissingDependencyError, import_optional
 from truvar.messages import unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
+LONGEST_REPR = 200  # characters of something else than a table that a message repeats
 EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # Excel's "Unicode text" begins with one of them
 
@@ -27,7 +38,8 @@ def as_table(table: Any) -> pd.DataFrame:
     """Return a table as a DataFrame: one of another library is converted, a file is read.
 
     Args:
-        table: A DataFrame, a table of another library, or the path of a CSV file or an Excel workbook.
+        table: A DataFrame, a table of another library, a dictionary of arrays, or the path of a CSV file or an Excel
+            workbook.
 
     Raises:
         InvalidDomainError: If it is none of these, or the file cannot be read.
@@ -42,10 +54,50 @@ def as_table(table: Any) -> pd.DataFrame:
     converted = from_other_library(table)
     if converted is not None:
         return converted
+    converted = from_python(table)
+    if converted is not None:
+        return converted
+    if hasattr(table, "collect"):
+        raise InvalidDomainError(f"a table must be in memory, got a {type(table).__name__}; give table.collect()")
     raise InvalidDomainError(
-        f"a table must be a DataFrame or the path of a CSV file, got {table!r}; "
-        "convert arrays with pd.DataFrame(array, columns=[...])"
+        "a table must be a DataFrame or the path of a CSV file, or a dictionary of its columns, got "
+        f"{repr(table)[:LONGEST_REPR]}; convert an array with pd.DataFrame(array, columns=[...])"
     )
+
+
+def from_python(table: Any) -> pd.DataFrame | None:
+    """Return a dictionary of columns, a list of rows by column, a structured array or a Series as a DataFrame.
+
+    Returns:
+        The table; None if it is none of these.
+
+    Raises:
+        InvalidDomainError: If the columns have different lengths.
+    """
+    import numpy as np  # the command line imports this module, and numpy only where it is needed
+    import pandas as pd
+
+    if isinstance(table, pd.Series):
+        return table.to_frame("x" if table.name is None else str(table.name))
+    if isinstance(table, np.ndarray) and table.dtype.names is not None:
+        return pd.DataFrame({name: table[name] for name in table.dtype.names})
+    if isinstance(table, (list, tuple)) and table and all(isinstance(row, Mapping) for row in table):
+        return pd.DataFrame([dict(row) for row in table])
+    if not isinstance(table, Mapping):
+        return None
+    columns = {str(name): np.asarray(column) for name, column in table.items()}
+    shapes = {name: column.shape for name, column in columns.items()}
+    if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
+        described = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
+        raise InvalidDomainError(
+            f"the columns of a table must be lists of one length, got the shapes {described}; give one value per row"
+        )
+    return pd.DataFrame({name: _plain_column(column) for name, column in columns.items()})
+
+
+def _plain_column(column: Any) -> Any:
+    """Return an array that pandas reads as it should: texts of NumPy's own type become Python's."""
+    return column.astype(object) if column.dtype.kind in "US" else column
 
 
 def from_other_library(table: Any) -> pd.DataFrame | None:
@@ -56,6 +108,8 @@ def from_other_library(table: Any) -> pd.DataFrame | None:
     """
     import pandas as pd
 
+    if _library(table) == "pyarrow" and hasattr(table, "__arrow_c_array__") and hasattr(table, "schema"):
+        table = import_optional("pyarrow", "a record batch", "frames").Table.from_batches([table])
     is_table = hasattr(table, "__dataframe__") or hasattr(table, "__arrow_c_stream__")
     if not is_table:
         return None
@@ -128,14 +182,15 @@ def parse_table(text: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if not is_plain(text):
+    check_delimiter(text)
+    if not is_plain(text) or has_repeated_names(text):
         return _to_frame(read_cells(text))
     with warnings.catch_warnings():
         # A row with more cells than the header has names: pandas would take its first cell for a label.
         warnings.simplefilter("error", category=pd.errors.ParserWarning)
         try:
             frame = pd.read_csv(StringIO(text.lstrip("\ufeff")), index_col=False, skipinitialspace=True)
-        except pd.errors.ParserWarning:
+        except (pd.errors.ParserWarning, pd.errors.ParserError):
             return _to_frame(read_cells(text))
     frame.columns = frame.columns.str.strip()
     unnamed = [name for name in frame.columns if name.startswith("Unnamed: ") and frame[name].isna().all()]
@@ -182,8 +237,11 @@ def _to_frame(content: DelimitedText) -> pd.DataFrame:
             raise InvalidArgumentError(f"column {name!r} is duplicated; rename one of the two")
     for line, cells in content.rows:
         if len(cells) != len(content.header):
+            remedy = "fix the line"
+            if content.header[0].startswith("#"):
+                remedy = "remove the comments before the line that names the columns"
             raise InvalidArgumentError(
-                f"line {line}: expected {len(content.header)} values, got {len(cells)}; fix the line"
+                f"line {line}: expected {len(content.header)} values, got {len(cells)}; {remedy}"
             )
     columns: dict[str, Any] = {}
     for k, name in enumerate(content.header):
@@ -222,5 +280,5 @@ def row_names(frame: pd.DataFrame, label: str | None) -> pd.Index:
         return frame.index
     if label not in frame.columns:
         raise InvalidDomainError(f"label: {unknown_name('column', label, frame.columns)}")
-    index: pd.Index = pd.Index(frame[label])
+    index: pd.Index = pd.Index(frame[label], name=None if is_saved_index(label) else label)
     return index

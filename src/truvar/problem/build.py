@@ -15,6 +15,7 @@ import numpy as np
 from truvar.acquisition import TopK
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.acquisition.registry import DEFAULT_POLICY, has_cost_option, policy_class, policy_classes
+from truvar.domain.column_types import file_label
 from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
@@ -241,7 +242,7 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
                 spec.columns,
                 spec.log or (),
                 constraints=_constraints(spec),
-                label=spec.label,
+                label=spec.label or file_label(spec.table, table, spec.columns),
                 missing=spec.missing,
                 duplicates=spec.duplicates,
             )

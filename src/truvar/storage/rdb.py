@@ -40,6 +40,7 @@ from truvar.domain.goals import Bands, LevelSet
 from truvar.exceptions import (
     DamagedStudyError,
     InvalidArgumentError,
+    SerializationError,
     StorageError,
     StoreNotFoundError,
     StudyExistsError,
@@ -344,6 +345,12 @@ class RDBEventLog:
         self._study_id = study_id
         self._known = (0, "")  # number and checksum of the last event that was read or written
         self._counters: tuple[int, int] | None = None  # steps and pending of the row that was last read
+
+    def __reduce__(self) -> Any:
+        raise SerializationError(
+            f"a stored study cannot be pickled or copied, got {self.name!r}; open it where it is needed, "
+            f"truvar.load(store, {self.name!r}), or copy it to memory, Study.from_json(study.to_json())"
+        )
 
     def since(self, number: int) -> Sequence[Event]:
         """Return the events after that number.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import numpy as np
 from truvar._typing import Array
 from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain, mesh
+from truvar.domain.geo import ORIGINS
 from truvar.domain.labels import RowLabels
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.messages import for_interface
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
 KERNEL_MODULE = "sklearn.gaussian_process.kernels"
 DEFAULT_BOUNDS = {"kind": "tuple", "values": [1e-05, 100000.0]}  # of a kernel's parameters, as stored
+RESTORED_TIMES = ("datetime64[ns]", "datetime64[us]", "datetime64[s]")  # column types that are stored as text
 MAX_WHO_LENGTH = 200  # characters of the author of an event
 MAX_KIND_LENGTH = 20  # characters of the kind of an event
 SHORT_TEXT = 60  # characters of an invalid text that a message repeats
@@ -254,6 +256,11 @@ def _serialize_domain(domain: Domain) -> dict[str, Any]:
     if domain.parameters:
         parts["parameters"] = [serialize(parameter, "a parameter") for parameter in domain.parameters]
     if domain.frame is not None:
+        origin = {key: domain.frame.attrs[key] for key in ORIGINS if key in domain.frame.attrs}
+        if origin:
+            parts["origin"] = serialize(origin, "what the table was made of")
+        if domain.axes is not None:
+            parts["axes"] = [axis.tolist() for axis in domain.axes]
         return {**parts, "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
     if domain.constraints:
@@ -269,11 +276,14 @@ def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
     name = serialize(frame.columns[position], "the name of a column")
     if column.dtype.kind in "biuf":
         numbers = column.to_numpy()
+        if numbers.dtype.kind == "O":  # a nullable type of pandas with missing numbers
+            numbers = column.to_numpy(dtype=float, na_value=np.nan)
         return {"name": name, "type": str(numbers.dtype), "values": _serialize_array(numbers, str(name))}
+    kind = str(column.dtype) if str(column.dtype) in RESTORED_TIMES else "object"
     texts: list[str | None] = [str(item) for item in column]  # dates and other types are stored as text
     for row in np.flatnonzero(column.isna()):
         texts[row] = None
-    return {"name": name, "type": "object", "values": texts}
+    return {"name": name, "type": kind, "values": texts}
 
 
 @dataclass(frozen=True)
@@ -282,9 +292,11 @@ class StoredTable:
 
     Attributes:
         columns: Name, type and values of every column, as stored.
+        attrs: What the table was made of (`truvar.domain.geo.ORIGINS`).
     """
 
     columns: Sequence[Mapping[str, Any]]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self) -> pd.DataFrame:
         """Return the table."""
@@ -293,6 +305,7 @@ class StoredTable:
         columns = [pd.Series(deserialize(column["values"]), dtype=column["type"]) for column in self.columns]
         frame = pd.concat(columns, axis=1, keys=range(len(columns))) if columns else pd.DataFrame()
         frame.columns = pd.Index([column["name"] for column in self.columns])
+        frame.attrs = dict(self.attrs)
         return frame
 
     def read_numbers(self, name: str) -> Array | None:
@@ -315,7 +328,12 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
         labels = None  # as domains stored by release 0.2.0 have it
         if "labels" in parts:
             labels = RowLabels.from_dict(deserialize(parts["labels"]))
-        table = StoredTable(parts["table"])
+        table = StoredTable(parts["table"], deserialize(parts.get("origin", {})))
+        if "axes" in parts:
+            sides = tuple(np.array(axis, dtype=float) for axis in parts["axes"])
+            ends = np.array([(axis.min(), axis.max()) for axis in sides])
+            names = tuple(parts["columns"])
+            return Domain(names, mesh(sides), ends, sides, table, parameters=parameters, labels=labels)
         coordinates: list[Array] = []
         if parameters:
             frame = table()

@@ -64,16 +64,6 @@ class TransactionalStudy:
         self._token: object = object()  # of the transaction, for `_enclosing`
         self._is_slow = True  # whether the last change took long, or there was none yet
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = dict(vars(self))
-        for name in ("_lock", "_write", "_task", "_token"):
-            kept.pop(name, None)
-        return kept
-
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self._initialize_transactions()  # a copy has a lock of its own
-        vars(self).update(kept)
-
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         """Hold the lock of the study.

@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from truvar.exceptions import ExecutorError, InvalidArgumentError
+from truvar.study.pools import as_executor
 from truvar.validation import check_integer
 
 HEARTBEAT = 1.0  # seconds after which a wait wakes up, so that Ctrl-C takes effect on every system
@@ -73,8 +74,8 @@ class WorkerPool:
     """The workers of an executor of any kind.
 
     Args:
-        executor: Anything with `submit`, whose futures have `add_done_callback`, `result`, `done` and `cancel`; None
-            measures in the calling thread.
+        executor: Anything with `submit`, whose futures have `add_done_callback`, `result`, `done` and `cancel`; a
+            `multiprocessing.Pool` or `joblib.Parallel`; None measures in the calling thread.
         workers: Number of measurements at once; default: the number of workers that the executor reports.
 
     Raises:
@@ -83,9 +84,11 @@ class WorkerPool:
     """
 
     def __init__(self, executor: Any, workers: int | None) -> None:
+        executor, own = as_executor(executor)
         if executor is not None and not hasattr(executor, "submit"):
             raise InvalidArgumentError(
-                f"executor must have a method submit, got {executor!r}; give one such as ThreadPoolExecutor(4)"
+                "executor must have a method submit, or be a multiprocessing.Pool or a joblib.Parallel, got "
+                f"{executor!r}; give one such as ThreadPoolExecutor(4)"
             )
         if workers is not None:
             check_integer(workers, "workers", minimum=1)
@@ -93,7 +96,7 @@ class WorkerPool:
                 raise InvalidArgumentError(f"workers={workers} needs an executor, got none; give executor=...")
         self._executor: Any = InlineExecutor() if executor is None else executor
         self._workers = workers
-        self._own: Executor | None = None  # a pool made here to replace a broken one
+        self._own: Executor | None = own  # a pool made here, for a `joblib.Parallel` or to replace a broken one
         self._done: SimpleQueue[Any] = SimpleQueue()
         _ = self.workers  # an executor that does not report its workers is refused before the run begins
 

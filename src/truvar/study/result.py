@@ -17,7 +17,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.given_context import rows_in_context
 from truvar.domain.goals import Bands, Goal, LevelSet
-from truvar.domain.labels import label_to_json
+from truvar.domain.labels import label_to_json, with_other_columns
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.bands import true_f1
 from truvar.inference.certificate import Certificate, lead_with
@@ -167,6 +167,11 @@ class Result:
     def _subtitle(self) -> str:
         count = "1 measurement" if self.steps == 1 else f"{self.steps} measurements"
         return f"{count}, cost {self.spent:.6g}, {len(self.mean)} points"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields for `pickle` and `copy`, with the joint statements in place of the model they come from."""
+        computed = {"statements": self.statements, "probability": self.probability, "certificate": self.certificate}
+        return {**self.__dict__, **computed, "source": self.statements}
 
     @property
     def n_excluded(self) -> int:
@@ -386,7 +391,8 @@ class Result:
         are further columns. `class` is that of `classify()`, 95 % for all points at once: above, below or
         undecided; for an optimum, points that are ruled out are below (a maximum) or above (a minimum). Where a
         coordinate has one of these names, the latter gets an underscore: `mean_`. The index is that of the user's own
-        table, if there is one.
+        table, if there is one, and the other columns of that table come last, with an underscore where they have one of
+        these names.
         """
         frame = self.domain.to_frame()
         statements = self.statements
@@ -402,10 +408,10 @@ class Result:
             columns |= {"excluded": self.excluded, "feasibility": self.feasibility}
         for name, values in columns.items():
             frame[f"{name}_" if name in self.domain.columns else name] = values
-        return frame
+        return with_other_columns(frame, self.domain)
 
     def to_geopandas(self) -> Any:
-        """Return `to_frame` as a GeoDataFrame, with the points and the coordinate system of the domain's own.
+        """Return `to_frame` as a GeoDataFrame, with the points and the coordinate system of the user's own.
 
         Raises:
             InvalidDomainError: If the domain was not made from a GeoDataFrame.
@@ -415,6 +421,8 @@ class Result:
 
     def to_xarray(self) -> Any:
         """Return `to_frame` as an xarray Dataset: over the axes of a grid, otherwise over the dimension "point".
+
+        A domain made with `Domain.from_xarray` has its coordinates and attributes again.
 
         `class` is -1, 0 or 1 for below, undecided and above, with flags by the CF conventions.
 

@@ -253,6 +253,16 @@ class Study(TransactionalStudy):
         study._initialize(state, event_log, name, who)
         return study
 
+    def __reduce__(self) -> Any:
+        """Pickle and copy the study as its events: the state of some models holds functions that cannot be pickled."""
+        return self._from_copy, (self._event_log, self.name, self.who, self._stop_reason)
+
+    @classmethod
+    def _from_copy(cls, event_log: EventLog, name: str | None, who: str, stop_reason: str | None) -> Study:
+        study = cls.from_event_log(event_log, name, who)
+        study._stop_reason = stop_reason
+        return study
+
     # -- asking --------------------------------------------------------------------------------------------------------
 
     @overload
@@ -1292,7 +1302,8 @@ class Study(TransactionalStudy):
             improvement_per_cost: Optimum: stop when the next measurement is not worth its cost, that is when
                 `improvement_per_cost()` is less than this.
             executor: Where to measure: anything with `submit`, such as a pool of threads or processes, loky's
-                executor, a `dask.distributed.Client` or an MPI pool. Default: one measurement after the other, here.
+                executor, a `dask.distributed.Client`, a `RayExecutor` or an MPI pool; or a `multiprocessing.Pool` or a
+                `joblib.Parallel`. Default: one measurement after the other, here.
             workers: Number of measurements at once; default: the number of workers of the executor.
             retries: How often a measurement is repeated if `f` raises or returns None, NaN or an infinite number. Then
                 it is recorded as failed, with the message as its reason (see `fail`), and the run continues elsewhere,

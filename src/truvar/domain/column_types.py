@@ -1,0 +1,203 @@
+"""Columns of a user's table before they become coordinates: names, and types that no coordinate has.
+
+| column | what happens |
+|---|---|
+| whose name is a number | the name becomes text |
+| "Unnamed: 0", which `to_csv` wrote as the index | it is no coordinate unless it is named as one |
+| another one without a name | refused, or left out if it is empty |
+| decimals, and numbers that were read as text | become floats |
+| complex numbers, durations, periods | refused, with what to write instead |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+from math import nan
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from truvar.exceptions import InvalidDomainError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAVED_INDEX = "Unnamed: 0"  # what pandas calls a first column without a name, such as the index that `to_csv` wrote
+_UNNAMED = re.compile(r"Unnamed: (?P<position>\d+)")
+
+
+def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose columns are named by text; a name that is a number is written as text.
+
+    Raises:
+        InvalidDomainError: If the names have several levels.
+    """
+    if frame.columns.nlevels > 1:
+        raise InvalidDomainError(
+            f"a column must have one name, got {frame.columns[0]!r}; join the levels: "
+            'frame.columns = ["_".join(map(str, name)) for name in frame.columns]'
+        )
+    if all(isinstance(name, str) for name in frame.columns):
+        return frame
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def default_coordinates(frame: pd.DataFrame, label: str | None) -> tuple[str, ...]:
+    """Return the columns that are coordinates where none are named: all but labels and empty ones without a name.
+
+    Args:
+        frame: The table.
+        label: Name of the column whose values name the rows.
+
+    Raises:
+        InvalidDomainError: If a column that is not empty has no name.
+    """
+    names = []
+    for position, name in enumerate(frame.columns):
+        if name == label or (position == 0 and is_saved_index(name)):
+            continue
+        if not _is_unnamed(name):
+            names.append(name)
+        elif not frame.iloc[:, position].isna().all():
+            raise InvalidDomainError(
+                f"every column must have a name, but column {position + 1} has none; name it in the header, or list "
+                "the coordinates: columns=[...]"
+            )
+    return tuple(names)
+
+
+def file_label(given: Any, frame: pd.DataFrame, columns: Sequence[str] | None) -> str | None:
+    """Return the column of a file that names its rows without being asked to: a first one without a name.
+
+    The rows of a DataFrame are named by its index, so that `frame.loc[label]` is the row.
+
+    Args:
+        given: The table or path as the user gave it.
+        frame: The table that was read.
+        columns: Names of the coordinates, if they are given.
+    """
+    if not isinstance(given, (str, Path)) or not len(frame.columns):
+        return None
+    first = str(frame.columns[0])
+    if not is_saved_index(first) or first in (columns or ()) or not frame[first].is_unique:
+        return None
+    return first
+
+
+def empty_column(name: str, frame: pd.DataFrame) -> InvalidDomainError:
+    """Return the exception for a coordinate that is missing in every row."""
+    remedy = f"leave {name!r} out of the columns"
+    if name == frame.columns[-1]:
+        remedy += (
+            ", or, if the lines of the file end with a delimiter so that pandas shifted the columns, read it with "
+            "Domain.table(path) or pd.read_csv(path, index_col=False)"
+        )
+    return InvalidDomainError(f"every coordinate must be given, got none in any row of column {name!r}; {remedy}")
+
+
+def is_saved_index(name: str) -> bool:
+    """Return whether the first column of a file with that name is the index that `to_csv` wrote."""
+    return name in ("", SAVED_INDEX)
+
+
+def _is_unnamed(name: str) -> bool:
+    return name == "" or _UNNAMED.fullmatch(name) is not None
+
+
+def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return a table whose coordinates have types that `table_parameter` reads: numbers as objects become floats.
+
+    Columns that are missing or duplicated are left to the checks that name them.
+
+    Args:
+        frame: The table.
+        names: Names of the coordinates.
+
+    Raises:
+        InvalidDomainError: If a coordinate is complex, a duration or a period.
+    """
+    import pandas as pd
+
+    for name in names:
+        if list(frame.columns).count(name) != 1:
+            continue
+        column = frame[name]
+        kind = column.dtype.kind
+        if kind in "biuf":
+            continue
+        if kind == "c":
+            raise _not_a_coordinate(name, "complex numbers", column.iloc[0], _COMPLEX_REMEDY)
+        if kind == "m":
+            raise _not_a_coordinate(name, "durations", column.iloc[0], _duration_remedy(name))
+        if str(column.dtype).startswith("period"):
+            remedy = f"convert it with frame[{name!r}].dt.to_timestamp()"
+            raise _not_a_coordinate(name, "periods", column.iloc[0], remedy)
+        if kind == "M":
+            continue
+        values = list(column.dropna())
+        _check_objects(name, values)
+        if values and all(_is_number(value) for value in values):
+            frame = frame.assign(**{name: pd.Series(column.to_numpy(dtype=float, na_value=nan), index=column.index)})
+    return frame
+
+
+_COMPLEX_REMEDY = "give the real and the imaginary part as two columns"
+
+
+def _check_objects(name: str, values: Sequence[Any]) -> None:
+    """Refuse a column of objects or text that stands for something else than numbers, dates or categories."""
+    for value in values:
+        if isinstance(value, complex):
+            raise _not_a_coordinate(name, "complex numbers", value, _COMPLEX_REMEDY)
+        if isinstance(value, timedelta):
+            raise _not_a_coordinate(name, "durations", value, _duration_remedy(name))
+    texts = [value for value in values if isinstance(value, str)]
+    if not texts or len(texts) < len(values):
+        return
+    if all(_is_complex(text) for text in texts) and not all(_is_real(text) for text in texts):
+        found = next(text for text in texts if not _is_real(text))
+        raise _not_a_coordinate(name, "complex numbers", found, _COMPLEX_REMEDY)
+
+
+def _not_a_coordinate(name: str, kind: str, value: Any, remedy: str) -> InvalidDomainError:
+    return InvalidDomainError(
+        f"column {name!r} must contain numbers, text, truth values or dates, got {kind} such as {str(value)!r}; "
+        f"{remedy}"
+    )
+
+
+def _duration_remedy(name: str) -> str:
+    return f'divide it by a unit: frame[{name!r}] / pd.Timedelta(1, "h")'
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number, also one that was read as text."""
+    if isinstance(value, str):
+        return _is_real(value)
+    is_truth = type(value).__name__ in ("bool", "bool_")  # Python's and NumPy's
+    return isinstance(value, (Real, Decimal)) and not is_truth
+
+
+def _is_real(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_complex(text: str) -> bool:
+    """Return whether a text is a number with an imaginary part, or none: "1+2j", "3i", "4"."""
+    plain = text.strip().replace(" ", "").strip("()")
+    if plain.endswith("i") and not plain.endswith(("ni", "infi")):
+        plain = f"{plain[:-1]}j"
+    if not any(character.isdigit() for character in plain):
+        return False
+    try:
+        complex(plain)
+    except ValueError:
+        return False
+    return True

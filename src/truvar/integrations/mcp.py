@@ -1,0 +1,266 @@
+"""A server of the Model Context Protocol: the studies of a store as tools for assistants.
+
+A server that is not started for writing has only the tools that change nothing. Problems name no files of this machine:
+tables are sent as CSV text with the problem.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from io import BytesIO
+from threading import Lock
+from typing import Any, TypeVar
+
+from truvar import __version__
+from truvar.domain.tables import parse_table
+from truvar.exceptions import Finished, InvalidArgumentError, LimitExceededError, TruvarError, import_optional
+from truvar.problem import problem_from_dict
+from truvar.report.status import status_data
+from truvar.report.tables import to_json
+from truvar.study.stored import load, studies
+from truvar.study.study import Study
+
+T = TypeVar("T")
+
+MAX_POINTS = 10_000  # points of a domain that an assistant may create
+MAX_SUGGESTIONS = 100  # in one call
+MAX_ROWS = 1_000  # measurements in one answer
+INSTRUCTIONS = (
+    "Studies choose what to measure next to find a maximum, a minimum or a level set of an unknown quantity. Ask for a "
+    "suggestion, have it measured, tell the value; `result` says what is known and how sure it is. Never invent a "
+    "measured value."
+)
+
+
+class StudyTools:
+    """The tools, as methods. Their docstrings are what an assistant reads.
+
+    Args:
+        store: URL of the store.
+        who: Author of the events.
+    """
+
+    def __init__(self, store: str, who: str | None = None) -> None:
+        self._store = store
+        self._who = who
+        self._open: dict[str, Study] = {}
+        self._lock = Lock()
+
+    def _study(self, name: str | None) -> Study:
+        with self._lock:
+            study = self._open.get(name or "")
+            if study is None:
+                study = load(self._store, name, self._who)
+                self._open[name or ""] = study
+        study.refresh()
+        return study
+
+    # -- tools that change nothing -------------------------------------------------------------------------------------
+
+    def list_studies(self) -> list[dict[str, Any]]:
+        """List the studies of the store: name, number of measurements, cost so far, and when they changed."""
+        listed: list[dict[str, Any]] = json.loads(studies(self._store).to_json(orient="records", date_format="iso"))
+        return listed
+
+    def status(self, study: str | None = None) -> dict[str, Any]:
+        """Return where a study stands: counters, goal, best point, certificate, warnings, pending suggestions.
+
+        Args:
+            study: Name of the study; leave it out if the store has only one.
+        """
+        return _plain(status_data(self._study(study)))
+
+    def result(self, study: str | None = None) -> dict[str, Any]:
+        """Return what is known: best point, number of points above, below and undecided, expected F1 or regret.
+
+        Args:
+            study: Name of the study; leave it out if the store has only one.
+        """
+        return _plain(self._study(study).result().to_dict())
+
+    def predict(self, points: list[dict[str, Any]], study: str | None = None) -> list[dict[str, Any]]:
+        """Return the posterior mean and standard deviation at points, given as values by column.
+
+        Args:
+            points: The points, such as [{"x": 0.5, "y": 2.0}].
+            study: Name of the study; leave it out if the store has only one.
+        """
+        if len(points) > MAX_ROWS:
+            raise LimitExceededError(f"at most {MAX_ROWS} points are predicted at once, got {len(points)}; give fewer")
+        mean, sd = self._study(study).predict(points)  # type: ignore[arg-type]  # points by column are accepted
+        return [
+            {"point": point, "mean": float(m), "sd": float(s)} for point, m, s in zip(points, mean, sd, strict=True)
+        ]
+
+    def measurements(self, study: str | None = None, last: int = 50) -> list[dict[str, Any]]:
+        """Return the last measurements, oldest first: id, point, value, noise and cost.
+
+        Args:
+            study: Name of the study; leave it out if the store has only one.
+            last: How many, at most 1000.
+        """
+        records = self._study(study).measurement_records()[-max(1, min(last, MAX_ROWS)) :]
+        return _plain([record.to_dict() for record in records])
+
+    def plot(self, study: str | None = None) -> Any:
+        """Draw where a study stands, as a PNG picture.
+
+        Args:
+            study: Name of the study; leave it out if the store has only one.
+        """
+        content = BytesIO()
+        self._study(study).plot().savefig(content, format="png")
+        return import_optional("mcp.server.mcpserver", "an MCP server", "mcp").Image(
+            data=content.getvalue(), format="png"
+        )
+
+    # -- tools that write ----------------------------------------------------------------------------------------------
+
+    def create(self, problem: dict[str, Any], tables: dict[str, str] | None = None) -> dict[str, Any]:
+        """Create a study from a problem with the keys of a problem file, and return its status.
+
+        Args:
+            problem: Such as {"name": "lake", "domain": {"grid": {"x": [0, 1, 50]}}, "goal": {"level_set": 7.0}}. A
+                domain is a grid (start, end and number of values of each axis), a box, or a table with its columns; a
+                goal is level_set, maximize or minimize; model, noise, cost and policy are optional.
+            tables: CSV text of each table that the problem names.
+        """
+        frames = {name: parse_table(text) for name, text in (tables or {}).items()}
+        built = problem_from_dict(problem, tables=frames)
+        if len(built.domain) > MAX_POINTS:
+            raise LimitExceededError(f"a domain must have at most {MAX_POINTS} points, got {len(built.domain)}")
+        study = built.study(store=self._store, who=self._who)
+        return _plain(status_data(study))
+
+    def ask(self, count: int = 1, study: str | None = None) -> dict[str, Any]:
+        """Suggest what to measure next. Suggestions stay pending until they are told, failed or withdrawn.
+
+        Args:
+            count: Number of suggestions, chosen as a batch.
+            study: Name of the study; leave it out if the store has only one.
+        """
+        if not 1 <= count <= MAX_SUGGESTIONS:
+            raise InvalidArgumentError(f"count must be from 1 to {MAX_SUGGESTIONS}, got {count}; give another")
+        try:
+            return _plain({"suggestions": [each.to_dict() for each in self._study(study).ask(count)]})
+        except Finished as finished:
+            return {"suggestions": [], "finished": str(finished)}
+
+    def tell(
+        self,
+        value: float,
+        id: int | None = None,
+        point: dict[str, Any] | None = None,
+        noise: float | None = None,
+        cost: float | None = None,
+        study: str | None = None,
+    ) -> dict[str, Any]:
+        """Record a measured value of a suggestion, given by its id, or of another point. Returns the new status.
+
+        Args:
+            value: The measured value.
+            id: Id of the suggestion.
+            point: Coordinates by column, if it was not suggested.
+            noise: Noise variance that the measurement had, if it differs from the expected one.
+            cost: Cost that the measurement had, if it differs from the expected one.
+            study: Name of the study; leave it out if the store has only one.
+        """
+        opened = self._study(study)
+        opened.tell(_id_or_point(id, point), value, noise=noise, cost=cost)
+        return _plain(status_data(opened))
+
+    def fail(
+        self,
+        reason: str,
+        id: int | None = None,
+        point: dict[str, Any] | None = None,
+        study: str | None = None,
+    ) -> dict[str, Any]:
+        """Record that a measurement failed, so that there is no value. Returns the new status.
+
+        Args:
+            reason: Why it failed.
+            id: Id of the suggestion.
+            point: Coordinates by column, if it was not suggested.
+            study: Name of the study; leave it out if the store has only one.
+        """
+        opened = self._study(study)
+        opened.fail(_id_or_point(id, point), reason)
+        return _plain(status_data(opened))
+
+    def withdraw(self, id: int, reason: str, study: str | None = None) -> dict[str, Any]:
+        """Withdraw a suggestion that will not be measured. Returns the new status.
+
+        Args:
+            id: Id of the suggestion.
+            reason: Why, for the event log.
+            study: Name of the study; leave it out if the store has only one.
+        """
+        opened = self._study(study)
+        if id not in {suggestion.id for suggestion in opened.pending}:
+            raise InvalidArgumentError(f"id must be that of a pending suggestion, got {id}; see status")
+        opened.withdraw(id, reason, again=True)
+        return _plain(status_data(opened))
+
+
+READING = ("list_studies", "status", "result", "predict", "measurements", "plot")
+WRITING = ("create", "ask", "tell", "fail", "withdraw")
+
+
+def make_server(store: str, *, write: bool = False, who: str | None = None) -> Any:
+    """Return an MCP server with the studies of a store as tools.
+
+    Args:
+        store: URL of the store, such as "sqlite:///lake.db".
+        write: Whether the server also has the tools that create studies and change them.
+        who: Author of the events; default: the user and the machine.
+
+    Returns:
+        A `mcp.server.mcpserver.MCPServer`; its `run()` serves standard input and output.
+
+    Raises:
+        MissingDependencyError: If the package mcp is not installed.
+
+    Example:
+        >>> make_server("sqlite:///lake.db", write=True).run()
+    """
+    library = import_optional("mcp.server.mcpserver", "an MCP server", "mcp")
+    types = import_optional("mcp.types", "an MCP server", "mcp")
+    tools = StudyTools(store, who)
+    server = library.MCPServer("truvar", instructions=INSTRUCTIONS, version=__version__)
+    for name in (*READING, *WRITING) if write else READING:
+        reads = name in READING
+        hints = types.ToolAnnotations(
+            read_only_hint=reads, destructive_hint=False, idempotent_hint=reads, open_world_hint=False
+        )
+        structured = False if name == "plot" else None  # None: the values are sent as JSON objects too
+        server.tool(name=name, annotations=hints, structured_output=structured)(_reported(getattr(tools, name)))
+    return server
+
+
+def _reported(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a tool whose mistakes reach the assistant as a message: other exceptions are hidden from it."""
+    failure = import_optional("mcp.server.mcpserver.exceptions", "an MCP server", "mcp").ToolError
+
+    @wraps(tool)
+    def reported(*arguments: Any, **options: Any) -> Any:
+        try:
+            return tool(*arguments, **options)
+        except TruvarError as error:
+            raise failure(" ".join(str(error).split())) from error
+
+    return reported
+
+
+def _id_or_point(id: int | None, point: dict[str, Any] | None) -> int | dict[str, Any]:
+    if (id is None) == (point is None):
+        raise InvalidArgumentError("give either the id of a suggestion or a point, got both or neither")
+    return id if id is not None else point  # type: ignore[return-value]  # one of them is given
+
+
+def _plain(value: T) -> T:
+    """Return a dictionary or list as JSON values."""
+    plain: T = json.loads(to_json(value))
+    return plain

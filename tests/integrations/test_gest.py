@@ -1,0 +1,159 @@
+"""The generator of the gest-api standard: the standard's own tests with our class, and what they leave open."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import pytest
+
+import truvar as tv
+
+pytest.importorskip("gest_api", reason="needs truvar[gest]")
+
+from gest_api import generator as standard
+from gest_api.tests import test_generator as suite
+from gest_api.vocs import VOCS, ContinuousVariable
+
+from truvar.integrations.gest import TruVaRGenerator
+
+# The tests of the standard that are about any generator. The others are about its example, which draws at random:
+# - test_gen_fails_with_discrete_variable: discrete variables are supported here
+# - test_suggest_max_points: a constant of that name is the example's own rule
+# - test_gen_with_constraints: has the example's random numbers
+GENERIC = (
+    "test_gen_fails_without_variable",
+    "test_gen_fails_without_objective",
+    "test_best_point_selection",
+    "test_gen_has_constant_alpha",
+    "test_suggest_default_single_point",
+)
+
+
+@pytest.mark.parametrize("name", GENERIC)
+def test_the_suite_of_the_standard_passes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "RandomGenerator", TruVaRGenerator)
+    getattr(suite, name)()
+    assert issubclass(TruVaRGenerator, standard.Generator)
+
+
+def test_every_test_of_the_suite_is_run_or_left_out_with_a_reason() -> None:
+    left_out = {"test_gen_fails_with_discrete_variable", "test_suggest_max_points", "test_gen_with_constraints"}
+    assert {name for name in vars(suite) if name.startswith("test_")} == {*GENERIC, *left_out}
+
+
+def a_generator(**options: object) -> TruVaRGenerator:
+    vocs = VOCS(
+        variables={"x": [0.0, 1.0], "kind": {"a", "b"}, "n": ContinuousVariable(domain=[1, 4], dtype="int64")},
+        objectives={"f": "MINIMIZE"},
+        constants={"alpha": 2.5},
+        observables=["temp"],
+    )
+    return TruVaRGenerator(vocs, representers=60, noise=0.01, **options)  # type: ignore[arg-type]
+
+
+def value(point: dict) -> float:
+    return (point["x"] - 0.3) ** 2 + (point["kind"] == "b") + 0.1 * point["n"]
+
+
+def test_suggestions_have_all_variables_constants_and_an_id() -> None:
+    generator = a_generator(n_points=3)
+    points = generator.suggest()
+    assert len(points) == 3
+    assert len(generator.suggest(2)) == 2
+    for point in points:
+        assert set(point) == {"x", "kind", "n", "alpha", "_id"}
+        assert 0 <= point["x"] <= 1
+        assert point["kind"] in "ab"
+        assert isinstance(point["n"], int)
+        assert point["alpha"] == 2.5
+    assert len({point["_id"] for point in points}) == 3
+
+
+def test_evaluations_come_in_any_order_and_the_minimum_is_found() -> None:
+    generator = a_generator()
+    for _ in range(6):
+        points = generator.suggest(3)
+        generator.ingest([{**point, "f": value(point), "temp": 1.0} for point in reversed(points)])
+    assert generator.study.steps == 18
+    assert not generator.study.pending
+    best = generator.best_point
+    assert best is not None
+    assert (best["kind"], best["n"]) == ("a", 1)
+    assert generator.study.result().best.point["kind"] == "a"
+
+
+def test_what_was_not_suggested_is_learned_from_and_unknown_ids_are_refused() -> None:
+    generator = a_generator()
+    generator.ingest([{"x": 0.5, "kind": "a", "n": 2, "alpha": 2.5, "f": 1.0, "_id": math.nan}])
+    assert generator.study.steps == 1
+    with pytest.raises(ValueError, match="99"):
+        generator.ingest(
+            [{"x": 0.5, "kind": "a", "n": 2, "f": 1.0}, {"x": 0.1, "kind": "a", "n": 2, "f": 1, "_id": 99}]
+        )
+    assert generator.study.steps == len(generator.data) == 1  # nothing of a refused call is kept
+    with pytest.raises(ValueError, match="needs the key 'f'"):
+        generator.ingest([{"x": 0.5, "kind": "a", "n": 2}])
+    with pytest.raises(ValueError, match="must lie within the variables' domains"):
+        generator.ingest([{"x": 7.0, "kind": "a", "n": 2, "f": 1.0}])
+
+
+def test_a_suggestion_that_comes_back_without_its_id_is_recognised() -> None:
+    generator = a_generator()
+    point = generator.suggest(1)[0]
+    del point["_id"]
+    generator.ingest([{**point, "f": 1.0}])
+    assert not generator.study.pending
+
+
+def test_another_point_than_the_suggested_one_is_recorded_where_it_was_evaluated() -> None:
+    generator = a_generator()
+    point = generator.suggest(1)[0]
+    moved = {**point, "x": 1.0 - point["x"] if abs(point["x"] - 0.5) > 0.01 else 0.9}
+    generator.ingest([{**moved, "f": 1.0}])
+    assert not generator.study.pending
+    assert generator.study.measurements["x"].tolist() == [moved["x"]]
+
+
+def test_violated_constraints_and_missing_values_are_failures() -> None:
+    vocs = VOCS(variables={"x": [0, 1]}, objectives={"f": "MAXIMIZE"}, constraints={"c": ["LESS_THAN", 0.5]})
+    generator = TruVaRGenerator(vocs, representers=40, noise=0.01)
+    first, second, third = generator.suggest(3)
+    generator.ingest([{**first, "f": 5.0, "c": 0.9}, {**second, "f": 1.0, "c": 0.1}, {**third, "f": math.nan, "c": 0}])
+    assert [failure.reason for failure in generator.study.failures] == ["constraint c: got 0.9", "objective f: got nan"]
+    assert generator.best_point == {**second, "f": 1.0, "c": 0.1}
+    assert generator.study.steps == 1
+
+
+def test_an_objective_to_explore_needs_a_level_set() -> None:
+    vocs = VOCS(variables={"x": [0, 1]}, objectives={"f": "EXPLORE"})
+    with pytest.raises(ValueError, match=r"give goal=truvar\.LevelSet"):
+        TruVaRGenerator(vocs)
+    generator = TruVaRGenerator(vocs, goal=tv.LevelSet(0.5), representers=20, noise=0.01)
+    generator.ingest([{**point, "f": point["x"]} for point in generator.suggest(2)])
+    assert generator.study.result().classification is not None
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (
+            {"variables": {"x": [0, 1]}, "objectives": {"f": "MINIMIZE", "g": "MINIMIZE"}},
+            "needs one objective, got f, g",
+        ),
+        ({"variables": {"x": "CONTEXTUAL"}, "objectives": {"f": "MINIMIZE"}}, "must have a finite domain"),
+    ],
+)
+def test_problems_that_cannot_be_searched_are_refused(problem: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TruVaRGenerator(VOCS(**problem))
+
+
+def test_a_generator_can_be_sent_to_another_process_and_closed() -> None:
+    generator = a_generator()
+    generator.ingest([{**generator.suggest(1)[0], "f": 1.0}])
+    other = pickle.loads(pickle.dumps(generator))
+    assert other.suggest(2) == generator.suggest(2)
+    generator.finalize()
+    assert not generator.study.pending
+    assert generator.study.steps == 1
