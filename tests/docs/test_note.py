@@ -37,3 +37,13 @@ def test_the_note_is_printed_as_a_pdf(tmp_path: Path) -> None:
     printed = (tmp_path / "note.pdf").read_bytes()
     assert printed.startswith(b"%PDF")
     assert len(printed) > 100_000  # with its pictures
+
+
+def test_the_results_of_the_note_are_those_of_the_pages() -> None:
+    text = NOTE.read_text(encoding="utf-8").split("### How often they are true", 1)[1]
+    names = ("trust.md", "reproduction.md", "decision-quality.md")
+    pages = " ".join((NOTE.parent / name).read_text(encoding="utf-8") for name in names)
+    cells = [cell.strip().replace("–", "-") for row in re.findall(r"^\|(.*)\|$", text, re.M) for cell in row.split("|")]
+    results = [cell for cell in cells if re.match(r"\d", cell)]
+    assert len(results) > 40
+    assert [cell for cell in results if cell not in pages] == []
