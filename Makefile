@@ -9,7 +9,7 @@ WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run check test test-minimum test-stress test-slow coverage lint format bench docs release-check clean
+.PHONY: help run check test test-minimum test-stress test-slow coverage lint format bench docs note release-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ docs: $(VENV)/.ready-docs  ## run the tutorials and build the documentation into
 	$(BIN)/python docs/pages.py $(wildcard docs/tutorials/*.md)
 	$(BIN)/python -m mkdocs build --strict
 
+note: $(VENV)/.ready-note $(VENV)/.ready-system  ## print the technical note, docs/note.md, as build/note.pdf
+	$(BIN)/python docs/note.py
+
 release-check: $(VENV)/.ready-release  ## build wheel and sdist into dist/, and try the wheel in an empty environment
 	$(BIN)/python .ci/release_check.py
 
@@ -64,6 +67,7 @@ $(VENV)/.ready-run: EXTRAS := plot
 $(VENV)/.ready-dev: EXTRAS := test,lint
 $(VENV)/.ready-bench: EXTRAS := bench
 $(VENV)/.ready-docs: EXTRAS := docs
+$(VENV)/.ready-note: EXTRAS := note
 $(VENV)/.ready-release: EXTRAS := release
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python

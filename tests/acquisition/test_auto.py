@@ -133,6 +133,14 @@ def test_the_compiled_ambiguity_reduction_follows_its_definition(u, rho):
     assert out[0, 0] >= 0
 
 
+@given(u=st.floats(-5, 5), rho=st.floats(0, 1))
+@EXAMPLES
+def test_the_ambiguity_falls_by_no_more_than_the_share_explained_and_no_less_than_its_tangent(u, rho):
+    fall = ambiguity_reduction(u, rho)
+    assert fall <= rho * ndtr(u) * ndtr(-u) + 1e-7
+    assert fall >= rho * np.exp(-u * u) / (2 * np.pi) - 1e-7
+
+
 def test_the_compiled_sum_is_that_of_its_reference():
     rng = np.random.default_rng(0)
     covariance = rng.uniform(-1, 1, (30, 8)) ** 5
