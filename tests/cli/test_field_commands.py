@@ -274,7 +274,8 @@ def test_measurements_go_through_csv_once(begun: Truvar) -> None:
     begun("tell", "1", "0.123456789012345678", "--cost", "3.3", "--noise", "0.02")
     begun("tell", "x_m=1.5", "0.9")
     Path("told.csv").write_text(begun("export"))
-    assert begun("import", "told.csv") == "2 measurements read, 0 of them new\n"
+    again = begun("import", "told.csv")
+    assert again.startswith("2 measurements read, 0 of them new; lines 2, 3 were told before and left out")
     begun("new", "sine.toml", "--store", "other.db", "--name", "other")
     assert begun("import", "told.csv", "other.db") == "2 measurements read, 2 of them new\n"
     mine = load("sqlite:///sine.db", "sine").measurements

@@ -183,7 +183,7 @@ MISTAKES = [
     ("/problems/check", {"problem": CURVE + "[run]\nf1 = 0.9\n"}),
     ("/problems/check", {"problem": GRID + "[run]\nregret = 0.9\n"}),
     ("/problems/check", {"problem": BANDS + '[policy]\nname = "ei"\n'}),
-    ("/problems/check", {"problem": BANDS + '[policy]\nname = "gchk"\n'}),
+    ("/problems/check", {"problem": CURVE + '[policy]\nname = "gchk"\n'}),
     ("/problems/check", {"problem": "[domain]\nbox = {x = {log = [0, 1]}}\n[goal]\nmaximize = true\n"}),
     ("/problems/check", {"problem": "[domain]\nbox = {x = [1, 0]}\n[goal]\nmaximize = true\n"}),
     ("/problems/columns", {"text": "a,b\n1,2,3\n"}),

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import gammaincc
+import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands
@@ -77,7 +77,7 @@ def _is_contradicted(check: ModelCheck) -> bool:
     """
     if check.is_contradiction or check.degrees < 1:
         return check.is_contradiction
-    chance = float(gammaincc(check.degrees / 2, check.misfit / 2))  # that chi-squared exceeds the misfit
+    chance = float(scipy.special.gammaincc(check.degrees / 2, check.misfit / 2))  # that chi-squared exceeds the misfit
     return chance < IMPOSSIBLE
 
 

@@ -27,7 +27,7 @@ from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mo
 from truvar.models.kernels import SMOOTHNESS, twice_nu
 from truvar.models.outliers import find_outliers, separation
 from truvar.models.relevance_pursuit import LEAST, Fit, find_contradicted, leave_one_out, predictability
-from truvar.models.transforms import OutputTransform
+from truvar.models.transforms import SMALLEST_UNIT, OutputTransform
 
 LEAST_FOR_POWER = 8  # observations below which the power stays 1
 ADVANTAGE = 2.0  # log posterior density by which a power must be better than none
@@ -35,7 +35,6 @@ LARGE = 120  # observations from which the transform stays of the same kind
 # Observations, at most -> members, proposals per round, rounds: many observations leave little to average over.
 EFFORT = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
 FLAT = 1e-6  # units of the values: observations that differ less count as all alike
-SMALLEST = 1e-50  # unit of the values, below which they count as all alike: its fourth power must not vanish
 LEAST_FOR_SLOPES = 20  # observations below which the noise is the same everywhere
 SLOPE_LEVEL = 0.005  # share of the models with equal noise for which slopes are tried
 SLOPE_GAIN = 2.0  # log posterior density by which slopes must be better than none, and 1 more for each
@@ -336,7 +335,7 @@ def location_and_scale(values: Array, reference: float | None, mean: float | Non
     scale = float(np.sqrt(np.mean((values - shift) ** 2))) if len(values) > 1 else 0.0
     if reference is not None:
         scale = max(scale, abs(reference - shift) / REFERENCE)
-    return shift, scale if scale > max(1e-12 * abs(shift), SMALLEST) else max(abs(shift), 1.0)
+    return shift, scale if scale > max(1e-12 * abs(shift), SMALLEST_UNIT) else max(abs(shift), 1.0)
 
 
 def _standardisations(

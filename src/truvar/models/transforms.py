@@ -19,6 +19,7 @@ import numpy as np
 
 from truvar._typing import Array
 
+SMALLEST_UNIT = 1e-50  # of values; smaller ones count as all alike, as the fourth power must not vanish
 FLAT = 1e-6  # |lambda| below which the power is replaced by the logarithm
 
 

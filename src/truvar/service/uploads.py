@@ -27,6 +27,7 @@ from truvar.problem.parameters import axis_length
 from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits, check_at_most
+from truvar.storage.base import MAX_NAME_LENGTH
 from truvar.storage.serialization import check_storable
 from truvar.study.csv_cells import measurements_csv
 from truvar.study.study import Study
@@ -123,13 +124,14 @@ def check_upload(value: Any, limits: ServiceLimits) -> None:
         LimitExceededError: If a part is too large.
         SerializationError: If a text has characters that cannot be stored, or a domain has another form.
     """
+    most_text = max(limits.text, MAX_NAME_LENGTH)  # an export has keys and ids longer than a very low limit
     pending = [(value, 0)]
     while pending:
         part, depth = pending.pop()
         if depth > MAX_DEPTH:
             raise SerializationError(f"the study is nested more than {MAX_DEPTH} levels deep; export it again")
         if isinstance(part, str):
-            check_at_most(len(part), limits.text, "characters of a text")
+            check_at_most(len(part), most_text, "characters of a text")
             check_storable(part)
         elif isinstance(part, list):
             check_at_most(len(part), max(limits.points, limits.events), "elements of a list")

@@ -17,7 +17,7 @@ from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.goals import LevelSet
 from truvar.messages import for_interface
-from truvar.models.learned import SMALLEST
+from truvar.models.transforms import SMALLEST_UNIT
 
 if TYPE_CHECKING:
     from truvar.study._state import StudyState
@@ -74,12 +74,12 @@ def too_small(state: StudyState) -> str | None:
     is_reminder = len(values) == 2 or len(values) % SMALL_VALUES_REMINDER == 0
     if surrogate.family is None or surrogate.transform.log or not is_reminder:
         return None
-    if len(set(values)) < 2 or max(map(abs, values)) > SMALLEST:
+    if len(set(values)) < 2 or max(map(abs, values)) > SMALLEST_UNIT:
         return None
     logarithm = for_interface('transform="log"', problem='transform = "log"')
     return (
-        f"all {len(values)} values are below {SMALLEST:g} in size, which a learned model takes for equal, so that its "
-        f"optimum means nothing; use smaller units, or {logarithm} if no value is 0"
+        f"all {len(values)} values are below {SMALLEST_UNIT:g} in size, which a learned model takes for equal, so that "
+        f"its optimum means nothing; use smaller units, or {logarithm} if no value is 0"
     )
 
 
