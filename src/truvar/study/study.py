@@ -697,7 +697,7 @@ class Study(TransactionalStudy):
         Warns:
             OutlierWarning: If the model leaves out the corrected value too, or now another one.
         """
-        value, noise, cost = check_measurement(y, noise, cost)
+        value, noise, cost = check_measurement(y, noise, cost, corrects=True)
 
         def work(write: WriteEvent) -> int:
             action = resolve_observed(self._state, what)
