@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 Interface = Literal["python", "cli", "http"]
+LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a float knows
 
 _interface: ContextVar[Interface] = ContextVar("interface", default="python")
 
@@ -98,7 +99,11 @@ def format_coordinates(point: Mapping[str, float], *, digits: int = 6) -> str:
 
 
 def format_coordinate(value: Any, digits: int = 6) -> str:
-    """Return one value of a point as text."""
+    """Return one value of a point as text.
+
+    All digits before the point are kept: an easting of 3500478 is found in the field, one of 3.50048e+06 is not.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    return f"{value:.{digits}g}"
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text and abs(value) < LARGEST_WRITTEN_OUT else text

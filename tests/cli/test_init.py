@@ -157,3 +157,11 @@ def test_serve_says_that_a_store_does_not_exist_and_how_to_make_one(folder: Path
     Path("nope.db").touch()
     assert _missing_notice("sqlite:///nope.db") == ""
     assert _missing_notice("postgresql://host/lake") == ""
+
+
+def test_init_proposes_no_column_with_gaps_as_a_coordinate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ["\ufeffEast (m);Depth [m];Nitrate (mg/l)", "3.500.134,36;1,5;47,3", "3.500.255,07;2,0;"]
+    Path("lake.csv").write_text("\n".join(rows), encoding="utf-8")
+    assert main(["init", "lake.csv", "--defaults"]) == 0
+    assert "next: truvar new lake.toml" in capsys.readouterr().out
+    assert tv.load_problem("lake.toml").domain.columns == ("East (m)", "Depth [m]")

@@ -40,6 +40,8 @@ def test_a_list_of_thresholds_or_a_pair_makes_bands() -> None:
         ({"threshold": [5, float("nan")]}, "must be a finite number"),
         ({"between": (7, 5)}, "low < high"),
         ({"between": (5, 6, 7)}, "two numbers"),
+        ({"between": 5}, "two numbers .* got 5"),
+        ({"between": "5-7"}, "two numbers .* got '5-7'"),
         ({"between": (5, 7), "fraction_of_max": 0.5}, "got several of them"),
         ({"threshold": 3.0, "between": (5, 7)}, "got several of them"),
         ({"fraction_of_max": 1.2}, "no point exceeds that multiple of the maximum; .* fraction_of_min=1.2"),

@@ -73,3 +73,10 @@ def test_representations_name_what_matters() -> None:
     assert f"best so far</th><td style='text-align:left;padding:.1em 0'>{result.best_observed.value:.6g}" in (  # type: ignore[union-attr]
         result._repr_html_()
     )
+
+
+def test_a_study_says_how_many_measurements_failed() -> None:
+    study = new_study(tv.Maximize(), steps=2)
+    study.fail(study.ask(), "no signal")
+    assert "2 times; 1 failed" in repr(study)
+    assert "2 times; 1 failed" in study._repr_html_()

@@ -78,6 +78,8 @@ def test_what_a_callback_raises_ends_the_run_and_keeps_the_measurements() -> Non
 def test_a_callback_that_is_no_function_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="callbacks must be functions"):
         new_study().run(measure, steps=1, callbacks=["print"])  # type: ignore[list-item]
+    with pytest.raises(InvalidArgumentError, match="give a list of functions"):
+        new_study().run(measure, steps=1, callbacks=print)  # type: ignore[arg-type]
 
 
 class Terminal(io.StringIO):

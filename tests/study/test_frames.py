@@ -233,3 +233,37 @@ def test_an_exported_file_that_is_told_again_is_noticed(tmp_path: Path) -> None:
     changed = study.measurements.assign(cost=3.0)
     with pytest.raises(tv.TruvarError, match="already has the value"):
         study.tell_frame(changed)
+
+
+def filtered_study() -> tuple[tv.Study, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(size=(20, 2)), columns=["x", "y"], index=pd.Index(range(100, 120), name="site"))
+    kept = frame[frame["x"] > 0.3]
+    return tv.Study(tv.Domain.table(kept), tv.LevelSet(0.5), noise=1e-3), kept
+
+
+@pytest.mark.parametrize("form", ["index", "label", "site", "decimal"])
+def test_measurements_are_told_by_the_labels_of_the_rows(form: str) -> None:
+    study, kept = filtered_study()
+    sites = kept.index[[4, 1]]
+    table = pd.DataFrame({"value": [0.4, 0.6]}, index=sites)
+    if form != "index":
+        name = "label" if form == "decimal" else form
+        table = pd.DataFrame({name: sites.astype(float if form == "decimal" else int), "value": [0.4, 0.6]})
+    study.tell_frame(table)
+    told = study.measurements
+    assert told["label"].tolist() == sites.tolist()
+    assert told["x"].tolist() == kept.loc[sites, "x"].tolist()
+
+
+def test_labels_in_a_file_and_labels_that_do_not_exist(tmp_path: Path) -> None:
+    study, kept = filtered_study()
+    path = tmp_path / "values.csv"
+    path.write_text(f"site;value\n{kept.index[2]};0,5\n")
+    study.tell_frame(path)
+    assert study.measurements["label"].tolist() == [kept.index[2]]
+    with pytest.raises(InvalidMeasurementError, match="row 0: unknown label '7'"):
+        study.tell_frame(pd.DataFrame({"site": [7], "value": [0.5]}))
+    with pytest.raises(InvalidMeasurementError, match="expected a column 'id' or all coordinates"):
+        study.tell_frame(pd.DataFrame({"value": [0.5, 0.6]}))  # rows numbered from 0 say nothing
+    assert study.steps == 1

@@ -42,7 +42,7 @@ class Foreign:
 
 
 TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
-    "NaN": (lambda s: s.tell(3, NAN), ["finite number", "nan"]),
+    "NaN": (lambda s: s.tell(3, NAN), ["finite number", "nan", "fail(suggestion, reason)"]),
     "infinite": (lambda s: s.tell(3, INF), ["finite number", "inf"]),
     "NaN at a point": (lambda s: s.tell(HERE, NAN), ["finite number", "nan"]),
     "text": (lambda s: s.tell(3, "high"), ["must be a number", "'high'"]),

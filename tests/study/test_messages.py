@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 import truvar as tv
 from truvar.cli import main
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError
-from truvar.messages import Interface, for_interface, format_point, interface, unknown_name
+from truvar.messages import Interface, for_interface, format_coordinates, format_point, interface, unknown_name
 
 PROBLEM = """
 name = "line"
@@ -170,3 +170,11 @@ def test_messages_over_http_have_no_python_except_for_the_python_client(served) 
     assert not PYTHON.search(again + outside)
     with pytest.raises(tv.TruvarError, match=re.escape("correct(1, 4.3)")):
         tv.connect(api.url, name="worded").tell(1, 4.3)
+
+
+def test_large_coordinates_keep_all_digits_before_the_point() -> None:
+    point = {"east_m": 3500478.12, "north_m": -5261034.9, "depth_m": 6.9, "count": 12345678, "rate": 0.000501277}
+    text = "east_m 3500478, north_m -5261035, depth_m 6.9, count 12345678, rate 0.000501277"
+    assert format_coordinates(point) == text
+    assert format_coordinates({"east_m": 456789.12}, digits=4) == "east_m 456789"
+    assert format_coordinates({"far": 1e20}) == "far 1e+20"

@@ -391,3 +391,12 @@ def test_a_strip_that_fails_is_learned_in_many_dimensions():
     works = box.points[24:, 2] < 0.5
     assert feasibility[fails].mean() < 0.4
     assert feasibility[works].mean() > 0.85
+
+
+@pytest.mark.parametrize("region", [{"lr": (1, 2)}, {"lr": 1e-7, "solver": "saga"}])
+def test_a_region_outside_a_box_is_refused(region):
+    study = tv.Study(SOLVERS, tv.Maximize(), noise=1e-4)
+    with pytest.raises(InvalidArgumentError, match=r"holds no point of the domain, .* from 1e-05 to 0.1; check it"):
+        study.exclude(region)
+    study.exclude({"lr": (1e-2, 1)})
+    assert study.ask().point["lr"] < 1e-2

@@ -137,14 +137,15 @@ class _Questions:
 
 
 def _columns_of_table(table: str, named: Sequence[str] | None, ask: _Questions) -> list[str]:
-    """Return the coordinates: as given, or asked for with all columns of numbers as the default."""
+    """Return the coordinates: as given, or asked for with all complete columns of numbers as the default."""
     from truvar.domain.tables import read_table
     from truvar.messages import unknown_name
     from truvar.problem.template import MAX_COORDINATES
 
     frame = read_table(table)
     every = [str(name) for name in frame.columns]
-    numeric = [str(name) for name in frame.columns if frame[name].dtype.kind in "iuf"][:MAX_COORDINATES]
+    complete = frame.dropna(axis="columns")  # a column with gaps has the values so far rather than places
+    numeric = [str(name) for name in complete.columns if frame[name].dtype.kind in "iuf"][:MAX_COORDINATES]
 
     def parse(answer: str) -> list[str]:
         names = [name.strip() for name in answer.split(",") if name.strip()]

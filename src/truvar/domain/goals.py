@@ -361,7 +361,8 @@ def _check_thresholds(given: Any, inside: bool) -> tuple[float, ...]:
     Raises:
         InvalidArgumentError: If they are not different numbers in ascending order, or not two of them for `inside`.
     """
-    values = tuple(check_finite(value, "a threshold of a level set") for value in given)
+    listed = given if np.ndim(given) == 1 else ()  # a single number has the message of too few
+    values = tuple(check_finite(value, "a threshold of a level set") for value in listed)
     if inside and (len(values) != 2 or not values[0] < values[1]):
         raise InvalidArgumentError(
             f"between must be two numbers (low, high) with low < high, got {given!r}; give them such as (5, 7)"

@@ -167,3 +167,18 @@ def _plain(value: Any) -> Any:
 def _is_restorable(dtype: str) -> bool:
     """Return whether an index of that type is rebuilt from JSON values."""
     return dtype.startswith(("int", "uint", "float", "bool", "str", "datetime64", "timedelta64"))
+
+
+def rows_by_label(domain: Domain) -> dict[str, Any]:
+    """Return the position of every row by its label as text; None for a label that several rows have."""
+    rows: dict[str, Any] = {}
+    for row in range(len(domain)):
+        label = label_key(domain.label(row))
+        rows[label] = None if label in rows else row
+    return rows
+
+
+def label_key(label: Any) -> str:
+    """Return a label as text by which it is found again: a spreadsheet may write 107 as 107.0."""
+    is_whole = isinstance(label, float) and label.is_integer()
+    return str(int(label) if is_whole else label)

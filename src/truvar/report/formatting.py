@@ -48,7 +48,10 @@ def describe_columns(domain: Domain) -> str:
         pairs = zip(domain.columns, domain.parameters, strict=True)
         return ", ".join(f"{name}: {parameter.describe()}" for name, parameter in pairs)
     pairs_of_ends = zip(domain.columns, domain.bounds, strict=True)
-    return ", ".join(f"{name} from {low:.6g} to {high:.6g}" for name, (low, high) in pairs_of_ends)
+    return ", ".join(
+        f"{name} from {format_coordinate(float(low))} to {format_coordinate(float(high))}"
+        for name, (low, high) in pairs_of_ends
+    )
 
 
 def column_ends(domain: Domain, k: int) -> tuple[str, str]:

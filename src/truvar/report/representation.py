@@ -38,6 +38,9 @@ def _spent(study: StudyLike) -> list[tuple[str, str]]:
     steps = study.limits.get("steps")
     budget = study.limits.get("budget")
     measured = f"{study.steps} of {steps:g} times" if steps else count_noun(study.steps, "time")
+    failed = len(study.failures)
+    if failed:
+        measured += f"; {failed} failed"
     spent = format_number(study.spent)
     if budget:
         spent = f"{spent} of {format_number(budget)}"

@@ -89,11 +89,28 @@ def _point_or_region(domain: Domain, what: Mapping[str, Any]) -> Place:
             values[name] = given
         else:
             intervals[name] = _interval(name, given, parameter)
+            _check_overlap(domain, name, intervals[name])
     if not intervals and not any(values.values()):
         raise InvalidArgumentError("a region needs at least one column, got none; give one such as {'x': (0, 1)}")
     region = as_constraint(region_text(intervals, values))
     domain.satisfies([region], domain.points[:1])  # raises if a value is unknown
     return Place(region=region)
+
+
+def _check_overlap(domain: Domain, name: str, interval: tuple[Any, Any]) -> None:
+    """Refuse an interval that lies outside a box, which would exclude nothing; a finite domain looks at its points."""
+    k = domain.columns.index(name)
+    parameter = domain.parameters[k] if domain.parameters else None
+    if not domain.continuous or (parameter is not None and not parameter.numeric):
+        return
+    low, high = (float(end) for end in domain.bounds[k])
+    if parameter is not None:
+        low, high = (parameter.decode(end) for end in (low, high))
+    if interval[1] < low or interval[0] > high:
+        raise InvalidArgumentError(
+            f"the region holds no point of the domain, got {interval[0]:g} to {interval[1]:g} for {name!r}, whose "
+            f"values are from {low:g} to {high:g}; check it"
+        )
 
 
 def _interval(name: str, given: list[Any], parameter: Parameter | None) -> tuple[Any, Any]:

@@ -164,8 +164,16 @@ def with_actual(action: Action, noise: float | None, cost: float | None) -> Acti
     return action
 
 
-def check_measurement(y: Any, noise: Any, cost: Any) -> tuple[float, float | None, float | None]:
+def check_measurement(
+    y: Any, noise: Any, cost: Any, *, corrects: bool = False
+) -> tuple[float, float | None, float | None]:
     """Return value, noise and cost of a measurement as floats.
+
+    Args:
+        y: The value.
+        noise: Its noise variance, or None.
+        cost: Its cost, or None.
+        corrects: Whether the value takes the place of another one, so that nothing is pending that could fail.
 
     Raises:
         InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0.
@@ -175,8 +183,18 @@ def check_measurement(y: Any, noise: Any, cost: Any) -> tuple[float, float | Non
         noise = None if noise is None else check_nonnegative(noise, "noise")
         cost = None if cost is None else check_nonnegative(cost, "cost")
     except InvalidArgumentError as error:
-        raise InvalidMeasurementError(str(error)) from None
+        remedy = "" if corrects else _remedy_of_missing(y)
+        raise InvalidMeasurementError(f"{error}{remedy}") from None
     return value, noise, cost
+
+
+def _remedy_of_missing(y: Any) -> str:
+    """Return what to do with a measurement that has no value; nothing for one that has."""
+    is_missing = y is None or (isinstance(y, float) and np.isnan(y))
+    if not is_missing:
+        return ""
+    call = for_interface("fail(suggestion, reason)", cli="truvar fail ID --reason TEXT", http="POST .../fail")
+    return f", or say that the measurement failed: {call}"
 
 
 def _action_at_point(

@@ -52,6 +52,9 @@ def read_frame(table: Any, study: StudyLike, value: str | None) -> list[Measurem
     """
     frame = as_table(table)
     header = [str(name) for name in frame.columns]
+    if _is_labelled(frame, header, study):
+        frame = frame.assign(label=frame.index)
+        header.append("label")
     reader = MeasurementReader(study.domain, known_points(study), header, value, has_vehicles=bool(study.vehicles))
     measurements = []
     for position, row in enumerate(frame.itertuples(index=False, name=None)):
@@ -59,6 +62,13 @@ def read_frame(table: Any, study: StudyLike, value: str | None) -> list[Measurem
         if measurement is not None:
             measurements.append(measurement)
     return measurements
+
+
+def _is_labelled(frame: Any, header: list[str], study: StudyLike) -> bool:
+    """Return whether only the index of a table can say where was measured. Numbers from 0 on are no labels."""
+    domain = study.domain
+    named = {"id", "label", *domain.columns, *(() if domain.labels is None else domain.labels.names)}
+    return domain.labels is not None and named.isdisjoint(header) and not RowLabels.of(frame.index).are_positions
 
 
 def new_measurements(

@@ -15,6 +15,7 @@ import numpy as np
 
 from truvar.domain.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
 from truvar.domain.domain import Domain
+from truvar.domain.labels import label_key, rows_by_label
 from truvar.domain.tables import excel_rows
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import unknown_name
@@ -232,7 +233,9 @@ class MeasurementReader:
         if value is not None:
             self._columns["value"] = value
         self._header = self._named([unquote_cell(name) for name in header])
+        self._label = self._label_column()
         self._check_header()
+        self._rows = {} if self._label is None else rows_by_label(domain)
         self._seen: Counter[str] = Counter()
 
     def _named(self, header: Sequence[str]) -> list[str]:
@@ -245,10 +248,21 @@ class MeasurementReader:
                 names[names.index(found)] = name
         return names
 
+    def _label_column(self) -> str | None:
+        """Return the column whose labels say where was measured; None if there is none, or others say it."""
+        labels = self._domain.labels
+        is_said = self._columns["id"] in self._header or set(self._domain.columns) <= set(self._header)
+        if is_said or labels is None or labels.levels:
+            return None
+        names = [self._columns["label"], *[name for name in labels.names if isinstance(name, str)]]
+        return next((name for name in names if name in self._header), None)
+
     def _check_header(self) -> None:
         header = self._header
         coordinates = self._domain.columns
         known = [*coordinates, *self._columns.values()]
+        if self._label is not None:
+            known.append(self._label)
         others = () if self._domain.frame is None else self._domain.frame.columns  # of the user's table
         for name in header:
             if name not in known and name not in others:
@@ -260,7 +274,7 @@ class MeasurementReader:
                 f"line 1: column {self._columns['value']!r} is missing, got {', '.join(header)}; add it"
             )
         missing = [name for name in coordinates if name not in header]
-        if self._columns["id"] not in header and missing:
+        if self._columns["id"] not in header and self._label is None and missing:
             raise InvalidMeasurementError(
                 f"line 1: expected a column {self._columns['id']!r} or all coordinates, but {', '.join(missing)} is "
                 "missing; add it"
@@ -324,10 +338,22 @@ class MeasurementReader:
         return options
 
     def _point(self, cells: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the coordinates of a row; None if one is missing."""
+        """Return the coordinates of a row, by its label if they are not given; None if they are not known."""
+        if self._label is not None:
+            return self._labelled(cells[self._label])
         if any(cells.get(name) is None for name in self._domain.columns):
             return None
         return {name: self._coordinate(cells[name], name) for name in self._domain.columns}
+
+    def _labelled(self, cell: Any) -> dict[str, Any] | None:
+        if cell is None:
+            return None
+        label = label_key(unquote_cell(cell) if isinstance(cell, str) else cell)
+        if label not in self._rows:
+            raise InvalidMeasurementError(unknown_name("label", label, self._rows))
+        if self._rows[label] is None:
+            raise InvalidMeasurementError(f"several rows have the label {label!r}; give the id or all coordinates")
+        return self._domain.point(self._rows[label])
 
     def _coordinate(self, cell: Any, name: str) -> Any:
         """Return the value of a coordinate: a number, or what the type of its column makes of a text."""

@@ -75,12 +75,13 @@ def run(
             cli="a run cannot know it: use truvar ask --context and truvar tell",
         )
         raise InvalidArgumentError(f"the context ({columns}) is given, not chosen, got none; {remedy}")
-    for callback in callbacks:
-        if not callable(callback):
-            raise InvalidArgumentError(
-                f"callbacks must be functions of the study, the suggestion and the value, got {callback!r}; give a "
-                "list of functions"
-            )
+    given: Any = callbacks
+    listed = given if np.iterable(given) else [None]
+    if not all(callable(callback) for callback in listed):
+        raise InvalidArgumentError(
+            f"callbacks must be functions of the study, the suggestion and the value, got {callbacks!r}; give a list "
+            "of functions"
+        )
     own = study.limits
     retries = _option("retries", retries, own)
     if retries is None:

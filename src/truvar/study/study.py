@@ -591,9 +591,10 @@ class Study(TransactionalStudy):
     def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
         """Record a table of measurements, all of them or none.
 
-        The columns are those of the domain or `id`, the column of values, and optionally noise, cost, level, task and
-        who. A row with the id of a suggestion is its value. Rows without a value are left out: what was not measured
-        yet stays pending. Rows that were told before, from a table or file, are left out with a warning.
+        The columns are those of the domain, or `id`, or labels of rows, as a column `label`, as one that is called as
+        they are in the user's own table, or as index; and the column of values, and optionally noise, cost, level, task
+        and who. A row with the id of a suggestion is its value. Rows without a value are left out: what was not
+        measured yet stays pending. Rows that were told before, from a table or file, are left out with a warning.
 
         Args:
             frame: A table of pandas, polars, pyarrow or another library, or the path of a CSV file or Excel workbook.
@@ -697,7 +698,7 @@ class Study(TransactionalStudy):
         Warns:
             OutlierWarning: If the model leaves out the corrected value too, or now another one.
         """
-        value, noise, cost = check_measurement(y, noise, cost)
+        value, noise, cost = check_measurement(y, noise, cost, corrects=True)
 
         def work(write: WriteEvent) -> int:
             action = resolve_observed(self._state, what)
