@@ -167,6 +167,31 @@ def test_a_choice_is_made_without_the_write_lock_of_the_store(tmp_path: Path, mo
     assert len(tv.load(url, "slow").pending) == 1
 
 
+@pytest.mark.parametrize("change", ["correct", "withdraw"])
+def test_earlier_values_are_changed_without_the_write_lock_of_the_store(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'line.db'}"
+    slow = a_study(noise=0.1, store=url, name="slow")
+    quick = a_study(noise=0.1, store=url, name="quick")
+    for study in (slow, slow, slow, quick):  # quick changes: the next one is expected to be quick too
+        study.tell(LINE.point(study.steps), 0.2)
+    apply = slow._state.apply
+    seconds = []
+
+    def apply_slowly(*arguments: Any) -> Any:
+        began = time.monotonic()
+        quick.tell(LINE.point(0), 0.1)
+        seconds.append(time.monotonic() - began)
+        return apply(*arguments)
+
+    monkeypatch.setattr(slow._state, "apply", apply_slowly)
+    slow.correct(1, 0.5) if change == "correct" else slow.withdraw(1)
+    assert seconds[0] < 5
+    assert tv.load(url, "quick").steps == 2
+    assert tv.load(url, "slow").steps == (3 if change == "correct" else 2)
+
+
 def test_a_choice_is_made_again_when_others_wrote_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path / 'line.db'}"
     study = KINDS["level set with travel"].study(store=url, name="lake")

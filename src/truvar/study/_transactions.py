@@ -134,18 +134,20 @@ class TransactionalStudy:
                 state.rollback(before)
                 raise
 
-    def _change(self, work: Callable[[WriteEvent], T]) -> T:
+    def _change(self, work: Callable[[WriteEvent], T], rewrites: bool = False) -> T:
         """Run a function that writes events, and store them.
 
         Args:
             work: Function of the function that writes. It may be called several times. Only the events of the last
                 call are stored; the others leave no trace.
+            rewrites: Whether the change concerns an earlier measurement, so that all later ones are taken in again,
+                which takes long with a learned model. It is then made before others are kept from writing.
 
         Returns:
             The result of `work`.
         """
         with self._exclusive():
-            if self._write is None and self._is_slow:
+            if self._write is None and (self._is_slow or rewrites):
                 for _ in range(ATTEMPTS):
                     results = self._change_on_snapshot(work)
                     if results:

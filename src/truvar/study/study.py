@@ -705,7 +705,7 @@ class Study(TransactionalStudy):
             write("corrected", with_actual(action, noise, cost), y=value)
             return action.id
 
-        id_ = self._change(work)
+        id_ = self._change(work, rewrites=True)
         self._stop_reason = None
         self._named_outliers.discard(id_)
         self._warn_of_outliers()
@@ -740,7 +740,7 @@ class Study(TransactionalStudy):
                 place = place_of(action, self.domain)
                 write("excluded", of=action.id, reason=str(reason or "withdrawn"), **place.to_details())
 
-        self._change(work)
+        self._change(work, rewrites=True)
 
     def exclude(self, what: Any, reason: str | None = None) -> None:
         """Exclude a place that cannot be measured, or must not be: it is not suggested until `allow`.
