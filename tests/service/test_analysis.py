@@ -69,10 +69,11 @@ def test_model_has_check_importance_and_curves_through_a_point(client):
     curve = found["profiles"][0]
     assert curve["column"] == "x"
     assert all(low < mean < high for low, mean, high in zip(curve["low"], curve["mean"], curve["high"], strict=True))
-    other = get(client, "/studies/model/model?at=0.25&at=0.75")
+    other = get(client, "/studies/model/model?at=0.25,0.75")
     assert other["at"] == {"x": 0.25, "y": 0.75}
     assert other["profiles"][0]["mean"] != curve["mean"]
     assert "one number per column" in get(client, "/studies/model/model?at=1", 422)["error"]
+    assert "at" in get(client, "/studies/model/model?at=0.25,east", 422)["error"]
     assert get(client, "/studies/nobody/model", 404)["exception"] == "StudyNotFoundError"
 
 

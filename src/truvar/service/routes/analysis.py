@@ -15,6 +15,9 @@ from truvar.service.routes._common import StudyName, cached_response, json_respo
 from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 
+NUMBER = r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?"
+NUMBERS = f"^({NUMBER}(,{NUMBER})*)?$"
+
 
 def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     """Return the routes that analyse a study."""
@@ -38,13 +41,17 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     async def model(
         name: StudyName,
         at: Annotated[
-            list[float] | None,
-            Query(description="A point that the curves go through, one number per column; default: the recommended."),
-        ] = None,
+            str,
+            Query(
+                description="A point that the curves go through, one number per column, such as 0.5,-3; default: the "
+                "recommended one.",
+                pattern=NUMBERS,
+            ),
+        ] = "",
     ) -> Response:
-        if at is None:
+        if not at:
             return await cached_response(sessions, name, "model", page_data.model)
-        point = np.array(at)
+        point = np.array([float(number) for number in at.split(",")])
 
         def work(study: Study) -> Any:
             return page_data.model(study, point)
