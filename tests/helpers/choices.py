@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Entropy search on this grid takes about half a second for each suggestion, so that a batch of 100 takes a minute.
+# Entropy search with so many draws takes seconds for each suggestion, so that a batch of 100 takes minutes.
 SLOW = """
 [domain]
-grid = {x = [0, 1, 60], y = [0, 1, 60]}
+grid = {x = [0, 1, 100], y = [0, 1, 100]}
 [goal]
 maximize = true
 [model]
@@ -25,6 +25,8 @@ mean = 0.0
 variance = 0.01
 [policy]
 name = "es"
+draws = 8192
+representers = 200
 """
 BATCH = 100
 CORNER = {"x": 0.0, "y": 0.0}
