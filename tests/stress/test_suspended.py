@@ -81,8 +81,8 @@ def test_a_suspended_worker_does_not_hold_others_for_more_than_a_minute(database
         worker.stdin.close()
         worker.stdout.close()
     print(f"others waited for {waited:.1f} s")
-    assert 0.2 * IDLE_SECONDS < waited < min(MAX_WAIT, IDLE_SECONDS + 15)
-    assert refused.startswith("refused: ")
+    assert waited < min(MAX_WAIT, IDLE_SECONDS + 15)
+    assert refused.startswith("refused: ")  # the worker held its lock until it was taken away
     assert done == "done 2\n"
     assert tv.load(database, "lake").measurements["value"].tolist() == [0.5, 0.25]
 

@@ -17,7 +17,8 @@ candidates and few targets are active, the rows of Cov of these are kept as a ma
   cap        S_x <= d_x (sum of w e)
   locality   S_x <= the norm bound minus its gap on rows near x: truncation is local, so that this comes close
   Lipschitz  a measurement changes S_x^(1/2) by at most |u_x| |w^(1/2) u_A|, so that a bound once found stays useful
-  nodes      weighted sums without truncation and a squared exponential kernel: see `nodes.py`
+  nodes      weighted sums without truncation, interpolated from a few thousand nodes: see `nodes.py` for a squared
+             exponential kernel, `lattice.py` for Matern 5/2 on a regular grid
 
 `search.py` finds the best candidate with them. Every bound includes what rounding can do to it (docs/performance.md,
 "Rounding").
@@ -31,6 +32,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.engines.dense import weighted_targets
+from truvar.engines.lattice import LatticeBounds, lattice_bounds
 from truvar.engines.matrix import Matrix, common_prefix_length
 from truvar.engines.nodes import NodeBounds, node_bounds
 from truvar.engines.norms import Cells, ColumnNorms
@@ -48,6 +50,8 @@ DIRECT_SHARE = 1.0  # norms that take more than this share of scoring every cand
 MAX_RENEWAL_COST = 3e10  # operations that norms with the weights of one choice may take in a search within a tolerance
 MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
 TYPICALLY_LEFT = 32  # how many they leave mostly
+CLOSE = 0.8  # share of the tolerance by which upper bounds may exceed the best estimate
+MAX_ERROR = 0.25  # relative error up to which an estimate counts for the best
 MANY_SCORED = 1024  # candidates scored in full for one choice from which on a matrix of the active rows is kept
 MAX_ENTRIES = 1 << 25  # of that matrix: 256 MB
 MAX_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
@@ -100,7 +104,7 @@ class Lazy:
         # Norms over the targets that were active first, and over fewer, where that has paid.
         self._norms: list[ColumnNorms] = []
         self._structure_cache: tuple[PriorProduct, Cells] | None = None
-        self._nodes_cache: tuple[NodeBounds | None] | None = None
+        self._nodes_cache: tuple[NodeBounds | LatticeBounds | None] | None = None
         self._active_rows: Matrix | None = None  # Cov(active targets, sites), where they are few
 
     # -- protocol of engines -------------------------------------------------------------------------------------------
@@ -231,7 +235,7 @@ class Lazy:
         self.roots += (norm * np.abs(u))[:, None]
 
     def _tighten_by_nodes(self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array) -> bool:
-        """Reduce the roots of a weighted sum to its bound from Chebyshev nodes, where the kernel allows it.
+        """Reduce the roots of a weighted sum to its bound from nodes, where kernel and domain allow it.
 
         Returns:
             Whether few candidates are left, or none that is better than the best by more than the tolerance.
@@ -240,22 +244,38 @@ class Lazy:
         if (e[rows] < posterior.pending_variance[rows]).any():
             return False  # the sum is truncated
         if self._nodes_cache is None:
-            self._nodes_cache = (node_bounds(posterior, self.domain),)
+            self._nodes_cache = (node_bounds(posterior, self.domain) or lattice_bounds(posterior, self.domain),)
         nodes = self._nodes_cache[0]
         t = posterior.n_rows
-        if nodes is None or (len(posterior.sites) <= EXACT_UP_TO and self._prefers_norms(nodes, len(rows), t)):
+        exact = len(posterior.sites) <= EXACT_UP_TO
+        if nodes is None or (exact and isinstance(nodes, LatticeBounds)):
+            return False
+        if (exact or isinstance(nodes, LatticeBounds)) and self._prefers_norms(nodes, len(rows), t):
             return False
         estimate, error = nodes.bounds(w, posterior.pending_variance)
+        if isinstance(nodes, LatticeBounds):
+            self._refine(nodes, estimate, error, weight)
         upper = np.maximum(estimate + error, 0.0)
         np.minimum(self.roots, (np.sqrt(upper) * (1 + gamma(8)))[:, None], out=self.roots)
         self.last_sums = np.repeat(np.maximum(estimate, 0.0)[:, None], predictive.shape[1], axis=1)
-        best = float(((estimate - error)[:, None] * weight).max())
-        scores = (upper[:, None] * weight).max(axis=1)
-        if not best > 0:
-            return False
-        return int((scores >= best).sum()) <= MAX_LEFT or float(scores.max()) <= (1 + self.tolerance / 2) * best
+        per_sum = weight.max(axis=1)
+        best = _best_score(estimate, error, per_sum, self.tolerance)
+        return best > 0 and int((upper * per_sum > best).sum()) <= MAX_LEFT
 
-    def _prefers_norms(self, nodes: NodeBounds, n_active: int, t: int) -> bool:
+    def _refine(self, nodes: LatticeBounds, estimate: Array, error: Array, weight: Array) -> None:
+        """Improve estimates and errors in place where candidates may still be the best."""
+        per_sum = weight.max(axis=1)
+        level = 0
+        while True:
+            best = _best_score(estimate, error, per_sum, self.tolerance)
+            left = np.flatnonzero((estimate + error) * per_sum > best)
+            level += 1
+            found = nodes.refine(left, level, self.posterior.pending_variance) if len(left) else None
+            if found is None:
+                return
+            estimate[left], error[left] = found
+
+    def _prefers_norms(self, nodes: NodeBounds | LatticeBounds, n_active: int, t: int) -> bool:
         """Return whether norms cost less than a pass over the nodes and scoring the candidates that they leave."""
         node_cost = READ_COST * nodes.count**2 + TYPICALLY_LEFT * n_active * (2 * t + KERNEL_COST)
         return (t + 1) * self.product.cost < node_cost
@@ -304,3 +324,20 @@ class Lazy:
                     cap = float(e.max() * predictive[:, k].max())
                     np.minimum(upper[:, k], self.product.squared_sums(np.where(e > 0, w, 0.0), cap), out=upper[:, k])
         np.minimum(self.roots, np.sqrt(upper) * (1 + gamma(8)), out=self.roots)
+
+
+def _best_score(estimate: Array, error: Array, per_sum: Array, tolerance: float) -> float:
+    """Return the score that a candidate must be able to exceed to be looked at more closely.
+
+    With a tolerance it is a guess, and the gap that the search reports tells whether it was right.
+
+    Args:
+        estimate: Estimates of the sums. (m,)
+        error: Bounds on their errors. (m,)
+        per_sum: Factor that turns a sum into a score. (m,)
+        tolerance: Share of its score by which the choice may miss the best.
+    """
+    if tolerance == 0:
+        return float(((estimate - error) * per_sum).max())
+    good = error <= MAX_ERROR * estimate
+    return (1 + CLOSE * tolerance) * float((estimate * per_sum).max(where=good, initial=0.0))

@@ -3,7 +3,7 @@
 | symbol | here | shape |
 |---|---|---|
 | S_x = sum over targets j of w_j C_jx^2 | bounded by `NodeBounds.bounds` | (m,) |
-| a, b, Chebyshev nodes; C_ab given the observations | `_Nodes`, `_matrix` | (q,), (q, q) |
+| a, b, Chebyshev nodes; C_ab given the observations | `NodePosterior`, `_matrix` | (q,), (q, q) |
 | omega_xb, weights of polynomial interpolation from the nodes | `_interpolation`, axis by axis | (m, q) |
 | W_a = sum over j of w_j omega_ja | `node_weights` | (q,) |
 | Z_b = sum over a of W_a C_ab^2 | `node_sums` | (q,) |
@@ -116,7 +116,7 @@ class NodeBounds:
             self._error += growth * axis_error(float(extent), count)
             growth *= _lebesgue(count)
         self._error += ROUNDING * self._lebesgue**2
-        self._nodes = _Nodes(posterior, grid)
+        self._nodes = NodePosterior(posterior, grid)
         self._matrix = Matrix(self._nodes, single=False)  # type: ignore[arg-type]  # it has what a matrix follows
 
     def bounds(self, w: Array, variance: Array) -> tuple[Array, Array]:
@@ -149,10 +149,7 @@ class NodeBounds:
     def _spread(self, w: Array) -> Array:
         """Return sum_j w_j omega_ja at every node: (q,)."""
         if self._on_grid:
-            values = w.reshape([len(matrix) for matrix in self._interpolation])
-            for matrix in self._interpolation:
-                values = np.tensordot(values, matrix, axes=(0, 0))  # the axes come round once
-            return np.ascontiguousarray(values).ravel()
+            return spread_on_grid(w, self._interpolation)
         total = np.zeros(self._shape)
         for start in range(0, len(w), CHUNK):
             parts = [matrix[start : start + CHUNK] for matrix in self._interpolation]
@@ -162,11 +159,9 @@ class NodeBounds:
 
     def _gather(self, values: Array) -> Array:
         """Return sum_b omega_xb values_b at every site: (m,)."""
-        at_nodes = values.reshape(self._shape)
         if self._on_grid:
-            for matrix in self._interpolation:
-                at_nodes = np.tensordot(at_nodes, matrix, axes=(0, 1))
-            return np.ascontiguousarray(at_nodes).ravel()
+            return gather_on_grid(values, self._interpolation)
+        at_nodes = values.reshape(self._shape)
         out = np.empty(len(self._interpolation[0]))
         for start in range(0, len(out), CHUNK):
             parts = [matrix[start : start + CHUNK] for matrix in self._interpolation]
@@ -175,7 +170,33 @@ class NodeBounds:
         return out
 
 
-class _Nodes:
+def spread_on_grid(w: Array, matrices: Sequence[Array]) -> Array:
+    """Return sum_j w_j omega_ja at every node a: (q,).
+
+    Args:
+        w: A number for every point of a grid. (n,)
+        matrices: Weights of the nodes for every coordinate, along every axis. (n_k, q_k) each
+    """
+    values = w.reshape([len(matrix) for matrix in matrices])
+    for matrix in matrices:
+        values = np.tensordot(values, matrix, axes=(0, 0))  # the axes come round once
+    return np.ascontiguousarray(values).ravel()
+
+
+def gather_on_grid(values: Array, matrices: Sequence[Array]) -> Array:
+    """Return sum_b omega_xb values_b at every point x of a grid: (m,).
+
+    Args:
+        values: A number for every node. (q,)
+        matrices: Weights of the nodes for every coordinate, along every axis. (n_k, q_k) each
+    """
+    at_nodes = values.reshape([matrix.shape[1] for matrix in matrices])
+    for matrix in matrices:
+        at_nodes = np.tensordot(at_nodes, matrix, axes=(0, 1))
+    return np.ascontiguousarray(at_nodes).ravel()
+
+
+class NodePosterior:
     """The posterior at the nodes, as much of it as `Matrix` needs; follows the posterior of the study."""
 
     def __init__(self, posterior: Posterior, nodes: Array) -> None:
@@ -191,14 +212,17 @@ class _Nodes:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows of the factor."""
         return len(self.row_ids)
 
     @property
     def n_observed(self) -> int:
+        """Number of rows whose values are known."""
         return self._posterior.n_observed
 
     @property
     def v(self) -> Array:
+        """The factor, of shape (n_rows, q)."""
         return self.factor.v
 
     def follow(self) -> None:

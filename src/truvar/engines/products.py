@@ -134,6 +134,21 @@ class Convolution:
         out = scipy.fft.irfft(waves, n=self._padded[last], axis=last, overwrite_x=True)
         return np.ascontiguousarray(out[..., : self.shape[last]])
 
+    def quadratic_form(self, weights: Array) -> float:
+        """Return an upper bound on the sum over x and y of w(x) k(x - y) w(y), by Parseval's theorem."""
+        last = len(self.shape) - 1
+        waves = scipy.fft.rfft(weights, n=self._padded[last], axis=last)
+        for axis in range(last):
+            waves = scipy.fft.fft(waves, n=self._padded[axis], axis=axis, overwrite_x=True)
+        power = waves.real**2 + waves.imag**2
+        power *= self._spectrum
+        total = 2.0 * float(power.sum())  # the other half of the spectrum has the same values
+        total -= float(power[..., 0].sum())
+        if self._padded[last] % 2 == 0:
+            total -= float(power[..., -1].sum())
+        norm = float(np.linalg.norm(weights))
+        return float(total / prod(self._padded) + 2 * self.rounding * norm**2)
+
 
 class GridProduct:
     """Products with a stationary kernel on an evenly spaced grid.
@@ -219,7 +234,7 @@ class InterpolatedProduct:
         corner = np.floor(position).astype(np.intp)
         missing = 3 - self._dims
         self._shape = (1,) * missing + tuple(corner.max(axis=0) + TAPS)
-        taps = [_lagrange_weights(position[:, k] - corner[:, k]) for k in range(self._dims)]
+        taps = [lagrange_weights(position[:, k] - corner[:, k]) for k in range(self._dims)]
         self._slow, self._middle, self._fast = [np.ones((len(points), 1))] * missing + taps
         self._corner = np.column_stack([np.zeros((len(points), missing), np.intp), corner])
         offsets = [np.arange(n) * (spacing if n > 1 else 0.0) for n in self._shape]
@@ -306,7 +321,7 @@ def _node_spacing(smoothness: int, extents: Array, count: int) -> float | None:
     return spacing if interpolation_error(smoothness, spacing, dims) <= MAX_INTERPOLATION_ERROR else None
 
 
-def _lagrange_weights(position: Array) -> Array:
+def lagrange_weights(position: Array) -> Array:
     """Return the weights of the nodes -2..3 at positions in [0, 1]: the Lagrange polynomials, (n, 6)."""
     nodes = range(-2, TAPS - 2)
     columns = []
