@@ -580,11 +580,11 @@ class Domain:
         for constraint in constraints:
             if isinstance(constraint, LinearConstraint):
                 for comparison in constraint.value_comparisons:
-                    result &= self._satisfies_values(comparison, constraint.text, points)
+                    result &= self.satisfies_values(comparison, constraint.text, points)
         return result
 
-    def _satisfies_values(self, comparison: ValueComparison, text: str, points: Array) -> Mask:
-        """Return which points satisfy a comparison of a column with values of its own."""
+    def satisfies_values(self, comparison: ValueComparison, text: str, points: Array) -> Mask:
+        """Return which points (q, d) satisfy a comparison of a column with values of its own; `text` holds it."""
         name = comparison.column
         if name not in self.columns:
             raise InvalidDomainError(f"the constraint {text!r} has an {unknown_name('column', name, self.columns)}")
