@@ -343,22 +343,25 @@ class Domain:
         return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True, parameters=parameters)
 
     @classmethod
-    def mixture(cls, /, *, parts: int = 20, **intervals: tuple[float, float]) -> Domain:
+    def mixture(cls, /, *names: str, parts: int = 20, **intervals: tuple[float, float]) -> Domain:
         """Return mixtures: fractions that sum to one, in steps of 1/parts.
 
         A value may also be told for fractions between the steps.
 
         Args:
+            *names: Components of any fraction, from 0 to 1.
             parts: Number of steps from 0 to 1.
-            **intervals: Least and largest fraction of each component.
+            **intervals: Least and largest fraction of each other component.
 
         Raises:
-            InvalidDomainError: If there are fewer than two components, an interval is not within 0 to 1, or no mixture
-                is possible.
+            InvalidDomainError: If there are fewer than two components, a name is not a text or occurs twice, an
+                interval is not within 0 to 1, or no mixture is possible.
 
         Example:
+            >>> Domain.mixture("water", "ethanol", "acetone")
             >>> Domain.mixture(water=(0.2, 1), ethanol=(0, 1), acetone=(0, 0.3), parts=50)
         """
+        intervals = {**dict.fromkeys(_check_components(names, intervals), (0.0, 1.0)), **intervals}
         bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()]).reshape(-1, 2)
         points, equation = simplex_lattice(tuple(intervals), bounds, check_integer(parts, "parts", minimum=2))
         return cls(tuple(intervals), points, bounds, constraints=(equation,))
@@ -766,6 +769,19 @@ def _check_axis(name: str, axis: Any) -> Array:
         duplicate = ordered[1:][same][0]
         raise InvalidDomainError(f"the values of axis {name!r} must differ, but {duplicate} is duplicated; drop one")
     return values
+
+
+def _check_components(names: Sequence[Any], intervals: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names of the components of a mixture that are given without an interval."""
+    for position, name in enumerate(names):
+        if not isinstance(name, str):
+            raise InvalidDomainError(
+                f"a component of a mixture must be a name, got {name!r}; give Domain.mixture('a', 'b'), or intervals: "
+                "Domain.mixture(a=(0, 1), b=(0, 0.5))"
+            )
+        if name in intervals or name in names[:position]:
+            raise InvalidDomainError(f"the component {name!r} of the mixture occurs twice; leave out one")
+    return names
 
 
 def _check_interval(name: str, interval: Any) -> tuple[float, float]:
