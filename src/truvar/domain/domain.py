@@ -41,6 +41,7 @@ from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.domain.given_context import check_context_columns
 from truvar.domain.labels import RowLabels
 from truvar.domain.parameters import Integer, Parameter, Range, box_parameter, grid_parameter, table_parameter
+from truvar.domain.rounding import shown_decimals, shown_point
 from truvar.domain.scales import is_geometric
 from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
@@ -458,6 +459,17 @@ class Domain:
     def has_row_names(self) -> bool:
         """Whether the rows have labels that say more than their position."""
         return self.labels is not None and not self.labels.are_positions
+
+    # -- as they are shown -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def decimals(self) -> tuple[int | None, ...]:
+        """Digits behind the decimal point with which each column is shown; None: those that its values have."""
+        return shown_decimals(self)
+
+    def shown(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a point with no more digits than tell it from its neighbours, for people to read."""
+        return shown_point(self, point)
 
     # -- values and coordinates ------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ import numpy as np
 from truvar.domain.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
 from truvar.domain.domain import Domain
 from truvar.domain.labels import can_be_given, label_columns, label_key, labelled_point, rows_by_label
+from truvar.domain.rounding import shown_numbers
 from truvar.domain.tables import excel_rows
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
@@ -436,7 +437,9 @@ def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
         x = np.array([point[name] for name in domain.columns])
     exponent = np.floor(np.log10(np.abs(x), out=np.full(len(x), -np.inf), where=x != 0))
     half_unit = 0.5000001 * 10.0 ** (exponent - (SHOWN_DIGITS - 1))  # of the last digit, with room for rounding
-    matches = (np.abs(domain.numbers(domain.points) - x) <= half_unit).all(axis=1)
+    numbers = domain.numbers(domain.points)
+    written = np.abs(shown_numbers(domain) - x) <= TABLE_TOLERANCE * half_unit
+    matches = (written | (np.abs(numbers - x) <= half_unit)).all(axis=1)
     if matches.sum() != 1:
         return point
     return domain.point(int(np.argmax(matches)))

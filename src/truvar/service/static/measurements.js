@@ -1,7 +1,7 @@
 // The table of measurements, newest first, with a filter, pages, and a dialog to correct, repeat or withdraw one.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { count, countNoun, formatPoint, formatValue, number } from "./format.js";
+import { count, countNoun, formatCoordinate, formatPoint, number } from "./format.js";
 import { readNumber, readNumbers } from "./inputs.js";
 import { newKey } from "./offline-queue.js";
 
@@ -83,7 +83,7 @@ function table(rows, view, study) {
     ? el("td", {}, el("span", { class: "badge broken" }, "failed"), row.reason ? el("small", {}, ` ${row.reason}`) : null)
     : el("td", {}, el("b", {}, number(row.value, 5)), isLeftOut(row, view) ? el("small", {}, " left out") : null));
   const body = rows.map((row) => el("tr", { "data-id": row.id },
-    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatValue(row.point[column.name]))), value(row),
+    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatCoordinate(row.point[column.name], column))), value(row),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),
     el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost)), el("td", {}, number(row.spent))));

@@ -1,7 +1,7 @@
 // The panel "Next measurement": request suggestions, enter their values, or enter the values of other points.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { columnName, countNoun, formatPoint, formatValue, number, unit, withSpread } from "./format.js";
+import { columnName, countNoun, formatCoordinate, formatPoint, number, unit, withSpread } from "./format.js";
 import { coordinateInput, inputText, readCoordinate, readNumber, readNumbers } from "./inputs.js";
 import { newKey, unsent } from "./offline-queue.js";
 import { severalPointsForm } from "./several-points.js";
@@ -110,7 +110,7 @@ function suggestionCard(study, suggestion, message) {
   const view = current();
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
-    el("span", {}, el("b", {}, `${columnName(column)} `), `${formatValue(suggestion.point[column.name])}${unit(column)}`));
+    el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
   const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
   if (suggestion.label !== null && suggestion.label !== undefined && String(suggestion.label) !== String(suggestion.index)) facts.push(`row ${suggestion.label}`);
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
