@@ -53,6 +53,16 @@ def _holds_a_point(domain: Domain, place: Place) -> bool:
     return place.region is None or holds_somewhere(domain, place.region)
 
 
+def is_recorded_exclusion(state: StudyState, place: Place, reason: str | None) -> bool:
+    """Return whether a place was excluded for that reason, and nothing was allowed again since."""
+    for exclusion in reversed(state.learner.exclusions):
+        if exclusion.allowed:
+            return False
+        if (exclusion.place, exclusion.reason) == (place, reason):
+            return True
+    return False
+
+
 def _resolve(domain: Domain, what: Any) -> Place:
     if isinstance(what, Mapping):
         return _point_or_region(domain, what)
