@@ -55,7 +55,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
     url = f"{request.getfixturevalue('postgres')}/postgres"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS truvar_events, truvar_studies, truvar_schema, truvar_tokens")
+        tables = "truvar_events, truvar_studies, truvar_schema, truvar_tokens, truvar_deletions"
+        connection.execute(f"DROP TABLE IF EXISTS {tables}")
     return url
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 Interface = Literal["python", "cli", "http"]
 LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a float knows
+MAX_NAMES = 40  # listed in a message
 
 _interface: ContextVar[Interface] = ContextVar("interface", default="python")
 
@@ -67,7 +68,10 @@ def unknown_name(kind: str, name: Any, known: Iterable[Any]) -> str:
     similar = get_close_matches(str(name), names, n=1)
     if similar:
         return f"unknown {kind} {name!r}; did you mean {similar[0]!r}?"
-    return f"unknown {kind} {name!r}; expected one of {', '.join(names)}"
+    listed = ", ".join(names[:MAX_NAMES])
+    if len(names) > MAX_NAMES:
+        listed += f", ... ({len(names)} in all)"
+    return f"unknown {kind} {name!r}; expected one of {listed}"
 
 
 def format_point(point: Mapping[str, Any], *, style: Interface | None = None, digits: int = 10) -> str:

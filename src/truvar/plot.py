@@ -122,12 +122,13 @@ def convergence(
 ) -> Any:
     """Draw the best value so far, and the expected F1 or regret with its interval, against cost and steps.
 
-    The expected score of earlier moments is computed by a replay of the study, which takes a few seconds.
+    The expected score of earlier moments is computed by a replay of the study, which takes a few seconds; a value that
+    was corrected since counts as corrected. It is the curve of the page.
 
     Args:
         study: The study, which is not changed.
         against: "cost" or "steps"; default: both, if the measurements differ in cost.
-        moments: Number of moments at which the score is computed; default: 14.
+        moments: Largest number of moments at which the score is computed; default: 16.
         theme: "light" or "dark".
         backend: "matplotlib" or "plotly".
     """

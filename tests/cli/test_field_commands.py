@@ -595,16 +595,64 @@ def test_a_workbook_without_openpyxl_names_the_extra(
     assert not Path("m.xlsx").exists()
 
 
-def test_named_stations_are_shown_by_their_names(truvar: Truvar) -> None:
-    Path("stations.csv").write_text("station;east (km)\nNorth pier;0,5\nMole;1,5\n")
+@pytest.fixture
+def named_stations(truvar: Truvar) -> None:
+    Path("stations.csv").write_text("station;east (km)\nNorth pier;0,5\nMole;1,5\n107;2,5\nBay;3,5\nBay;4,5\n")
     Path("named.toml").write_text(
         '[domain]\ntable = "stations.csv"\ncolumns = ["east_km"]\nlabel = "station"\n'
         "[goal]\nmaximize = true\n[noise]\nvariance = 0.1\n"
     )
     truvar("new", "named.toml", "--store", "named.db")
+
+
+@pytest.mark.usefixtures("named_stations")
+def test_values_are_told_by_the_labels_of_a_table(truvar: Truvar) -> None:
+    truvar("tell", "named.db", "North pier", "2.5", "Mole", "3,5", "label=107", "4", "station=Mole", "5")
+    truvar("tell", "named.db", "Mole", "6", "7", "--repeats")
+    told = load("sqlite:///named.db").measurements
+    assert told["label"].tolist() == ["North pier", "Mole", "107", "Mole", "Mole", "Mole"]
+    assert told["value"].tolist() == [2.5, 3.5, 4, 5, 6, 7]
+    truvar("fail", "named.db", "North pier", "--reason", "storm")
+    truvar("exclude", "named.db", "label=107")
+    study = load("sqlite:///named.db")
+    assert [record.point for record in study.failures] == [{"east_km": 0.5}]
+    assert [each.reason for each in study.exclusions] == ["storm", None]
+
+
+@pytest.mark.usefixtures("named_stations")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["North", "2.5"], "unknown label 'North'; did you mean 'North pier'?"),
+        (["label=108", "2.5"], "unknown label '108'; did you mean '107'?"),
+        (["Bay", "2.5"], "several rows have the label 'Bay'; give the id or all coordinates"),
+        (["statoin=Mole", "2.5"], "unknown coordinate 'statoin'; did you mean 'station'?"),
+        (["North pier"], "the value of 'North pier' is missing"),
+        (["North pier", "nan"], "truvar fail 'North pier' --reason TEXT"),
+        (["3", "nan"], "must be a finite number, got 'nan'; give one, or say that the measurement failed: "
+         "truvar fail 3 --reason TEXT"),
+        (["east_km=0.5", "NA"], "truvar fail east_km=0.5 --reason TEXT"),
+    ],
+)  # fmt: skip
+def test_labels_and_values_that_cannot_be_told_are_refused(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tell", "named.db", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_correction_to_nothing_names_withdraw(truvar: Truvar, capsys: pytest.CaptureFixture[str]) -> None:
+    truvar("new", "sine.toml")
+    truvar("tell", "x_m=1", "0.5")
+    assert main(["correct", "1", "nan"]) == 1
+    assert "or withdraw the measurement: truvar withdraw 1" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("named_stations")
+def test_named_stations_are_shown_by_their_names(truvar: Truvar) -> None:
     shown = truvar("ask", "named.db")
-    assert "North pier (east_km 0.5)" in shown or "Mole (east_km 1.5)" in shown
+    assert re.search(r"(North pier|Mole|107|Bay) \(east_km \d\.5\)", shown)
     data = json.loads(truvar("ask", "named.db", "--json"))["suggestions"][0]
-    assert data["label"] in ("North pier", "Mole")
+    assert data["label"] in ("North pier", "Mole", "107", "Bay")
     truvar("tell", "named.db", "1", "2.5")
     assert "label" in truvar("export", "named.db").splitlines()[0]

@@ -1,4 +1,4 @@
-"""`truvar init`, the names of reports, decimal commas, and what `serve` says about a store that does not exist."""
+"""`truvar init`, the names of reports, decimal commas, and what `serve` says about a store that it begins."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import io
 import json
 import re
 import sys
+import urllib.request
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.helpers.choices import running_server
 from tests.helpers.terminal import in_terminal
 
 import truvar as tv
 from truvar.cli import main
-from truvar.cli.serve import _missing_notice
+from truvar.cli.serve import _new_store_notice
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError
 from truvar.problem.template import ProblemAnswers, problem_template
 from truvar.study.measurements_io import parse_number
@@ -150,13 +152,22 @@ def test_messages_wrap_at_the_width_of_the_terminal(folder: Path) -> None:
     assert "truvar new PROBLEM.toml" in " ".join(sent.split())
 
 
-def test_serve_says_that_a_store_does_not_exist_and_how_to_make_one(folder: Path) -> None:
-    notice = _missing_notice("sqlite:///nope.db")
-    assert "the store nope.db does not exist" in notice
+def test_serve_says_that_it_begins_an_empty_store(folder: Path) -> None:
+    with running_server("nope.db") as (address, process):
+        assert process.stdout is not None
+        notice = process.stdout.readline()
+        assert Path("nope.db").exists()
+        with urllib.request.urlopen(address) as answer:
+            assert json.load(answer)["studies"] == []
+    assert "nope.db is a new, empty store" in notice
     assert "truvar new PROBLEM.toml --store nope.db" in notice
-    Path("nope.db").touch()
-    assert _missing_notice("sqlite:///nope.db") == ""
-    assert _missing_notice("postgresql://host/lake") == ""
+    assert "does not exist" not in notice
+
+
+def test_serve_has_nothing_to_say_about_a_store_that_exists(folder: Path) -> None:
+    Path("here.db").touch()
+    assert _new_store_notice("sqlite:///here.db") == ""
+    assert _new_store_notice("postgresql://host/lake") == ""
 
 
 def test_init_proposes_no_column_with_gaps_as_a_coordinate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

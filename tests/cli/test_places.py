@@ -91,7 +91,7 @@ def test_a_withdrawn_place_is_named_with_the_way_to_allow_it(truvar):
         (["exclude", "9"], "there is no suggestion or measurement 9"),
         (["exclude", "z > 1"], "unknown column 'z'"),
         (["exclude", "x=abc"], "column 'x' of the point must be"),
-        (["fail", "x > 1"], "fail expects an id or the coordinates"),
+        (["fail", "x > 1"], "fail expects an id, a label or the coordinates"),
         (["fail", "7"], "suggestion 7 is not pending"),
         (["allow"], "allow expects a place or --all"),
         (["allow", "1", "--all"], "allow expects a place or --all"),

@@ -161,6 +161,27 @@ def test_a_mixture_sums_to_one_within_its_intervals():
     assert deserialize(serialize(domain)).constraints == domain.constraints
 
 
+def test_components_of_a_mixture_may_be_given_by_name_alone():
+    named = tv.Domain.mixture("a", "b", c=(0, 0.5), parts=10)
+    given = tv.Domain.mixture(a=(0, 1), b=(0, 1), c=(0, 0.5), parts=10)
+    assert named.columns == ("a", "b", "c")
+    np.testing.assert_array_equal(named.points, given.points)
+
+
+@pytest.mark.parametrize(
+    ("names", "intervals", "words"),
+    [
+        ([["a", "b"]], {}, r"must be a name, got \['a', 'b'\]; give Domain.mixture\('a', 'b'\)"),
+        (["a", "b", "a"], {}, "'a' of the mixture occurs twice"),
+        (["a", "b"], {"a": (0, 0.5)}, "'a' of the mixture occurs twice"),
+        (["a"], {}, "at least two components, got 1"),
+    ],
+)
+def test_components_that_cannot_be_are_refused(names, intervals, words):
+    with pytest.raises(InvalidDomainError, match=words):
+        tv.Domain.mixture(*names, **intervals)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -17,7 +17,8 @@ from truvar.report.plot_convergence import best_so_far
 from truvar.report.plot_data import PlotData
 from truvar.report.plot_diagnostics import calibration
 from truvar.report.slices import PosteriorSlices, chosen_columns, column_importance
-from truvar.study.score_history import score_history
+from truvar.service.convergence import Convergence
+from truvar.study.convergence import score_history
 
 
 def bump(point: dict[str, Any]) -> float:
@@ -176,7 +177,26 @@ def test_the_score_of_earlier_moments_is_what_was_known_then() -> None:
     assert [(record.steps, record.spent) for record in records] == [(steps, spent) for steps, spent, _ in known]
     for record, (_, _, result) in zip(records, known, strict=True):
         assert record.score == result.expected_f1
-    assert [record.steps for record in score_history(study, moments=3)] == [1, 3, 6]
+    assert [record.steps for record in score_history(study, moments=3)] == [2, 4, 6]
+
+
+def test_the_page_and_the_figure_have_the_same_curve_also_after_a_correction() -> None:
+    study = new_study(1, tv.Maximize(), steps=0)
+    for x in study.domain.points[::3, 0]:
+        study.tell({"x": float(x)}, float(np.sin(5 * x)))
+    study.correct(2, 0.3)
+    study.withdraw(5)
+    convergence = Convergence(studies=1)
+    source = convergence.read(study)
+    page = convergence.to_dict("curve", source)
+    while not page["complete"]:  # one request computes for a few seconds
+        page = convergence.to_dict("curve", source)
+    assert page["scores"] == [score.to_dict() for score in score_history(study)]
+    figure = study.plot(kind="convergence")
+    drawn = figure.axes[1].lines[0].get_xdata().tolist()
+    assert drawn == [row["steps"] for row in page["scores"]] == [1, 2, 3, 4, 5, 6]
+    best = next(line for line in figure.axes[0].lines if line.get_label() == "best so far")
+    assert best.get_ydata().tolist() == [row["best"] for row in page["best"]]
 
 
 def test_the_best_so_far_follows_the_goal() -> None:

@@ -5,6 +5,8 @@ import logging
 import pytest
 from tests.helpers.server import CURVE, GRID
 
+from truvar.storage.deletions import read_deletions
+
 TABLE = "x;group;y\n0,5;a;1\n1,5;b;2\n2,5;b;4\n"
 BANDS = GRID.replace("level_set = 0.2", "level_set = [0.0, 0.5]")
 CONTEXT = """
@@ -170,6 +172,8 @@ def test_a_study_is_deleted_after_a_confirmation_and_the_log_tells_of_it(client,
         answer = client.post("/api/studies/old/delete", json={"confirm": "old"}, headers={"X-Truvar-Who": "anna"})
     assert answer.json() == {"name": "old", "events": 2}
     assert "the study 'old' with 2 events was deleted by anna" in caplog.text
+    (deletion,) = read_deletions(client.app.state.sessions._storage)
+    assert (deletion.name, deletion.who, deletion.events) == ("old", "anna", 2)
     assert client.post("/api/studies/old/tell", json={"point": {"x": 0.0}, "y": 1.0}).status_code == 404
     assert client.post("/api/studies/old/delete", json={"confirm": "old"}).status_code == 404
     assert [row["name"] for row in get(client, "/studies")["studies"]] == ["kept"]

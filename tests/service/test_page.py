@@ -371,3 +371,15 @@ def test_the_page_asks_again_before_it_saves_a_value_that_may_be_a_typing_mistak
     form.get_by_role("button", name="Save").click()  # again: it is right
     page.locator('tr[data-id="1"]').wait_for()
     assert api.get(f"/studies/{name}/measurements")["measurements"][0]["value"] == 151
+
+
+def test_coordinates_have_as_many_digits_as_tell_points_apart(page_on, served):
+    api, _ = served
+    problem = "[domain]\ngrid = {lon = [8.5, 9.5, 25], lat = [47.0001, 47.0002, 11]}\n[goal]\nmaximize = true\n"
+    api.create("digits", problem)
+    api.post("/studies/digits/tell", {"point": {"lon": 8.5 + 1 / 24, "lat": 47.00013}, "y": 1.0})
+    page = page_on(DESKTOP, "#/study/digits")
+    page.locator('.measurements tr[data-id="1"]').wait_for()
+    assert "at lon 8.5417, lat 47.00013 (measurement 1)" in tiles(page)["best observed"]
+    cells = page.locator('.measurements tr[data-id="1"] td').all_inner_texts()
+    assert cells[:2] == ["8.5417", "47.00013"]

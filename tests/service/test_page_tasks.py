@@ -133,6 +133,59 @@ def test_values_that_are_entered_without_a_network_are_sent_once_and_in_order(pa
     assert api.get("/studies/boat/measurements")["measurements"] == rows
 
 
+def test_failures_exclusions_and_corrections_without_a_network_are_sent_once_and_in_order(page_on, served):
+    api, _ = served
+    api.create("storm", GRID)
+    for x, y in ((0.0, 0.5), (1.0, 0.25)):
+        api.post("/studies/storm/tell", {"point": {"x": x, "y": 0.0}, "y": y})
+    page = page_on(PHONE, "#/study/storm", tolerate=REFUSED)
+    page.get_by_label("Suggestions", exact=True).fill("2")
+    page.get_by_role("button", name="Suggest next").click()
+    page.locator('.suggestion[data-id="4"]').wait_for()
+
+    def correct(id_, value):
+        page.get_by_role("button", name=f"Correct measurement {id_}").click()
+        page.get_by_role("dialog").get_by_label(re.compile("^Value")).fill(value)
+        page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
+        page.get_by_role("dialog").wait_for(state="detached")
+
+    page.context.set_offline(True)
+    for id_, button in ((3, "The measurement failed"), (4, "Cannot be measured here")):
+        card = page.locator(f'.suggestion[data-id="{id_}"]')
+        card.locator("summary").click()
+        card.get_by_label(re.compile("^Reason")).fill("storm")
+        card.get_by_role("button", name=button).click()
+        card.get_by_text("Waits to be sent").wait_for()
+    correct(1, "0.75")
+    correct(1, "0.8")  # a second thought
+    correct(2, "0.3")
+    page.locator('tr[data-id="1"]', has_text="0.8 waits to be sent").wait_for()
+    page.get_by_text("5 changes kept in this browser until the server can be reached").wait_for()
+    assert api.get("/studies/storm/failures")["failures"] == []
+    unsent = page.evaluate("localStorage.getItem(`truvar-unsent:${location.pathname}`)")
+    api.post("/studies/storm/correct", {"id": 2, "y": 0.9})  # by somebody ashore: the page did not know of it
+    page.context.set_offline(False)
+    bar = page.locator("#unsent")
+    bar.get_by_text("1 change refused by the server").click()
+    assert "corrected from 0.25 to 0.3, but is 0.9 by now" in bar.inner_text()
+    bar.get_by_role("button", name=re.compile("^Discard")).click()
+    bar.wait_for(state="hidden")
+    page.locator('.measurements tr[data-id="3"]', has_text="failed").wait_for()
+    values = [row["value"] for row in api.get("/studies/storm/measurements")["measurements"]]
+    assert values == [0.8, 0.9]
+    failures = api.get("/studies/storm/failures")["failures"]
+    assert [(row["id"], row["reason"]) for row in failures] == [(3, "storm")]
+    events = [event["kind"] for event in api.get("/studies/storm/events")["events"]]
+    assert (events.count("corrected"), events.count("failed"), events.count("excluded")) == (3, 1, 1)
+    # The answers were lost on the way: what was done already is not done again.
+    page.evaluate("text => localStorage.setItem(`truvar-unsent:${location.pathname}`, text)", unsent)
+    page.reload()
+    page.locator("#unsent").get_by_text("refused by the server").wait_for()
+    again = [event["kind"] for event in api.get("/studies/storm/events")["events"]]
+    assert (again.count("failed"), again.count("excluded")) == (1, 1)
+    assert [row["value"] for row in api.get("/studies/storm/measurements")["measurements"]] == values
+
+
 def test_the_page_is_opened_again_without_a_network_and_keeps_what_is_entered(page_on, served):
     api, _ = served
     api.create("reloaded", GRID)

@@ -49,7 +49,8 @@ def database(postgres: str) -> str:
     """An empty database of a real PostgreSQL server."""
     url = f"{postgres}/postgres"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS truvar_events, truvar_studies, truvar_schema, truvar_tokens")
+        tables = "truvar_events, truvar_studies, truvar_schema, truvar_tokens, truvar_deletions"
+        connection.execute(f"DROP TABLE IF EXISTS {tables}")
     return url
 
 

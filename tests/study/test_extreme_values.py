@@ -75,11 +75,26 @@ def test_a_lease_beyond_the_calendar_is_refused(lease: float) -> None:
     assert study.finished is None
 
 
+@pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.0)])
+def test_tiny_values_with_one_that_is_not_are_no_mistake(goal: Any) -> None:
+    study = tv.Study(tv.Domain.grid(x=X), goal)
+    for x in X[:6]:
+        study.tell({"x": x}, 1e-80 * (2 + field(x)))  # the tail of a peak
+    assert not study.result().model_check.ok
+    study.tell({"x": X[20]}, 1.0)
+    assert study.result().model_check.failure != "indistinct"
+
+
 def test_values_that_a_learned_model_cannot_tell_apart_are_named() -> None:
     study = tv.Study(tv.Domain.grid(x=X), tv.Maximize())
     with pytest.warns(OutlierWarning, match='all 2 values are below 1e-50.*transform="log"'):
         study.run(lambda at: 1e-80 * (2 + field(at["x"])), steps=12)
     assert study.finished is None
+    result = study.result()
+    assert not result.model_check.ok
+    assert "give the values in other units" in result.model_check.message
+    assert "All 12 values are below 1e-50" in result.model_check.message
+    assert "values are below 1e-50" in str(result.certificate)
     logarithms = tv.Study(tv.Domain.grid(x=X), tv.Maximize(), transform="log")
     logarithms.run(lambda at: 1e-80 * (2 + field(at["x"])), steps=14)
     assert logarithms.result().best.index == int(np.argmax([field(x) for x in X]))

@@ -97,10 +97,10 @@ def test_named_rows_are_shown_in_tables_and_on_cards() -> None:
     suggestion = study.ask()
     study.tell(suggestion, 1.0)
     assert study.measurements["label"].tolist() == [suggestion.label]
-    assert describe_action(suggestion).startswith(f"{suggestion.label} (x ")
+    assert describe_action(study, suggestion).startswith(f"{suggestion.label} (x ")
     numbered = labelled_study(INDICES["range"])
     assert "label" not in numbered.measurements
-    assert describe_action(numbered.ask()).startswith("x ")
+    assert describe_action(numbered, numbered.ask()).startswith("x ")
 
 
 # -- tell --------------------------------------------------------------------------------------------------------------

@@ -146,6 +146,8 @@ def test_a_point_has_as_many_digits_as_asked_for() -> None:
 def test_the_message_for_an_unknown_name_proposes_a_similar_one() -> None:
     assert unknown_name("column", "dept", ["distance_m", "depth_m"]) == "unknown column 'dept'; did you mean 'depth_m'?"
     assert unknown_name("column", "q", ["x", "y"]) == "unknown column 'q'; expected one of x, y"
+    many = unknown_name("label", "q", [f"station {k}" for k in range(1000)])
+    assert many.endswith("station 39, ... (1000 in all)")
 
 
 def test_an_unknown_column_is_reported_with_a_similar_one() -> None:

@@ -108,6 +108,25 @@ def test_a_place_that_cannot_be_used_is_refused_and_nothing_changes(place, error
     assert study.result().n_excluded == 0
 
 
+def test_a_failure_or_exclusion_that_is_sent_twice_is_recorded_once():
+    study = a_study()
+    first, second = study.ask(2)
+    assert study.fail(first, "storm", cost=3.0) == first.id
+    study.exclude(second.id, "rocks")
+    version = study.version
+    assert study.fail(first.id, "storm") == first.id
+    assert study.fail(first.id, "storm", cost=3.0) == first.id
+    study.exclude(second.id, "rocks")
+    assert study.version == version
+    with pytest.raises(UnknownSuggestionError, match="is not pending"):
+        study.fail(first.id, "another reason")
+    study.exclude(second.id, "another reason")
+    study.allow(second.id)
+    study.exclude(second.id, "rocks")  # after it was allowed, it is a new one
+    assert study.version == version + 3
+    assert study.result().excluded[second.index]
+
+
 def test_excluding_a_suggestion_withdraws_it_and_excluding_a_measured_place_keeps_its_value():
     study = a_study()
     first, second = study.ask(2)

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 from tests.helpers.small import LINE, SQUARE, a_study, hill
 
 import truvar as tv
+from truvar.exceptions import ConflictingMeasurementError
 
 # -- the end ---------------------------------------------------------------------------------------------------------
 
@@ -462,3 +463,21 @@ def test_progress_is_called_after_every_value_told() -> None:
     seen: list[int] = []
     a_study().run(hill, steps=4, progress=lambda study: seen.append(study.steps))
     assert seen == [1, 2, 3, 4]
+
+
+# -- corrections that come late or twice -------------------------------------------------------------------------------
+
+
+def test_a_correction_that_names_the_old_value_is_made_once_and_overwrites_no_other() -> None:
+    study = a_study()
+    suggestion = study.ask()
+    study.tell(suggestion, 0.5)
+    study.correct(suggestion.id, 0.75, was=0.5)
+    version = study.version
+    study.correct(suggestion.id, 0.75, was=0.5)  # the answer to the first was lost
+    assert study.version == version
+    study.correct(suggestion.id, 0.9)  # by somebody else
+    with pytest.raises(ConflictingMeasurementError, match=r"from 0.5 to 0.75, but is 0.9 by now; look at it"):
+        study.correct(suggestion.id, 0.75, was=0.5)
+    study.correct(suggestion.id, 0.9, cost=7.0, was=0.9)
+    assert (study.measurements["value"].item(), study.measurements["cost"].item()) == (0.9, 7.0)

@@ -17,17 +17,26 @@ def _check_arguments(sub: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     """Check a store, and return 1 if anything is damaged."""
     from truvar.report.tables import to_json
+    from truvar.storage import open_storage
+    from truvar.storage.deletions import read_deletions
     from truvar.study.integrity import check_store
 
     repaired = None if arguments.repair is None else store_url(arguments.repair)
     checks = check_store(store_url(arguments.store), repaired)
     damaged = [check for check in checks if check.problem is not None]
+    # A file that SQLite cannot read is one damage without a name.
+    is_readable = all(check.name for check in checks)
+    deletions = read_deletions(open_storage(store_url(arguments.store))) if is_readable else []
     if arguments.json:
-        print(to_json({"ok": not damaged, "studies": [check.to_dict() for check in checks]}))
+        deleted = [deletion.to_dict() for deletion in deletions]
+        print(to_json({"ok": not damaged, "studies": [check.to_dict() for check in checks], "deleted": deleted}))
     else:
         for check in checks:
             name = check.name or arguments.store
             print(f"{name}: {check.events} events, {check.steps} measurements: {check.problem or 'undamaged'}")
+        for deletion in deletions:
+            when = f"{deletion.time:%Y-%m-%d %H:%M} UTC"
+            print(f"{deletion.name}: deleted by {deletion.who}, {when}, with {deletion.events} events")
         if arguments.repair is not None:
             print(f"{arguments.repair} has the undamaged beginning of every study")
     return 1 if damaged else 0

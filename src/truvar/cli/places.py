@@ -15,7 +15,7 @@ from truvar.messages import unknown_name
 if TYPE_CHECKING:
     from truvar.study.study import Study
 
-PLACE = "id of a suggestion or measurement, the coordinates of a point, or a condition such as 'x + y > 3'"
+PLACE = "id of a suggestion or measurement, coordinates or label of a point, or a condition such as 'x + y > 3'"
 COORDINATE = re.compile(r"[^<>=]+=[^<>=]+")
 
 
@@ -72,7 +72,9 @@ def _fail(arguments: argparse.Namespace) -> int:
     before = result_before(arguments, study)
     what = _place(words, study)
     if isinstance(what, str):
-        raise InvalidArgumentError(f"fail expects an id or the coordinates of a point, got {what!r}; give one of them")
+        raise InvalidArgumentError(
+            f"fail expects an id, a label or the coordinates of a point, got {what!r}; give one of them"
+        )
     id_ = study.fail(what, arguments.reason, cost=arguments.cost)
     _print_places(study, before, "failed", [str(id_)])
     return 0
@@ -82,6 +84,9 @@ def _place(words: list[str], study: Study) -> Any:
     """Return a place as `Study.exclude` takes it: an id, a point, or a condition."""
     if len(words) == 1 and words[0].isdecimal():
         return int(words[0])
+    row = _labelled_row(words, study)
+    if row is not None:
+        return study.domain.point(row)
     if all(COORDINATE.fullmatch(word) for word in words):
         point: dict[str, Any] = {}
         for word in words:
@@ -91,6 +96,17 @@ def _place(words: list[str], study: Study) -> Any:
             point[name] = study.domain.parse(name, text)
         return point
     return " ".join(words)
+
+
+def _labelled_row(words: list[str], study: Study) -> int | None:
+    """Return the row of a table that a word labels; None if it labels none, or several."""
+    from truvar.domain.labels import can_be_given, label_columns, rows_by_label
+
+    if len(words) != 1 or not can_be_given(study.domain):
+        return None
+    name, equals_sign, text = words[0].partition("=")
+    label = text if equals_sign and name in label_columns(study.domain) else words[0]
+    return rows_by_label(study.domain).get(label)
 
 
 def _print_places(study: Study, before: Any, verb: str, words: list[str]) -> None:

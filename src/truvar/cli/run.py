@@ -128,7 +128,7 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
         rows.append((f"F1 against {column}", f"{result.f1(truth):.3f}"))
     else:
         if result.best_observed is not None:
-            rows.append(("best so far", describe_best_observed(result.best_observed)))
+            rows.append(("best so far", describe_best_observed(result.best_observed, result.domain)))
         rows.append(("recommended", describe_best(result)))
         rows.append((f"regret against {column}", f"{result.regret(truth):.4g}"))
     print(terminal.rows(rows))

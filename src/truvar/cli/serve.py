@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def _serve_arguments(sub: argparse.ArgumentParser) -> None:
-    add_path(sub, "words", nargs="?", metavar="STORE", help="store of the studies: lake.db or a URL")
+    help_of_store = "store of the studies: lake.db, which is created if it is new, or a URL"
+    add_path(sub, "words", nargs="?", metavar="STORE", help=help_of_store)
     add_path(
         sub,
         "--store",
@@ -50,7 +51,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     level = "info" if arguments.verbose else "warning"
 
     store = selected_store(arguments)
-    notice = _missing_notice(store)
+    notice = _new_store_notice(store)
 
     def ready() -> None:
         print(f"truvar: {_address(arguments, tokens)} (Ctrl-C to stop)", flush=True)
@@ -70,14 +71,14 @@ def _serve(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _missing_notice(store: str) -> str:
-    """Return what to say about the file of a store that does not exist; nothing if it does, or is no file."""
+def _new_store_notice(store: str) -> str:
+    """Return what to say about the file of a store that serving creates; nothing if it exists, or is no file."""
     path = store.removeprefix("sqlite:///")
     if path == store or Path(path).exists():
         return ""
     return (
-        f"the store {path} does not exist; check its path, or create a study in it: on the page, or with truvar new "
-        f"PROBLEM.toml --store {shlex.quote(path)}"
+        f"{path} is a new, empty store; create a study in it on the page, or with truvar new PROBLEM.toml --store "
+        f"{shlex.quote(path)} (if another store was meant, check its path)"
     )
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def _tell_arguments(sub: argparse.ArgumentParser) -> None:
-    study_arguments(sub, "ID VALUE", "id and value, or coordinates and value, repeated for further measurements")
+    study_arguments(
+        sub, "ID VALUE", "id, coordinates or label of a row, and the value; repeated for further measurements"
+    )
     add_path(
         sub,
         "--csv",
@@ -81,7 +83,8 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
             "--repeats takes values of one id or point and no other option; leave out --csv, --noise and --cost"
         )
     study = open_study(arguments)
-    count = 1 if words and "=" not in words[0] else len(study.domain.columns)
+    is_point = bool(words) and words[0].partition("=")[0] in study.domain.columns
+    count = len(study.domain.columns) if is_point else 1
     target = words[:count]
     values = words[count:]
     parsed = [parse_words([*target, value], study.domain)[0] for value in values or [""]]
@@ -107,12 +110,12 @@ def _correct(arguments: argparse.Namespace) -> int:
     from truvar.study.outliers import collect_outliers
 
     words = own_words(arguments)
-    if len(words) != 2 or "=" in words[0]:
+    if len(words) != 2 or not words[0].isdecimal():
         given = " ".join(words) or "nothing"
         raise InvalidArgumentError(f"correct expects ID VALUE, got {given}; truvar status lists the ids")
     study = open_study(arguments)
     before = result_before(arguments, study)
-    (measurement,) = parse_words(words, study.domain)
+    (measurement,) = parse_words(words, study.domain, corrects=True)
     id_: Any = measurement.what
     with collect_outliers() as outliers:
         study.correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost)
@@ -217,8 +220,9 @@ def _print_text(text: str) -> None:
 
 TELL = Command(
     "tell",
-    "enter measured values, by id or by coordinates",
+    "enter measured values, by id, coordinates or label",
     "truvar tell 3 7.2\ntruvar tell lake.db 3 7.2 4 6.8\ntruvar tell distance_m=300 depth_m=-8 7.2\n"
+    "truvar tell 'North pier' 7.2\n"
     "truvar tell --csv today.csv",
     _tell_arguments,
     _tell,

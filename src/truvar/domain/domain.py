@@ -41,6 +41,7 @@ from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.domain.given_context import check_context_columns
 from truvar.domain.labels import RowLabels
 from truvar.domain.parameters import Integer, Parameter, Range, box_parameter, grid_parameter, table_parameter
+from truvar.domain.rounding import shown_decimals, shown_point
 from truvar.domain.scales import is_geometric
 from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
@@ -343,22 +344,25 @@ class Domain:
         return cls(tuple(intervals), mesh(axes), bounds, axes=axes, continuous=True, parameters=parameters)
 
     @classmethod
-    def mixture(cls, /, *, parts: int = 20, **intervals: tuple[float, float]) -> Domain:
+    def mixture(cls, /, *names: str, parts: int = 20, **intervals: tuple[float, float]) -> Domain:
         """Return mixtures: fractions that sum to one, in steps of 1/parts.
 
         A value may also be told for fractions between the steps.
 
         Args:
+            *names: Components of any fraction, from 0 to 1.
             parts: Number of steps from 0 to 1.
-            **intervals: Least and largest fraction of each component.
+            **intervals: Least and largest fraction of each other component.
 
         Raises:
-            InvalidDomainError: If there are fewer than two components, an interval is not within 0 to 1, or no mixture
-                is possible.
+            InvalidDomainError: If there are fewer than two components, a name is not a text or occurs twice, an
+                interval is not within 0 to 1, or no mixture is possible.
 
         Example:
+            >>> Domain.mixture("water", "ethanol", "acetone")
             >>> Domain.mixture(water=(0.2, 1), ethanol=(0, 1), acetone=(0, 0.3), parts=50)
         """
+        intervals = {**dict.fromkeys(_check_components(names, intervals), (0.0, 1.0)), **intervals}
         bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()]).reshape(-1, 2)
         points, equation = simplex_lattice(tuple(intervals), bounds, check_integer(parts, "parts", minimum=2))
         return cls(tuple(intervals), points, bounds, constraints=(equation,))
@@ -455,6 +459,17 @@ class Domain:
     def has_row_names(self) -> bool:
         """Whether the rows have labels that say more than their position."""
         return self.labels is not None and not self.labels.are_positions
+
+    # -- as they are shown -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def decimals(self) -> tuple[int | None, ...]:
+        """Digits behind the decimal point with which each column is shown; None: those that its values have."""
+        return shown_decimals(self)
+
+    def shown(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a point with no more digits than tell it from its neighbours, for people to read."""
+        return shown_point(self, point)
 
     # -- values and coordinates ------------------------------------------------------------------------------------
 
@@ -580,11 +595,11 @@ class Domain:
         for constraint in constraints:
             if isinstance(constraint, LinearConstraint):
                 for comparison in constraint.value_comparisons:
-                    result &= self._satisfies_values(comparison, constraint.text, points)
+                    result &= self.satisfies_values(comparison, constraint.text, points)
         return result
 
-    def _satisfies_values(self, comparison: ValueComparison, text: str, points: Array) -> Mask:
-        """Return which points satisfy a comparison of a column with values of its own."""
+    def satisfies_values(self, comparison: ValueComparison, text: str, points: Array) -> Mask:
+        """Return which points (q, d) satisfy a comparison of a column with values of its own; `text` holds it."""
         name = comparison.column
         if name not in self.columns:
             raise InvalidDomainError(f"the constraint {text!r} has an {unknown_name('column', name, self.columns)}")
@@ -766,6 +781,19 @@ def _check_axis(name: str, axis: Any) -> Array:
         duplicate = ordered[1:][same][0]
         raise InvalidDomainError(f"the values of axis {name!r} must differ, but {duplicate} is duplicated; drop one")
     return values
+
+
+def _check_components(names: Sequence[Any], intervals: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names of the components of a mixture that are given without an interval."""
+    for position, name in enumerate(names):
+        if not isinstance(name, str):
+            raise InvalidDomainError(
+                f"a component of a mixture must be a name, got {name!r}; give Domain.mixture('a', 'b'), or intervals: "
+                "Domain.mixture(a=(0, 1), b=(0, 0.5))"
+            )
+        if name in intervals or name in names[:position]:
+            raise InvalidDomainError(f"the component {name!r} of the mixture occurs twice; leave out one")
+    return names
 
 
 def _check_interval(name: str, interval: Any) -> tuple[float, float]:

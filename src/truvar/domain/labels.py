@@ -16,6 +16,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from truvar.domain.column_types import SAVED_INDEX
+from truvar.exceptions import InvalidMeasurementError
+from truvar.messages import unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,6 +178,38 @@ def rows_by_label(domain: Domain) -> dict[str, Any]:
         label = label_key(domain.label(row))
         rows[label] = None if label in rows else row
     return rows
+
+
+def can_be_given(domain: Domain) -> bool:
+    """Return whether a label as text says which row is meant: the rows have labels, of one level."""
+    return domain.labels is not None and not domain.labels.levels
+
+
+def label_columns(domain: Domain) -> tuple[str, ...]:
+    """Return the names under which users give labels: "label" and that of the index, unless it is a coordinate."""
+    if domain.labels is None or not can_be_given(domain):
+        return ()
+    names = ["label", *[name for name in domain.labels.names if isinstance(name, str)]]
+    return tuple(name for name in names if name not in domain.columns)
+
+
+def labelled_point(domain: Domain, label: str, rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the point of the row with a label.
+
+    Args:
+        domain: The domain, a table.
+        label: The label as text.
+        rows: Result of `rows_by_label`, if it is at hand.
+
+    Raises:
+        InvalidMeasurementError: If no row has the label, or several have it.
+    """
+    rows = rows_by_label(domain) if rows is None else rows
+    if label not in rows:
+        raise InvalidMeasurementError(unknown_name("label", label, rows))
+    if rows[label] is None:
+        raise InvalidMeasurementError(f"several rows have the label {label!r}; give the id or all coordinates")
+    return domain.point(rows[label])
 
 
 def label_key(label: Any) -> str:

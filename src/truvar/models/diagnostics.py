@@ -32,7 +32,7 @@ from truvar._typing import Array, Mask
 if TYPE_CHECKING:
     from truvar.models.posterior import Posterior
 
-Failure = Literal["overconfident", "outlier", "cautious"]
+Failure = Literal["overconfident", "outlier", "cautious", "indistinct"]
 
 MIN_MEASUREMENTS = 5  # below this number nothing is judged
 LEVEL = 0.01  # share of right models that each of the two tests rejects, at most
@@ -54,7 +54,8 @@ class ModelCheck:
         advice: What to do about it; empty if the check did not fail.
         coverage: Share of the measurements inside their leave-one-out 95 % interval; NaN without measurements.
         failure: "overconfident": values are further from their predictions than the model allows; "outlier": they are
-            not, but for one; "cautious": they are closer than it expects. None if the check did not fail.
+            not, but for one; "cautious": they are closer than it expects; "indistinct": they are too small for it to
+            tell them apart. None if the check did not fail.
         misfit: r^T (K_t + Sigma_t)^-1 r.
         degrees: Degrees of freedom of the misfit, and its mean if the model is right.
         limit: |z| above which a measurement contradicts the model by itself.
@@ -84,8 +85,12 @@ class ModelCheck:
 
     @property
     def is_contradiction(self) -> bool:
-        """Whether values are further from their predictions than the model allows; a cautious model is not wrong."""
-        return self.failure in ("overconfident", "outlier")
+        """Whether the model says nothing true of the values; a cautious one is not wrong."""
+        return self.failure in ("overconfident", "outlier", "indistinct")
+
+    def fail_as_indistinct(self, finding: str, advice: str) -> ModelCheck:
+        """Return the check of a model that cannot tell the measurements apart."""
+        return replace(self, ok=False, failure="indistinct", finding=finding, advice=advice)
 
     @property
     def z_scores(self) -> Array:

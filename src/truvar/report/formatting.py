@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ REWRITTEN = {
     "um": "µm", "us": "µs", "C": "°C", "degC": "°C", "deg": "°", "pct": "%", "percent": "%", "m_s": "m/s",
     "ugL": "µg/L", "mgL": "mg/L", "ug_m3": "µg/m³", "mg_m3": "mg/m³", "kg_m3": "kg/m³",
 }  # fmt: skip
+ALL_DIGITS = 15  # that a float has: coordinates are rounded before they are written
 TICKS = 5  # of an axis whose values are not plain numbers
 UNITS = {unit: unit for unit in SAME_AS_SYMBOL} | REWRITTEN  # suffix of a column name: symbol of the unit
 
@@ -109,14 +110,19 @@ def describe_score(result: Result) -> list[str]:
     return [f"expected regret {format_estimate(result.expected_regret)}"]
 
 
-def format_place(place: Any, *, digits: int = 6) -> str:
+def format_shown(domain: Domain, point: Mapping[str, Any]) -> str:
+    """Return a point as text, with as many digits as tell it from other points of the domain."""
+    return format_coordinates(domain.shown(point), digits=ALL_DIGITS)
+
+
+def format_place(place: Any, domain: Domain) -> str:
     """Return where a suggestion, measurement or best point is: its label, if the rows are named, and coordinates.
 
     Args:
         place: An object with `point`, `index` and `label`.
-        digits: Significant digits of the coordinates.
+        domain: The domain, whose points say how many digits are needed.
     """
-    coordinates = format_coordinates(place.point, digits=digits)
+    coordinates = format_shown(domain, place.point)
     if place.label is None or place.label == place.index:
         return coordinates
     return f"{label_text(place.label)} ({coordinates})"

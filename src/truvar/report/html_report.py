@@ -21,7 +21,7 @@ from truvar.inference.certificate import REGIME_SUMMARIES, format_share
 from truvar.messages import format_coordinate, format_coordinates
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
-from truvar.report.formatting import column_label, count_noun, describe_columns, format_number
+from truvar.report.formatting import ALL_DIGITS, column_label, count_noun, describe_columns, format_number
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData, optimum_name
@@ -157,7 +157,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
         "finished": study.finished is not None,
         "figures": [_drawn(figure, data) for figure in _figures(data)],
         "pending": _pending(study),
-        "vehicles": [describe_vehicle(status) for status in shown_vehicles(study)],
+        "vehicles": [describe_vehicle(status, study.domain) for status in shown_vehicles(study)],
         "measurements": _measurements(study, data.result.outliers),
         "events": _events(study),
         "settings": _settings(study),
@@ -320,7 +320,7 @@ def _pending(study: Study) -> list[dict[str, Any]]:
     return [
         {
             "id": suggestion.id,
-            "action": describe_action(suggestion) if suggestion.who is None else _for_vehicle(suggestion),
+            "action": _action(study, suggestion),
             "cost": format_number(suggestion.cost),
             "precision": f"± {sqrt(suggestion.noise):.3g}",
             "gain": describe_gain(study, suggestion),
@@ -329,8 +329,9 @@ def _pending(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _for_vehicle(suggestion: Suggestion) -> str:
-    return f"{suggestion.who}: {describe_action(suggestion)}"
+def _action(study: Study, suggestion: Suggestion) -> str:
+    text = describe_action(study, suggestion)
+    return text if suggestion.who is None else f"{suggestion.who}: {text}"
 
 
 def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]:
@@ -348,7 +349,7 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
     rows = [
         [
             record.id,
-            *(format_coordinate(value) for value in record.point.values()),
+            *(format_coordinate(value, ALL_DIGITS) for value in study.domain.shown(record.point).values()),
             *(getattr(record, name) for name in optional),
             f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
             f"{sqrt(record.noise):.3g}",

@@ -15,8 +15,8 @@ from truvar.report.formatting import format_number
 from truvar.report.limit_progress import regret_goal
 from truvar.report.plot_data import PlotData
 from truvar.report.style import INK
+from truvar.study.convergence import CHECKPOINTS, ScoreAfter, best_values, score_history
 from truvar.study.limits import RunLimits
-from truvar.study.score_history import ScoreRecord, score_history
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ def plot_convergence(
     Args:
         study: The study, which is not changed.
         against: "cost" or "steps"; default: both, if the measurements differ in cost.
-        moments: Number of moments at which the score is computed; default: 14.
+        moments: Largest number of moments at which the score is computed; default: 16.
         dpi: Dots per inch.
 
     Raises:
@@ -47,7 +47,7 @@ def plot_convergence(
     """
     data = PlotData.from_study(study)  # type: ignore[arg-type]
     kinds = shown_axes(data, against)
-    records = score_history(study) if moments is None else score_history(study, moments)
+    records = score_history(study, CHECKPOINTS if moments is None else moments)
     figure: Figure = style.new_figure(max(WIDTH * len(kinds), 6.4), HEIGHT, dpi)
     panels = figure.subplots(2, len(kinds), squeeze=False, sharey="row", sharex="col")
     for column, kind in enumerate(kinds):
@@ -84,10 +84,7 @@ def positions(data: PlotData, kind: Against) -> Array:
 
 def best_so_far(data: PlotData) -> Array:
     """Return the best value up to each measurement, NaN before the first of the target: (t,)."""
-    sign = data.goal.sign
-    known = np.where(np.isfinite(data.values), sign * data.values, -np.inf)
-    best = np.maximum.accumulate(known) if len(known) else known
-    return np.where(np.isfinite(best), sign * best, np.nan)
+    return best_values(data.values, data.goal.sign)
 
 
 def score_goal(data: PlotData) -> float | None:
@@ -120,7 +117,7 @@ def draw_best(ax: Any, data: PlotData, kind: Against) -> None:
     ax.legend(frameon=False, fontsize=8, loc="best")
 
 
-def draw_score(ax: Any, data: PlotData, records: Sequence[ScoreRecord], kind: Against) -> None:
+def draw_score(ax: Any, data: PlotData, records: Sequence[ScoreAfter], kind: Against) -> None:
     """Draw expected F1 or regret with its 95 % interval, and the goal.
 
     Args:

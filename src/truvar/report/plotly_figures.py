@@ -22,7 +22,7 @@ from truvar.report.plot_data import INTERVAL_LABEL, PlotData
 from truvar.report.plot_diagnostics import calibration
 from truvar.report.plot_slices import INTERVAL_SDS, MAX_PAIRED, MAX_SLICES
 from truvar.report.slices import PosteriorSlices, chosen_columns, column_importance
-from truvar.study.score_history import score_history
+from truvar.study.convergence import CHECKPOINTS, score_history
 
 BAND = "rgba(68,119,154,0.25)"
 MEAN = "#2E75B6"
@@ -201,7 +201,7 @@ def plot_convergence(study: Any, against: str | None = None, moments: int | None
     go = _graph()
     data = PlotData.from_study(study)
     kinds = shown_axes(data, against)
-    records = score_history(study) if moments is None else score_history(study, moments)
+    records = score_history(study, CHECKPOINTS if moments is None else moments)
     titles = ["measured values"] * len(kinds) + [f"expected {score_name(data)}, given the model"] * len(kinds)
     figure = _subplots(2, len(kinds), shared_xaxes="columns", shared_yaxes="rows", subplot_titles=titles)
     for column, kind in enumerate(kinds, 1):

@@ -53,7 +53,7 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
         return [("answer", "nothing is measured yet")]
     if not result.goal.level_set:
         best = result.best_observed
-        return [] if best is None else [("best so far", describe_best_observed(best))]
+        return [] if best is None else [("best so far", describe_best_observed(best, result.domain))]
     n = len(result.mean)
     if result.classification is None:
         counts = (
@@ -71,5 +71,5 @@ def _next(study: StudyLike) -> list[tuple[str, str]]:
         reason = study.finished
         return [("finished", reason)] if reason else [("next", "nothing is pending: ask() suggests a measurement")]
     first = pending[0]
-    text = f"{first.id}: {format_place(first)}, cost {format_number(first.cost)}"
+    text = f"{first.id}: {format_place(first, study.domain)}, cost {format_number(first.cost)}"
     return [("next", text if len(pending) == 1 else f"{text}; {len(pending) - 1} more pending")]

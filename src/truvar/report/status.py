@@ -11,8 +11,7 @@ import numpy as np
 
 from truvar.domain.goals import Bands, LevelSet
 from truvar.inference.certificate import format_share
-from truvar.messages import format_coordinates
-from truvar.report.formatting import count_noun, format_estimate, format_number, format_place
+from truvar.report.formatting import count_noun, format_estimate, format_number, format_place, format_shown
 from truvar.report.limit_progress import limit_progress
 from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.tables import summary
@@ -24,6 +23,7 @@ from truvar.study.outliers import outlier_messages
 if TYPE_CHECKING:
     from truvar.acquisition import Policy
     from truvar.domain.costs import Tasks
+    from truvar.domain.domain import Domain
     from truvar.domain.goals import Goal
     from truvar.models.transforms import OutputTransform
     from truvar.study.result import BestObserved, Result
@@ -72,14 +72,14 @@ def describe_budget(study: Study) -> str:
 def describe_best(result: Result) -> str:
     """Return the recommended point with its estimated value and the 95 % interval of that."""
     best = result.best
-    text = f"{format_place(best)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
+    text = f"{format_place(best, result.domain)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
     value = result.statements.recommended_value
     return text if value is None else f"{text} (95 %: {value.low:.6g} to {value.high:.6g})"
 
 
-def describe_best_observed(best: BestObserved) -> str:
-    """Return the best measured value with its point and id."""
-    return f"{best.value:.6g} at {format_place(best)} (measurement {best.id})"
+def describe_best_observed(best: BestObserved, domain: Domain) -> str:
+    """Return the best measured value with its point in the domain and its id."""
+    return f"{best.value:.6g} at {format_place(best, domain)} (measurement {best.id})"
 
 
 def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
@@ -93,7 +93,7 @@ def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
     if study.goal.level_set or not result.steps:
         return rows
     if result.best_observed is not None:
-        rows.append(("best so far", describe_best_observed(result.best_observed)))
+        rows.append(("best so far", describe_best_observed(result.best_observed, result.domain)))
     if result.statements.is_known:
         rows.append(("recommended", describe_best(result)))
     return rows
@@ -174,7 +174,7 @@ def describe_infeasible(study: Study, result: Result) -> list[tuple[str, str]]:
         rows.append(("excluded", f"{result.n_excluded} of {count_noun(n, 'point')}"))
     if result.n_failed:
         last = study.failures[-1]
-        text = f"{count_noun(result.n_failed, 'measurement')}, the last at {format_coordinates(last.point)}"
+        text = f"{count_noun(result.n_failed, 'measurement')}, the last at {format_shown(study.domain, last.point)}"
         rows.append(("failed", f"{text}: {last.reason}" if last.reason else text))
     if result.infeasible_share > 0:
         share = 100 * result.infeasible_share
@@ -231,11 +231,14 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     rows += [("warning", message) for message in study_warnings(study, result)]
     if not result.model_check.ok:
         rows.append(("model check", f"failed: {result.model_check.message}"))
-    rows += [("vehicle" if status.name else "way back", describe_vehicle(status)) for status in shown_vehicles(study)]
+    rows += [
+        ("vehicle" if status.name else "way back", describe_vehicle(status, study.domain))
+        for status in shown_vehicles(study)
+    ]
     for suggestion in study.pending:
         if study.who in study.vehicles and suggestion.who != study.who:
             continue
-        point = format_place(suggestion)
+        point = format_place(suggestion, study.domain)
         owner = "" if suggestion.who is None else f" for {suggestion.who}"
         rows.append(("pending", f"{suggestion.id}{owner}: {point}, cost {format_number(suggestion.cost)}"))
     if result.reason:
@@ -257,12 +260,12 @@ def shown_vehicles(study: Study) -> list[VehicleStatus]:
     return [status for status in study.vehicle_statuses if study.who not in study.vehicles or status.name == study.who]
 
 
-def describe_vehicle(status: VehicleStatus) -> str:
-    """Return position, costs, budget and way back of a vehicle, in words."""
+def describe_vehicle(status: VehicleStatus, domain: Domain) -> str:
+    """Return position in the domain, costs, budget and way back of a vehicle, in words."""
     parts = []
     if status.position is not None:
         position = status.position
-        parts.append(f"at {position if isinstance(position, str) else format_coordinates(position)}")
+        parts.append(f"at {position if isinstance(position, str) else format_shown(domain, position)}")
     if status.name is not None:
         parts.append(count_noun(status.steps, "measurement"))
         budget = "" if status.budget is None else f" of {format_number(status.budget)}"

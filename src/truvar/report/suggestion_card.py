@@ -26,7 +26,7 @@ def suggestion_card(study: Study, suggestion: Suggestion, terminal: TerminalStyl
     owner = "" if suggestion.who is None else f" for {terminal.plain(suggestion.who)}"
     heading = terminal.paint(f"suggestion {suggestion.id}{owner}", "strong")
     rows = [
-        ("measure", describe_action(suggestion)),
+        ("measure", describe_action(study, suggestion)),
         ("precision", _precision(study, suggestion)),
         ("cost", format_number(suggestion.cost)),
         ("expected", _expected_value(study, suggestion)),
@@ -47,9 +47,9 @@ def suggestion_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
     }
 
 
-def describe_action(suggestion: Suggestion) -> str:
+def describe_action(study: Study, suggestion: Suggestion) -> str:
     """Return where to measure, and which task."""
-    point = format_place(suggestion)
+    point = format_place(suggestion, study.domain)
     return point if suggestion.task is None else f"{suggestion.task} at {point}"
 
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
-from truvar.messages import format_coordinates
 from truvar.report import style
-from truvar.report.formatting import column_ends, column_label, format_number
+from truvar.report.formatting import column_ends, column_label, format_number, format_shown
 from truvar.report.plot_2d import grid_of
 from truvar.report.plot_data import INTERVAL_LABEL, PlotData
 from truvar.report.terminal import TerminalStyle
@@ -255,7 +254,7 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     lines.append(f"  {len(data.measured)} measured")
     if data.shows_best:
         best = data.result.best
-        text = f"recommended: {format_coordinates(best.point)}, value {best.mean:.4g} ± {best.sd:.2g}"
+        text = f"recommended: {format_shown(data.domain, best.point)}, value {best.mean:.4g} ± {best.sd:.2g}"
         lines.append(f"  {terminal.plain(text)}")
     return "\n".join(lines)
 

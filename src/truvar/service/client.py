@@ -506,10 +506,18 @@ class RemoteStudy:
         return suggestion_frame(batch, self.domain)
 
     def correct(
-        self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
+        self,
+        what: Suggestion | int,
+        y: float,
+        *,
+        noise: float | None = None,
+        cost: float | None = None,
+        was: float | None = None,
     ) -> None:
         """Correct the value of a measurement, as `Study.correct`."""
         body = {"id": _id(what), "y": _plain(y), "noise": noise, "cost": cost}
+        if was is not None:
+            body["was"] = was
         _warn_of_outliers(self._post("correct", body, repeatable=True))
 
     def withdraw(self, what: Suggestion | int, reason: str | None = None, *, again: bool = False) -> None:

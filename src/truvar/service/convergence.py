@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from truvar.report.limit_progress import regret_goal
 from truvar.study._events import Operation, StudyConfig
 from truvar.study._state import Snapshot
-from truvar.study.convergence import ScoreAfter, checkpoints, past_scores, score_source
+from truvar.study.convergence import ScoreAfter, best_values, checkpoints, past_scores, score_source
 from truvar.study.limits import RunLimits
 from truvar.study.result import Result
 from truvar.study.study import Study
@@ -99,15 +101,15 @@ class Convergence:
 def _best_so_far(study: Study, result: Result) -> list[dict[str, Any]]:
     target = None if study.tasks is None else study.tasks.names[0]
     left_out = set(result.outliers)
+    records = study.measurement_records()
+    counts = [record.task == target and record.id not in left_out for record in records]
+    values = np.where(counts, [record.value for record in records], np.nan)
     rows: list[dict[str, Any]] = []
-    best: float | None = None
-    for count, record in enumerate(study.measurement_records(), start=1):
-        if record.task != target or record.id in left_out:
-            continue
-        if best is None or study.goal.sign * record.value > study.goal.sign * best:
-            best = record.value
-        row = {"steps": count, "spent": record.spent, "value": record.value, "best": best, "id": record.id}
-        rows.append(row)
+    for k, best in enumerate(best_values(values, study.goal.sign).tolist()):
+        if counts[k]:
+            record = records[k]
+            value = record.value
+            rows.append({"steps": k + 1, "spent": record.spent, "value": value, "best": best, "id": record.id})
     return rows
 
 

@@ -142,6 +142,10 @@ class Correct(StrictModel):
     y: Annotated[Number, Field(description="The correct value.")]
     noise: Annotated[NonNegative | None, Field(description="Noise variance, if it changes too.")] = None
     cost: Annotated[NonNegative | None, Field(description="Cost, if it changes too.")] = None
+    was: Annotated[
+        Number | None,
+        Field(description="The value to replace; the correction is refused if the measurement has a third one by now."),
+    ] = None
 
 
 Reason = Annotated[

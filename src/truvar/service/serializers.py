@@ -223,7 +223,7 @@ def view(study: Study) -> dict[str, Any]:
         "tasks": task_names,
         "vehicle_names": list(study.vehicles),
         "vehicle_texts": [
-            describe_vehicle(status) for status in study.vehicle_statuses if status.name or study.returns
+            describe_vehicle(status, study.domain) for status in study.vehicle_statuses if status.name or study.returns
         ],
         "measurements": measurements(study),
         "failures": failures(study),
@@ -311,6 +311,7 @@ def column_data(domain: Domain, k: int) -> dict[str, Any]:
         "choices": choices,
         "date": date,
         "context": domain.columns[k] in domain.context,
+        "decimals": domain.decimals[k],
         "step": None if domain.axes is None or len(values) < 2 else float(np.diff(values).min()),
     }
 

@@ -54,11 +54,13 @@ def serve(
     uvicorn = import_optional("uvicorn", "the server", "service")
     import_optional("fastapi", "the server", "service")
     from truvar.service.app import create_app
+    from truvar.service.preloading import preload
 
     limits = limits or ServiceLimits()
     app = create_app(store, tokens, limits)
     check_address(host, bool(tokens) or bool(app.state.sessions.tokens))
     listener = _bind(host, port)
+    preload()
     ready()
     config = uvicorn.Config(
         app,

@@ -380,7 +380,9 @@ class StudySessions:
         await self._administer(name, work)
 
     async def delete(self, name: str, who: str) -> int:
-        """Delete a study for good, and return the number of events that it had. The log of the server tells of it.
+        """Delete a study for good, and return the number of events that it had.
+
+        The log of the server tells of it, and the store keeps a line.
 
         Args:
             name: Its name.
@@ -391,7 +393,7 @@ class StudySessions:
         """
 
         def work() -> int:
-            n_events = delete_study(self._storage, name)
+            n_events = delete_study(self._storage, name, who)
             LOG.warning("the study %r with %d events was deleted by %s", name, n_events, who)
             return n_events
 

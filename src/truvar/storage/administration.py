@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 
 from truvar.exceptions import StudyExistsError, StudyNotFoundError
-from truvar.storage.base import check_study_name
+from truvar.storage.base import check_study_name, whoami
+from truvar.storage.deletions import note_deletion
 from truvar.storage.models import EVENTS, STUDIES, TOKENS
 from truvar.storage.rdb import RDBStorage
 
@@ -36,12 +37,13 @@ def rename_study(storage: RDBStorage, name: str, new_name: str) -> None:
         _change_tokens(connection, lambda names: [new_name if each == name else each for each in names])
 
 
-def delete_study(storage: RDBStorage, name: str) -> int:
-    """Delete a study with all its events, for good.
+def delete_study(storage: RDBStorage, name: str, who: str | None = None) -> int:
+    """Delete a study with all its events, for good. The store keeps a line about it (see `deletions`).
 
     Args:
         storage: The store.
         name: Its name.
+        who: Author of the deletion; default: the user of this process.
 
     Returns:
         The number of events that it had.
@@ -55,6 +57,7 @@ def delete_study(storage: RDBStorage, name: str) -> int:
         connection.execute(delete(STUDIES).where(STUDIES.c.id == study_id))
         # A later study of the same name is another one.
         _change_tokens(connection, lambda names: [each for each in names if each != name])
+        note_deletion(connection, name, who or whoami(), int(deleted))
     return int(deleted)
 
 

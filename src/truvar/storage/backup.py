@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import insert, select
 
 from truvar.exceptions import InvalidArgumentError, StorageError
+from truvar.storage.deletions import copy_deletions
 from truvar.storage.models import EVENTS, STUDIES, TOKENS
 from truvar.storage.rdb import RDBStorage
 
@@ -72,4 +73,5 @@ def _copy_rows(source: RDBStorage, target: RDBStorage) -> int:
         tokens = reader.execute(select(TOKENS)).mappings().all()
         if tokens:
             writer.execute(insert(TOKENS), [dict(token) for token in tokens])
+        copy_deletions(reader, writer)
     return len(studies)

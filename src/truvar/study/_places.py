@@ -11,6 +11,7 @@ from truvar.domain.constraints import as_constraint, is_geometry, is_truth, regi
 from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Place
 from truvar.domain.parameters import Parameter, plain_value
+from truvar.domain.satisfiability import holds_somewhere
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, UnknownSuggestionError
 from truvar.messages import format_point, unknown_name
 from truvar.study._state import StudyState
@@ -28,7 +29,7 @@ def resolve_place(state: StudyState, what: Any) -> tuple[Place, int | None]:
             points.
 
     Raises:
-        InvalidArgumentError: If it is nothing of that kind, or holds no point of a finite domain.
+        InvalidArgumentError: If it is nothing of that kind, or holds no point of the domain.
         UnknownSuggestionError: If there is no such suggestion.
         InvalidDomainError: If a point or condition cannot be used.
     """
@@ -40,9 +41,26 @@ def resolve_place(state: StudyState, what: Any) -> tuple[Place, int | None]:
             raise UnknownSuggestionError(f"there is no suggestion or measurement {id_}; give the id of one, or a point")
         return Place(point=domain.named(action.point[: len(domain.columns)])), id_
     place = _resolve(domain, what)
-    if not domain.continuous and not place.on_domain(domain).any():
+    if not _holds_a_point(domain, place):
         raise InvalidArgumentError(f"{place.describe()} holds no point of the domain, got {what!r}; check it")
     return place, None
+
+
+def _holds_a_point(domain: Domain, place: Place) -> bool:
+    """Return whether a place holds a point of the domain, as far as one can tell of a box."""
+    if not domain.continuous:
+        return bool(place.on_domain(domain).any())
+    return place.region is None or holds_somewhere(domain, place.region)
+
+
+def is_recorded_exclusion(state: StudyState, place: Place, reason: str | None) -> bool:
+    """Return whether a place was excluded for that reason, and nothing was allowed again since."""
+    for exclusion in reversed(state.learner.exclusions):
+        if exclusion.allowed:
+            return False
+        if (exclusion.place, exclusion.reason) == (place, reason):
+            return True
+    return False
 
 
 def _resolve(domain: Domain, what: Any) -> Place:

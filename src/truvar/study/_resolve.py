@@ -10,7 +10,12 @@ import numpy as np
 
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
-from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, UnknownSuggestionError
+from truvar.exceptions import (
+    ConflictingMeasurementError,
+    InvalidArgumentError,
+    InvalidMeasurementError,
+    UnknownSuggestionError,
+)
 from truvar.messages import for_interface, format_point
 from truvar.study._inputs import PointLike, as_point, as_value
 from truvar.study._state import StudyState
@@ -87,6 +92,42 @@ def resolve_observed(state: StudyState, what: Suggestion | int) -> Action:
             f"only a measurement can be corrected, and {id_} is not one; measured so far: {ids}"
         )
     return observation[0]
+
+
+def is_corrected(state: StudyState, corrected: Action, value: float, was: float) -> bool:
+    """Return whether a measurement has the value of a correction already.
+
+    Args:
+        state: The state of the study.
+        corrected: The measurement with the noise and cost of the correction.
+        value: The right value.
+        was: The value that is to be replaced.
+
+    Raises:
+        ConflictingMeasurementError: If the measurement has neither value.
+    """
+    observation = state.observation(corrected.id)
+    if observation is None:
+        raise AssertionError("a measurement that can be corrected has a value")
+    action, known = observation
+    if (known, action.noise, action.cost) == (value, corrected.noise, corrected.cost):
+        return True
+    if known != was:
+        raise ConflictingMeasurementError(
+            f"measurement {corrected.id} was to be corrected from {was:.10g} to {value:.10g}, but is {known:.10g} by "
+            "now; look at it, and correct it again if that is wrong"
+        )
+    return False
+
+
+def recorded_failure(state: StudyState, what: Any, reason: str | None, cost: float | None) -> int | None:
+    """Return the id of a suggestion if its failure is recorded with that reason and cost already; None otherwise."""
+    id_ = what.id if isinstance(what, Suggestion) else what
+    for failure in state.learner.failures:
+        same_cost = cost is None or cost == failure.action.cost
+        if failure.action.id == id_ and failure.reason == reason and same_cost:
+            return int(failure.action.id)
+    return None
 
 
 def action_at(

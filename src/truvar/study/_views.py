@@ -16,6 +16,7 @@ from truvar.inference.stopping import finished
 from truvar.models.diagnostics import check_model
 from truvar.study._state import StudyState
 from truvar.study.outliers import outlier_ids
+from truvar.study.plausibility import indistinct
 from truvar.study.records import MeasurementRecord, measurement_records
 from truvar.study.result import Best, BestObserved, Result
 from truvar.study.suggestion import Suggestion
@@ -92,6 +93,9 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
         learned=learner.surrogate.family is not None,
         fitted=learner.surrogate.fitted,
     )
+    too_small = indistinct(state)
+    if too_small is not None:
+        model_check = model_check.fail_as_indistinct(*too_small)
     return CertificateInputs(
         domain=config.domain,
         goal=config.goal,

@@ -1,23 +1,34 @@
-"""Progress of the answer: the expected F1 or regret after earlier measurements.
+"""Convergence of a study: the best value so far, and the expected F1 or regret after earlier measurements.
 
-The event log does not hold these estimates, as they take draws. They are computed again from the operations of a study,
-with the values as they are known now: a corrected value counts from the beginning.
+The page, the figures and the API show these curves, and all of them mean the same. The event log does not hold the
+estimates, as they take draws; they are computed again by a replay, with the values as they are known now. A value that
+was corrected counts as corrected from the beginning, and one that was withdrawn never was. Otherwise the score after t
+measurements is the one that the study had then.
+
+| curve | from |
+|---|---|
+| best value so far | `best_values` |
+| expected score after some of the measurements | `score_history`; in portions, for the page, `past_scores` |
+| after which measurements | `checkpoints` |
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import isfinite
+from typing import Any
 
+import numpy as np
+
+from truvar._typing import Array
 from truvar.inference.statements import Estimate, JointStatements
 from truvar.study._events import StudyConfig
 from truvar.study._state import Snapshot, StudyState
 from truvar.study._views import statement_inputs
-
-if TYPE_CHECKING:
-    from truvar.study.result import Result
-    from truvar.study.study import Study
+from truvar.study.result import Result
+from truvar.study.study import Study
+from truvar.validation import check_integer
 
 CHECKPOINTS = 16  # estimates of one study, at most
 
@@ -36,6 +47,11 @@ class ScoreAfter:
     spent: float
     score: Estimate
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there was a model to estimate the score with."""
+        return isfinite(self.score.mean)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON, without those of the estimate being nested."""
         return {"steps": self.steps, "spent": self.spent, **self.score.to_dict()}
@@ -50,15 +66,47 @@ def checkpoints(steps: int, count: int = CHECKPOINTS) -> list[int]:
         steps: Number of measurements so far.
         count: Largest number of checkpoints.
 
+    Raises:
+        InvalidArgumentError: If `count` is not a number >= 1.
+
     Example:
         >>> checkpoints(21, 8)
         [4, 8, 12, 16, 20, 21]
     """
+    count = check_integer(count, "the number of moments", minimum=1)
     stride = 1
-    while steps // stride > count - 1:
+    while -(-steps // stride) > count:  # rounded up, as the present number counts too
         stride *= 2
     found = list(range(stride, steps + 1, stride))
     return found if steps in found or not steps else [*found, steps]
+
+
+def score_history(study: Any, moments: int = CHECKPOINTS) -> list[ScoreAfter]:
+    """Return the expected F1 or regret after earlier measurements and now, as far as there was a model.
+
+    Args:
+        study: A study, here or on a server; it is not changed.
+        moments: Largest number of moments, as for `checkpoints`.
+    """
+    local = study if isinstance(study, Study) else Study.from_json(study.to_json())
+    config, snapshot, present = score_source(local, local.result())
+    steps = checkpoints(present.steps, moments)
+    if not steps:
+        return []
+    scores = [*past_scores(config, snapshot, steps[:-1]), present]
+    return [score for score in scores if score.is_known]
+
+
+def best_values(values: Array, sign: int) -> Array:
+    """Return the best value up to each measurement, NaN before the first.
+
+    Args:
+        values: Measured values of the target; NaN for those of other tasks and for gross errors. (t,)
+        sign: 1 if the highest value is the best, -1 if the lowest.
+    """
+    known = np.where(np.isfinite(values), sign * values, -np.inf)
+    best = np.maximum.accumulate(known) if len(known) else known
+    return np.where(np.isfinite(best), sign * best, np.nan)
 
 
 def past_scores(config: StudyConfig, snapshot: Snapshot, steps: Collection[int]) -> Iterator[ScoreAfter]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,11 @@ import numpy as np
 
 from truvar.domain.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
 from truvar.domain.domain import Domain
-from truvar.domain.labels import label_key, rows_by_label
+from truvar.domain.labels import can_be_given, label_columns, label_key, labelled_point, rows_by_label
+from truvar.domain.rounding import shown_numbers
 from truvar.domain.tables import excel_rows
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
-from truvar.messages import unknown_name
+from truvar.messages import format_point, unknown_name
 from truvar.study.csv_cells import unquote_cell
 from truvar.validation import check_finite
 
@@ -68,13 +70,17 @@ def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> list[int
     return ids
 
 
-def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[MeasurementInput]:
+def parse_words(
+    words: Sequence[str], domain: Domain, *, corrects: bool = False, **options: Any
+) -> list[MeasurementInput]:
     """Parse measurements from words of the command line.
 
     Args:
-        words: `3 7.2` is the value 7.2 of suggestion 3, `x=300 y=-8 7.2` that of a point. Several may follow each
+        words: `3 7.2` is the value 7.2 of suggestion 3, `x=300 y=-8 7.2` that of a point, `Mole 7.2` that of the row of
+            a table with this label, which is `label=12 7.2` for a label that is a whole number. Several may follow each
             other.
         domain: The domain of the study.
+        corrects: Whether the values take the place of others, so that none of them can fail.
         **options: Further arguments of `Study.tell` for all of them; None is left out.
 
     Raises:
@@ -83,26 +89,30 @@ def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Me
     given = {name: value for name, value in options.items() if value is not None}
     measurements: list[MeasurementInput] = []
     point: dict[str, Any] = {}
-    id_: int | None = None
+    what: int | dict[str, Any] | None = None  # a suggestion or a row, which a value must follow
+    what_word = ""
     for word in words:
         name, equals_sign, text = word.rpartition("=")
-        if equals_sign:
-            if id_ is not None or name in point:
+        if what is None and not point and not (equals_sign and name in domain.columns):
+            what = _parse_target(word, domain)
+            what_word = shlex.quote(word)
+        elif equals_sign:
+            if what is not None or name in point:
                 raise InvalidMeasurementError(f"expected a value before {word!r}; see truvar tell --help")
             if name not in domain.columns:
                 raise InvalidMeasurementError(unknown_name("coordinate", name, domain.columns))
             point[name] = _parse_value(domain, name, text)
-        elif id_ is not None:
-            measurements.append(MeasurementInput(id_, parse_number(word, "the measured value"), given))
-            id_ = None
-        elif point:
-            shown = _point_as_shown(domain, point)
-            measurements.append(MeasurementInput(shown, parse_number(word, "the measured value"), given))
-            point = {}
+        elif what is not None:
+            measurements.append(MeasurementInput(what, _parse_measured(word, what_word, corrects=corrects), given))
+            what = None
         else:
-            id_ = _parse_integer(word)
-    if id_ is not None:
-        raise InvalidMeasurementError(f"the value of suggestion {id_} is missing; give it after the id")
+            shown = _point_as_shown(domain, point)
+            target = format_point(shown, style="cli", digits=SHOWN_DIGITS)
+            measurements.append(MeasurementInput(shown, _parse_measured(word, target, corrects=corrects), given))
+            point = {}
+    if what is not None:
+        whose = f"suggestion {what}" if isinstance(what, int) else what_word
+        raise InvalidMeasurementError(f"the value of {whose} is missing; give it after the id or label")
     if point:
         raise InvalidMeasurementError("the value of the last point is missing; give it after the coordinates")
     if not measurements:
@@ -111,6 +121,36 @@ def parse_words(words: Sequence[str], domain: Domain, **options: Any) -> list[Me
             f"there is nothing to tell; give ID VALUE, or coordinates and a value: {example} VALUE"
         )
     return measurements
+
+
+def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
+    """Return the id, or the point of the row with the label, that a word of the command line means."""
+    if word.isdecimal():
+        return int(word)
+    name, equals_sign, text = word.partition("=")
+    if equals_sign and name in label_columns(domain):
+        return labelled_point(domain, text)
+    if equals_sign:
+        raise InvalidMeasurementError(unknown_name("coordinate", name, [*domain.columns, *label_columns(domain)]))
+    if domain.has_row_names and can_be_given(domain):
+        return labelled_point(domain, word)
+    return _parse_integer(word)
+
+
+def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
+    """Return a measured value; one that says that there is none is refused with the command that says so.
+
+    Args:
+        word: The value.
+        target: The words that say what was measured.
+        corrects: Whether it takes the place of another value.
+    """
+    if not is_missing(word):
+        return parse_number(word, "the measured value")
+    remedy = f"or say that the measurement failed: truvar fail {target} --reason TEXT"
+    if corrects:
+        remedy = f"or withdraw the measurement: truvar withdraw {target}"
+    raise InvalidMeasurementError(f"the measured value must be a finite number, got {word!r}; give one, {remedy}")
 
 
 def parse_csv(text: str, study: Study, value: str | None = None) -> list[MeasurementInput]:
@@ -349,11 +389,7 @@ class MeasurementReader:
         if cell is None:
             return None
         label = label_key(unquote_cell(cell) if isinstance(cell, str) else cell)
-        if label not in self._rows:
-            raise InvalidMeasurementError(unknown_name("label", label, self._rows))
-        if self._rows[label] is None:
-            raise InvalidMeasurementError(f"several rows have the label {label!r}; give the id or all coordinates")
-        return self._domain.point(self._rows[label])
+        return labelled_point(self._domain, label, self._rows)
 
     def _coordinate(self, cell: Any, name: str) -> Any:
         """Return the value of a coordinate: a number, or what the type of its column makes of a text."""
@@ -401,7 +437,9 @@ def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
         x = np.array([point[name] for name in domain.columns])
     exponent = np.floor(np.log10(np.abs(x), out=np.full(len(x), -np.inf), where=x != 0))
     half_unit = 0.5000001 * 10.0 ** (exponent - (SHOWN_DIGITS - 1))  # of the last digit, with room for rounding
-    matches = (np.abs(domain.numbers(domain.points) - x) <= half_unit).all(axis=1)
+    numbers = domain.numbers(domain.points)
+    written = np.abs(shown_numbers(domain) - x) <= TABLE_TOLERANCE * half_unit
+    matches = (written | (np.abs(numbers - x) <= half_unit)).all(axis=1)
     if matches.sum() != 1:
         return point
     return domain.point(int(np.argmax(matches)))

@@ -63,24 +63,42 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
     return _other_magnitude(value, np.abs([other for other in values if other != 0]))
 
 
-def too_small(state: StudyState) -> str | None:
-    """Return a message if a learned model takes all values for equal because they are too small; None otherwise.
+def indistinct(state: StudyState) -> tuple[str, str] | None:
+    """Return what is wrong, and what to do, if all values are too small for a learned model; None otherwise.
+
+    Such values are not refused: they may be the tails of a peak that is still to be found.
 
     Args:
         state: The state of the study.
     """
     surrogate = state.learner.surrogate
     values = [y for _, y in state.learner.observations]
-    is_reminder = len(values) == 2 or len(values) % SMALL_VALUES_REMINDER == 0
-    if surrogate.family is None or surrogate.transform.log or not is_reminder:
+    if surrogate.family is None or surrogate.transform.log:
         return None
     if len(set(values)) < 2 or max(map(abs, values)) > SMALLEST_UNIT:
         return None
     logarithm = for_interface('transform="log"', problem='transform = "log"')
     return (
-        f"all {len(values)} values are below {SMALLEST_UNIT:g} in size, which a learned model takes for equal, so that "
-        f"its optimum means nothing; use smaller units, or {logarithm} if no value is 0"
+        f"All {len(values)} values are below {SMALLEST_UNIT:g} in size, which a learned model takes for equal, so that "
+        "what it says means nothing",
+        f"give the values in other units, or use {logarithm} if no value is 0",
     )
+
+
+def too_small(state: StudyState) -> str | None:
+    """Return a warning, now and then, if all values are too small for a learned model; None otherwise.
+
+    Args:
+        state: The state of the study.
+    """
+    count = len(state.learner.observations)
+    if count != 2 and count % SMALL_VALUES_REMINDER:
+        return None
+    found = indistinct(state)
+    if found is None:
+        return None
+    finding, advice = found
+    return f"{finding[0].lower()}{finding[1:]}; {advice}"
 
 
 def _far_from_prediction(state: StudyState, action: Action, value: float, values: list[float]) -> str | None:

@@ -194,7 +194,13 @@ class StudyLike(Protocol):
         ...
 
     def correct(
-        self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
+        self,
+        what: Suggestion | int,
+        y: float,
+        *,
+        noise: float | None = None,
+        cost: float | None = None,
+        was: float | None = None,
     ) -> None:
         """Replace the value of a measurement."""
         ...

@@ -55,11 +55,13 @@ from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
 from truvar.study._inputs import PointLike, ValueLike
-from truvar.study._places import resolve_place
+from truvar.study._places import is_recorded_exclusion, resolve_place
 from truvar.study._resolve import (
     action_at,
     check_measurement,
     check_vehicle_of,
+    is_corrected,
+    recorded_failure,
     repeat_keys,
     repeated_action,
     resolve_action,
@@ -678,7 +680,13 @@ class Study(TransactionalStudy):
         )
 
     def correct(
-        self, what: Suggestion | int, y: float, *, noise: float | None = None, cost: float | None = None
+        self,
+        what: Suggestion | int,
+        y: float,
+        *,
+        noise: float | None = None,
+        cost: float | None = None,
+        was: float | None = None,
     ) -> None:
         """Replace the value of a measurement.
 
@@ -690,9 +698,12 @@ class Study(TransactionalStudy):
             y: The right value.
             noise: Noise variance that the measurement really had; default: as before.
             cost: Cost that the measurement really had; default: as before.
+            was: The value that is replaced, for a correction that may be made late or twice: if it has been made,
+                nothing changes, and if the measurement has a third value by now, it is refused.
 
         Raises:
             InvalidMeasurementError: If value, noise or cost cannot be used.
+            ConflictingMeasurementError: If the measurement has neither the value `was` nor the right one.
             UnknownSuggestionError: If nothing was measured under that id.
 
         Warns:
@@ -702,7 +713,9 @@ class Study(TransactionalStudy):
 
         def work(write: WriteEvent) -> int:
             action = resolve_observed(self._state, what)
-            write("corrected", with_actual(action, noise, cost), y=value)
+            corrected = with_actual(action, noise, cost)
+            if was is None or not is_corrected(self._state, corrected, value, was):
+                write("corrected", corrected, y=value)
             return action.id
 
         id_ = self._change(work, rewrites=True)
@@ -746,7 +759,8 @@ class Study(TransactionalStudy):
         """Exclude a place that cannot be measured, or must not be: it is not suggested until `allow`.
 
         A pending suggestion at the place is withdrawn. What was measured there counts as before. A level set includes
-        the place, as the function has a value there too; an optimum does not, as it could not be used.
+        the place, as the function has a value there too; an optimum does not, as it could not be used. Excluding it
+        again for the same reason changes nothing.
 
         Args:
             what: A suggestion or measurement or its id; a point by column; a region, as an interval for some columns,
@@ -769,7 +783,8 @@ class Study(TransactionalStudy):
             for action in list(self._state.pending.values()):
                 if place.contains(self.domain, action.point[None, : len(self.domain.columns)])[0]:
                     write("withdrawn", id=action.id)
-            write("excluded", of=id_, reason=_text(reason), **place.to_details())
+            if not is_recorded_exclusion(self._state, place, _text(reason)):
+                write("excluded", of=id_, reason=_text(reason), **place.to_details())
 
         self._change(work)
         self._stop_reason = None
@@ -801,7 +816,7 @@ class Study(TransactionalStudy):
         cost: float | None = None,
         who: str | None = None,
     ) -> int:
-        """Record that a measurement failed, so that there is no value.
+        """Record that a measurement failed, so that there is no value. Recording it again changes nothing.
 
         The place is not suggested again until `allow`, and from all failures and successes the study learns where
         measurements are likely to fail: the gain of a measurement is multiplied by the probability that it succeeds.
@@ -826,6 +841,9 @@ class Study(TransactionalStudy):
         _, _, cost = check_measurement(0.0, None, cost)
 
         def work(write: WriteEvent) -> int:
+            recorded = recorded_failure(self._state, what, _text(reason), cost)
+            if recorded is not None:
+                return recorded
             level = 0 if isinstance(what, Mapping) and self.levels is not None else None
             vehicle = resolve_vehicle(self._state.config, who, self.who, required=False)
             action = resolve_action(self._state, what, level, who=vehicle, include_expired=True)

@@ -65,7 +65,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     async def correct(name: StudyName, body: Correct, who: Author = None) -> Response:
         def work(study: Study) -> Any:
             with collect_outliers() as outliers:
-                study.correct(body.id, body.y, noise=body.noise, cost=body.cost)
+                study.correct(body.id, body.y, noise=body.noise, cost=body.cost, was=body.was)
             return {**change_summary(study, body.id), "warnings": list(outliers.values())}
 
         return await change_study(sessions, name, who, work)

@@ -45,7 +45,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         await sessions.rename(name, check_study_name(body.name), author_name(who))
         return json_response({"name": body.name})
 
-    @routes.post("/studies/{name:path}/delete", summary="Delete a study for good; the log of the server tells of it")
+    @routes.post("/studies/{name:path}/delete", summary="Delete a study for good; log and store tell of it")
     async def delete(request: Request, name: StudyName, body: Delete, who: Author = None) -> Response:
         _check_administration(request, name, body.confirm)
         return json_response({"name": name, "events": await sessions.delete(name, author_name(who))})

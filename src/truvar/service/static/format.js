@@ -35,7 +35,15 @@ export function parseNumber(text) {
 }
 
 export function formatPoint(point, columns) {
-  return columns.map((column) => `${columnName(column)} ${formatValue(point[column.name])}${unit(column)}`).join(", ");
+  return columns.map((column) => `${columnName(column)} ${formatCoordinate(point[column.name], column)}${unit(column)}`).join(", ");
+}
+
+// A value of a column with as many decimals as tell it from its neighbours, which the server says.
+export function formatCoordinate(value, column) {
+  const { decimals } = column;
+  if (typeof value !== "number" || decimals === null || decimals === undefined) return formatValue(value, 6);
+  const rounded = Number(value.toFixed(decimals)) || 0; // never −0
+  return rounded.toLocaleString("en-GB", { maximumFractionDigits: decimals }).replace("-", "−");
 }
 
 // A value of a column: a number, or the text of a category, a Boolean or a date.

@@ -1,9 +1,9 @@
 // The table of measurements, newest first, with a filter, pages, and a dialog to correct, repeat or withdraw one.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { count, countNoun, formatPoint, formatValue, number } from "./format.js";
+import { count, countNoun, formatCoordinate, formatPoint, number } from "./format.js";
 import { readNumber, readNumbers } from "./inputs.js";
-import { newKey } from "./offline-queue.js";
+import { newKey, unsent } from "./offline-queue.js";
 
 const PAGE_SIZES = [20, 50, 100]; // rows
 
@@ -81,9 +81,9 @@ function table(rows, view, study) {
     onclick: () => openCorrection(row, view, study) }, "Correct"));
   const value = (row) => (row.failed
     ? el("td", {}, el("span", { class: "badge broken" }, "failed"), row.reason ? el("small", {}, ` ${row.reason}`) : null)
-    : el("td", {}, el("b", {}, number(row.value, 5)), isLeftOut(row, view) ? el("small", {}, " left out") : null));
+    : el("td", {}, el("b", {}, number(row.value, 5)), isLeftOut(row, view) ? el("small", {}, " left out") : null, waitingCorrection(row, view)));
   const body = rows.map((row) => el("tr", { "data-id": row.id },
-    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatValue(row.point[column.name]))), value(row),
+    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatCoordinate(row.point[column.name], column))), value(row),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),
     el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost)), el("td", {}, number(row.spent))));
@@ -91,9 +91,18 @@ function table(rows, view, study) {
     el("table", {}, el("caption", { class: "visually-hidden" }, "Measurements, newest first"), el("thead", {}, headings), el("tbody", {}, body)));
 }
 
+// The last correction of a measurement that waits to be sent, if there is one.
+const lastCorrection = (row, view) => unsent(view.name).findLast((each) => each.verb === "correct" && each.body.id === row.id && !each.error);
+
+function waitingCorrection(row, view) {
+  const sent = lastCorrection(row, view);
+  return sent ? el("small", {}, ` ${number(sent.body.y, 5)} waits to be sent`) : null;
+}
+
 function openCorrection(row, view, { act, tell }) {
   const alert = el("p", { class: "alert", role: "alert" });
-  const value = numberInput({ value: String(row.value), required: true });
+  const was = lastCorrection(row, view)?.body.y ?? row.value; // what the value is once everything before is sent
+  const value = numberInput({ value: String(was), required: true });
   const save = el("button", { class: "main", type: "submit" }, "Correct");
   const withdraw = el("button", { type: "button", class: "danger", onclick: () => runWithButton(withdraw, alert, async () => {
     await act("withdraw", { id: row.id });
@@ -108,8 +117,9 @@ function openCorrection(row, view, { act, tell }) {
     el("form", { onsubmit: (event) => {
       event.preventDefault();
       runWithButton(save, alert, async () => {
-        await act("correct", { id: row.id, y: readNumber(value, "The value") });
-        announce(`Measurement ${row.id} is corrected`);
+        const y = readNumber(value, "The value");
+        const answer = await tell("correct", { id: row.id, y, was }, `measurement ${row.id} corrected to ${number(y, 6)}`);
+        announce(answer ? `Measurement ${row.id} is corrected` : `The correction of measurement ${row.id} is kept in this browser`);
         dialog.close();
       });
     } }, field("Value", value, "the study is recomputed as if this value had been entered at first"),

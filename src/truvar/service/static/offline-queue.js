@@ -1,6 +1,7 @@
-// Measured values on their way to the server. Every value is kept in the local storage until the server has answered,
-// so that none is lost without a network: it is sent again, in the order of entry, when the server can be reached.
-// The server counts a value once however often it is sent: by the id of its suggestion, or by its key.
+// Measured values, corrections, failures and exclusions on their way to the server. Each is kept in the local storage
+// until the server has answered, so that none is lost without a network: it is sent again, in the order of entry, when
+// the server can be reached. The server counts each once however often it is sent: a value by the id of its suggestion or
+// by its key, a correction by the value that it replaces, a failure or exclusion by the id and the reason.
 
 import { post, studyPath } from "./api.js";
 
@@ -40,7 +41,7 @@ function write(items) {
 
 const change = (number, update) => write(read().flatMap((item) => (item.number === number ? update(item) : [item])));
 
-// The values that wait or were refused, in the order of entry: {number, study, verb, body, label, entered, error}.
+// What waits or was refused, in the order of entry: {number, study, verb, body, label, entered, error}.
 export const unsent = (study) => read().filter((item) => study === undefined || item.study === study);
 
 export const isVolatile = () => memory !== null;
@@ -58,7 +59,9 @@ export function sendAgain(number) {
   return send();
 }
 
-// Sends a value behind those that wait. Returns the answer of the server, or null if it is not reached: the value then
+export const isValue = (item) => ["tell", "tell-repeats"].includes(item.verb);
+
+// Sends a value or another change behind those that wait. Returns the answer of the server, or null if it is not reached: the value then
 // waits. Throws if the server refuses the value, which does not wait then.
 export async function deliver(study, verb, body, label) {
   const number = newKey();

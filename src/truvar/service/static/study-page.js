@@ -26,13 +26,18 @@ export async function showStudy(main, name, server, showConnection) {
     await refresh();
     return answer;
   };
-  // Measured values go through the queue, which keeps them until the server has answered; null: it was not reached.
+  // Values, corrections, failures and exclusions go through the queue, which keeps them until the server has answered;
+  // null: it was not reached.
   const tell = async (verb, body, label) => {
     const answer = await deliver(name, verb, body, label);
     if (answer) await refresh().catch(() => {});
-    else panels.suggestions.redraw();
+    else redrawUnsent();
     return answer;
   };
+  function redrawUnsent() {
+    panels.suggestions.redraw();
+    panels.measurements.redraw();
+  }
   const check = async (body) => {
     try {
       return (await post(`${studyPath(name)}/check`, body)).warnings;
@@ -105,7 +110,7 @@ export async function showStudy(main, name, server, showConnection) {
   const announceChange = () => announce(`${countNoun(view.result.steps, "measurement")}, ${countNoun(view.pending.length, "pending suggestion")}`);
   draw();
   window.addEventListener("themechange", draw);
-  const stopListening = onUnsentChange(() => panels.suggestions.redraw());
+  const stopListening = onUnsentChange(redrawUnsent);
   const stopWatching = watchStudy(name, (version) => {
     if (version !== view.version) refresh().then(announceChange).catch(() => {});
   }, (state) => {

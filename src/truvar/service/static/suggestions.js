@@ -1,7 +1,7 @@
 // The panel "Next measurement": request suggestions, enter their values, or enter the values of other points.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { columnName, countNoun, formatPoint, formatValue, number, unit, withSpread } from "./format.js";
+import { columnName, countNoun, formatCoordinate, formatPoint, number, unit, withSpread } from "./format.js";
 import { coordinateInput, inputText, readCoordinate, readNumber, readNumbers } from "./inputs.js";
 import { newKey, unsent } from "./offline-queue.js";
 import { severalPointsForm } from "./several-points.js";
@@ -110,7 +110,7 @@ function suggestionCard(study, suggestion, message) {
   const view = current();
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
-    el("span", {}, el("b", {}, `${columnName(column)} `), `${formatValue(suggestion.point[column.name])}${unit(column)}`));
+    el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
   const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
   if (suggestion.label !== null && suggestion.label !== undefined && String(suggestion.label) !== String(suggestion.index)) facts.push(`row ${suggestion.label}`);
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
@@ -141,18 +141,21 @@ function suggestionCard(study, suggestion, message) {
   const question = confirmation(value);
   const why = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
   const place = formatPoint(suggestion.point, view.columns);
-  const outcome = (label, verb, more, done) => {
+  const outcome = (label, done, report) => {
     const button = el("button", { type: "button", class: "quiet danger", onclick: () => runWithButton(button, alert, async () => {
       const text = why.value.trim();
-      await act(verb, { id: suggestion.id, ...(text ? { reason: text } : {}), ...more() });
-      message.textContent = done;
+      const answer = await report({ id: suggestion.id, ...(text ? { reason: text } : {}) });
+      message.textContent = answer ? done : `Kept in this browser: suggestion ${suggestion.id} was not measured. It is sent when the server can be reached.`;
     }) }, label);
     return button;
   };
   const attemptCost = () => (cost.value.trim() ? { cost: readNumber(cost, "The cost") } : {});
-  const exclude = outcome("Cannot be measured here", "exclude", () => ({}), `Excluded: ${place}. It is not suggested again until allowed.`);
-  const failed = outcome("The measurement failed", "fail", attemptCost, `Recorded: the measurement at ${place} failed. It is not suggested again until allowed.`);
-  const withdraw = outcome("Withdraw this suggestion", "withdraw", () => ({ again: true }), `Suggestion ${suggestion.id} is withdrawn. It may be suggested again.`);
+  const exclude = outcome("Cannot be measured here", `Excluded: ${place}. It is not suggested again until allowed.`,
+    (body) => tell("exclude", body, `cannot be measured: ${place}`));
+  const failed = outcome("The measurement failed", `Recorded: the measurement at ${place} failed. It is not suggested again until allowed.`,
+    (body) => tell("fail", { ...body, ...attemptCost() }, `failed at ${place}`));
+  const withdraw = outcome("Withdraw this suggestion", `Suggestion ${suggestion.id} is withdrawn. It may be suggested again.`,
+    (body) => act("withdraw", { ...body, again: true }));
 
   // One attempt to save has one key, so that its values count once however often they are sent.
   let key = newKey();

@@ -1,8 +1,8 @@
-// The bar below the header that shows values which wait to be sent, and those that the server refused.
+// The bar below the header that shows values and other changes which wait to be sent, and those that the server refused.
 
 import { el, replace } from "./dom.js";
 import { countNoun, formatTime } from "./format.js";
-import { discard, isVolatile, onUnsentChange, send, sendAgain, unsent } from "./offline-queue.js";
+import { discard, isValue, isVolatile, onUnsentChange, send, sendAgain, unsent } from "./offline-queue.js";
 
 export function showUnsentValues(node) {
   const list = el("ul", { "aria-label": "Values that are not sent" });
@@ -12,22 +12,24 @@ export function showUnsentValues(node) {
 
   function redraw() {
     const items = unsent();
-    const refused = items.filter((item) => item.error).length;
-    const waiting = items.length - refused;
+    const refused = items.filter((item) => item.error);
+    const waiting = items.filter((item) => !item.error);
     node.hidden = items.length === 0;
     const texts = [];
-    if (waiting) texts.push(`${countNoun(waiting, "value")} kept in this browser until the server can be reached`);
-    if (refused) texts.push(`${countNoun(refused, "value")} refused by the server`);
-    if (waiting && isVolatile()) texts.push("keep this page open: this browser stores nothing");
+    if (waiting.length) texts.push(`${counted(waiting)} kept in this browser until the server can be reached`);
+    if (refused.length) texts.push(`${counted(refused)} refused by the server`);
+    if (waiting.length && isVolatile()) texts.push("keep this page open: this browser stores nothing");
     summary.textContent = `${texts.join("; ")}.`;
     replace(list, items.map(row));
-    replace(node, details, waiting ? button : null);
+    replace(node, details, waiting.length ? button : null);
   }
 
   onUnsentChange(redraw);
   redraw();
   if (unsent().length) send();
 }
+
+const counted = (items) => countNoun(items.length, items.every(isValue) ? "value" : "change");
 
 function row(item) {
   const text = `${item.study}: ${item.label}`;

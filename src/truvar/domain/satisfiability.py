@@ -1,0 +1,149 @@
+"""Whether a condition holds anywhere in a box, so that one which says nothing is refused.
+
+Samples alone would not do: a region may be real and smaller than the distance of any samples. A condition is only said
+to hold nowhere where that is certain. For linear inequalities it is a linear program, with N of them
+
+    min s   such that   (a_k . x + c_k) / size_k <= s,   low <= x <= high,   k = 1 ... N,
+
+whose solution x lies as deep inside as possible; the condition holds somewhere if it holds there.
+
+| name | meaning |
+|---|---|
+| a_k, c_k | coefficients and constant of an inequality a_k . x + c_k <= 0 |
+| size_k | largest size of its terms in the box, so that inequalities are comparable |
+| x | a point in the user's values, of which whole numbers are whole |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from truvar._typing import Array
+from truvar.domain.constraints import Comparison, Constraint, LinearConstraint, PolygonConstraint, ValueComparison
+from truvar.domain.parameters import Integer
+
+if TYPE_CHECKING:
+    from truvar.domain.domain import Domain
+
+MAX_LEVELS = 10_000  # of a column that are all tried; one with more is taken for a continuous one
+
+
+def holds_somewhere(domain: Domain, condition: Constraint) -> bool:
+    """Return whether a condition may hold somewhere in a box; False only where it certainly does not.
+
+    Args:
+        domain: The box.
+        condition: The condition. One that is neither inequalities nor a polygon may always hold.
+
+    Raises:
+        InvalidDomainError: If the condition has an unknown column.
+    """
+    if domain.satisfies([condition], domain.points).any():
+        return True
+    if isinstance(condition, PolygonConstraint):
+        return _polygon_meets(domain, condition)
+    if not isinstance(condition, LinearConstraint):
+        return True
+    columns = {comparison.column for comparison in condition.value_comparisons}
+    if not all(_some_value_satisfies(domain, condition, name) for name in columns):
+        return False
+    own = [constraint for constraint in domain.constraints if isinstance(constraint, LinearConstraint)]
+    linear = [condition, *own]
+    x = _deepest_point(domain, [part for each in linear for part in each.comparisons])
+    return all(bool(each.satisfied(x[None, :], domain.columns)[0]) for each in linear)
+
+
+def _value_bounds(domain: Domain) -> Array:
+    """Return the least and largest value of every column, in the user's numbers where it has numbers: (d, 2)."""
+    bounds = np.array(domain.bounds, dtype=float)
+    for k, parameter in enumerate(domain.parameters):
+        if parameter.numeric:
+            bounds[k] = [parameter.decode(float(end)) for end in domain.bounds[k]]
+    return bounds
+
+
+def _deepest_point(domain: Domain, comparisons: Sequence[Comparison]) -> Array:
+    """Return the point of a box at which the inequality that is missed most is missed least: (d,)."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    bounds = _value_bounds(domain)
+    d = len(bounds)
+    rows: list[Array] = []
+    limits: list[float] = []
+    for comparison in comparisons:
+        a = np.zeros(d)
+        for name, coefficient in comparison.coefficients.items():
+            a[domain.columns.index(name)] = coefficient
+        size = abs(comparison.constant) + np.abs(a) @ np.abs(bounds).max(axis=1)
+        signs = (1.0, -1.0) if comparison.operator == "==" else (1.0,)
+        for sign in signs:
+            rows.append(np.append(sign * a / size, -1.0))
+            limits.append(-sign * comparison.constant / size)
+    if not rows:
+        return np.asarray(bounds[:, 0])
+    is_whole = [isinstance(parameter, Integer) for parameter in domain.parameters] or [False] * d
+    solution = milp(
+        np.append(np.zeros(d), 1.0),
+        integrality=np.append(np.array(is_whole, dtype=int), 0),
+        bounds=Bounds(np.append(bounds[:, 0], -np.inf), np.append(bounds[:, 1], np.inf)),
+        constraints=LinearConstraint(np.array(rows), -np.inf, np.array(limits)),
+    )
+    return np.asarray(np.clip(solution.x[:d], bounds[:, 0], bounds[:, 1]))
+
+
+def _some_value_satisfies(domain: Domain, condition: LinearConstraint, name: str) -> bool:
+    """Return whether some value of a column satisfies all comparisons of that column with its values."""
+    k = domain.columns.index(name)
+    comparisons = [each for each in condition.value_comparisons if each.column == name]
+    parameter = domain.parameters[k] if domain.parameters else None
+    if parameter is not None and parameter.n_levels is not None and parameter.n_levels <= MAX_LEVELS:
+        coordinates = parameter.levels
+    else:
+        coordinates = _between(domain, comparisons, k)
+    points = np.repeat(domain.points[:1], len(coordinates), axis=0)
+    points[:, k] = coordinates
+    of_column = [domain.satisfies_values(each, condition.text, points) for each in comparisons]
+    return bool(np.logical_and.reduce(of_column).any())
+
+
+def _between(domain: Domain, comparisons: Sequence[ValueComparison], k: int) -> Array:
+    """Return the ends of a column, the values it is compared with, and one coordinate between each two of these."""
+    low, high = domain.bounds[k]
+    ends = [float(low), float(high)]
+    for comparison in comparisons:
+        for value in comparison.values:
+            code = domain.parameters[k].encode(value, comparison.column) if domain.parameters else float(value)
+            if low <= code <= high:
+                ends.append(code)
+    sides = np.unique(ends)
+    return np.concatenate([sides, (sides[1:] + sides[:-1]) / 2])
+
+
+def _polygon_meets(domain: Domain, polygon: PolygonConstraint) -> bool:
+    """Return whether an edge of a polygon passes through the box; the box itself has no point of the polygon."""
+    names = polygon.columns or domain.columns[:2]
+    bounds = _value_bounds(domain)[[domain.columns.index(name) for name in names]]
+    for ring in polygon.rings:
+        vertices = np.asarray(ring, dtype=float)
+        for start, end in zip(vertices, np.roll(vertices, -1, axis=0), strict=True):
+            if _edge_meets(start, end, bounds):
+                return True
+    return False
+
+
+def _edge_meets(start: Array, end: Array, bounds: Array) -> bool:
+    """Return whether a straight line from one point (2,) to another passes through a rectangle (2, 2)."""
+    first = 0.0  # share of the line at which it is inside in all directions looked at
+    last = 1.0
+    for (low, high), origin, way in zip(bounds, start, end - start, strict=True):
+        if way == 0:
+            if not low <= origin <= high:
+                return False
+            continue
+        enters, leaves = sorted([(low - origin) / way, (high - origin) / way])
+        first = max(first, enters)
+        last = min(last, leaves)
+    return bool(first <= last)
