@@ -19,6 +19,7 @@ from truvar.integrations.fold_racing import (
     choose_folds,
     fit_score_model,
     modelled_rows,
+    n_first_folds,
     score_posterior,
 )
 from truvar.models.hyperposterior import HyperPrior
@@ -161,6 +162,12 @@ def test_new_configurations_get_one_fold_and_others_two_in_the_order_of_improvem
     assert choice(batch=1) == [(1, 1)]
 
 
+def test_with_many_folds_a_configuration_gets_a_tenth_then_as_many_again():
+    folds = dict(choice(n_folds=100, n_tried=np.array([0, 20, 1, 100]), left=500, batch=99))
+    assert folds == {0: 10, 1: 20, 2: 2}
+    assert [n_first_folds(count) for count in (2, 5, 10, 11, 30)] == [1, 1, 1, 2, 3]
+
+
 def test_only_configurations_that_can_be_completed_are_chosen():
     assert choice(left=4) == [(2, 3)]
     assert choice(left=2) == []
@@ -189,6 +196,12 @@ def test_a_configuration_that_resembles_a_chosen_one_comes_later():
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_race_over_many_folds_completes_configurations():
+    search, _ = searched(lambda x, fold: bump(x, 0.01 * fold), budget=200, folds=30)
+    assert search.complete.sum() > 1
+    assert 170 < search.tried.sum() <= 200
 
 
 @pytest.mark.parametrize("budget", [5, 7, 11, 23, 60, 150])

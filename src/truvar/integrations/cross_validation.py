@@ -33,6 +33,7 @@ from truvar.integrations.fold_racing import (
     choose_folds,
     fit_score_model,
     modelled_rows,
+    n_first_folds,
     score_posterior,
 )
 from truvar.models.fit import Learned, Model, fit, unfitted
@@ -55,7 +56,7 @@ BATCH = 8  # fits that are decided on at a time: the same number however many ru
 CHEAP_SECONDS = 0.05
 CHEAP_BATCH = 32  # cheap fits that other policies decide on at a time
 MIN_DECISIONS = 12  # batches that other policies divide the budget into at least, unless it is small
-RACE_INITIAL = 8  # configurations that are evaluated on a fold before a race begins
+RACE_INITIAL = 8  # configurations that are evaluated on some folds before a race begins
 RACE_GROWTH = 1.3  # the model of a race is fitted again when there are this many times as many configurations
 RACE_BATCH = 0.1  # share of the fits so far that are decided on at a time, if that is more than `BATCH`
 CLIP_FACTOR = 2.0  # scores are raised to at least the median minus this many times the distance of the best from it
@@ -309,12 +310,14 @@ class FoldSearch:
         """Return the pairs that a race chooses: few folds of many configurations, all folds of promising ones."""
         n_started = int(self.tried.any(axis=1).sum())
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
-        n_random = min(RACE_INITIAL - min(n_started, len(rows)), self.left - self.folds + 1)
+        n_first = n_first_folds(self.folds)
+        n_possible = (self.left - self.folds + n_first) // n_first  # so that one of them can be completed
+        n_random = min(RACE_INITIAL - min(n_started, len(rows)), n_possible)
         if n_random > 0:
             untried = np.flatnonzero(~self.tried.any(axis=1))
             chosen = self._rng.permutation(untried)[:n_random]
             if len(chosen):
-                return self._least_used_folds([(int(row), 1) for row in chosen])
+                return self._least_used_folds([(int(row), n_first) for row in chosen])
         if len(rows) == 0:
             return []
         effects, error_variance = self._fold_effects()

@@ -1,6 +1,7 @@
 """Racing over folds: quick choices for fits that take milliseconds.
 
-A configuration is first evaluated on one fold, and on more only while it can still be expected to improve on the best.
+A configuration is evaluated on one fold first, or on a tenth of many, and on more only while it can still be expected
+to improve on the best.
 
 | symbol | here | shape |
 |---|---|---|
@@ -34,7 +35,8 @@ CONSTANT_VARIANCE = 1.0  # prior variance of the constant mean, in units of the 
 NUGGET_PRIOR = (np.log(1e-2), 1.5)  # mean and standard deviation of the log nugget, in variances of the values
 NUGGET_BOUNDS = (np.log(1e-5), 0.0)
 MAX_MODELLED = 400  # configurations that the model is conditioned on; half of them are the best ones
-FURTHER_FOLDS = 2  # folds of a configuration that was evaluated on some already
+FOLDS_PER_FIRST = 10  # a new configuration is evaluated on one fold for every so many
+FURTHER_FOLDS = 2  # further folds of a configuration that was evaluated on one or two; otherwise as many again
 JITTER = 1e-9  # of the variance of the values, so that the covariance of equal configurations can be factorised
 
 
@@ -167,6 +169,11 @@ def modelled_rows(rows: Index, values: Array) -> Index:
     return np.sort(order[np.append(np.arange(half), others)])
 
 
+def n_first_folds(n_folds: int) -> int:
+    """Return the number of folds that a new configuration is evaluated on."""
+    return -(-n_folds // FOLDS_PER_FIRST)
+
+
 def choose_folds(
     posterior: ScorePosterior,
     best: float,
@@ -211,7 +218,7 @@ def choose_folds(
         row = int(np.argmax(np.where(possible, gain, -1.0)))
         if gain[row] <= 0:  # too small for a number
             row = int(np.argmax(np.where(possible, posterior.mean, -np.inf)))
-        n_more = 1 if is_new[row] else FURTHER_FOLDS
+        n_more = n_first_folds(n_folds) if is_new[row] else max(FURTHER_FOLDS, int(n_tried[row]))
         if left - spent <= n_folds:  # the last configuration that can be completed
             n_more = n_folds
         n_more = min(n_more, int(lacking[row]))
@@ -220,7 +227,7 @@ def choose_folds(
         spent += n_more
         if is_new[row]:
             covariance = posterior.covariance_of(row)
-            observed = covariance[row] + nugget + error_variance * (1 - 1 / n_folds)
+            observed = covariance[row] + nugget + error_variance * (1 / n_more - 1 / n_folds)
             if observed > 0:
                 reduced = np.maximum(variance - covariance**2 / observed, 0.0)
                 variance = np.where(is_new, reduced, variance)

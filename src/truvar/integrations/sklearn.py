@@ -63,7 +63,8 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         budget: Largest number of fits (int), or a share of those of the whole grid (float), which is at least ten
             configurations on all folds, and exactly that many with distributions.
         cost: "fits" if every fit costs the same, "seconds" if it costs its time, which is predicted from earlier fits.
-        policy: Policy or its name. Default: "auto".
+        policy: Policy or its name. Default: "auto", which is replaced by quick races over folds if fits take less than
+            50 ms, because its decisions would take a large share of the time.
         random_state: Seed of everything that is drawn.
 
     Attributes:
