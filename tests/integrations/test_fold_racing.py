@@ -249,6 +249,16 @@ def test_expensive_fits_are_left_to_the_policy(monkeypatch):
     assert searched(bump, budget=20, n=12, policy=tv.TruVaR())[0].complete.any()  # another policy is never replaced
 
 
+def test_processor_time_tells_whether_fits_are_cheap_unless_they_wait_long():
+    for seconds, processor_seconds, is_cheap in ((0.3, 0.01, True), (0.3, 0.2, False), (5.0, 0.01, False)):
+        space = ConfigurationSpace({"x": [float(each) for each in range(20)]})
+        search = FoldSearch(space, folds=3, budget=30, policy=tv.WeightedTruVaR(), timed=False, seed=0)
+        for row, fold in search.ask():
+            search.tell(row, fold, 0.5, seconds, processor_seconds)
+        pairs = search.ask()
+        assert (len({row for row, _ in pairs}) == len(pairs) == 7) == is_cheap
+
+
 def test_a_budget_for_everything_needs_no_decisions():
     search, batches = searched(bump, budget=300)
     assert batches == [300]

@@ -52,8 +52,10 @@ CENTRES = 4  # best configurations whose neighbours are looked at too
 NEIGHBOURS = 24  # of each of them, whenever the model is fitted
 BATCH = 8  # fits that are decided on at a time: the same number however many run at once, so that the choices are
 # The default policy decides for about 10 ms per fit. If one of the first fits takes less than five times as long, fits
-# count as cheap, and quick races decide instead.
+# count as cheap, and quick races decide instead. Processor time counts, as it hardly depends on other work; but a fit
+# may also wait for processes or devices of its own, and then it is not cheap.
 CHEAP_SECONDS = 0.05
+CHEAP_WAIT = 1.0  # seconds by the clock
 CHEAP_BATCH = 32  # cheap fits that other policies decide on at a time
 MIN_DECISIONS = 12  # batches that other policies divide the budget into at least, unless it is small
 RACE_INITIAL = 8  # configurations that are evaluated on some folds before a race begins
@@ -227,6 +229,7 @@ class FoldSearch:
         self._n_fitted = 0  # configurations that the model was fitted to
         self._n_asked = 0
         self._cheap: bool | None = None  # not known yet
+        self._least_processor_seconds = float("inf")
         self._may_race = policy == WeightedTruVaR()
         self._race_model: ScoreModel | None = None
         self._race_costs: Array = np.empty(0)
@@ -240,7 +243,7 @@ class FoldSearch:
         """Number of fits of all different configurations on all folds; infinite with distributions."""
         return self.folds * (len(self.configurations) if self._is_listed else self._space.size)
 
-    def tell(self, row: int, fold: int, score: float, seconds: float) -> None:
+    def tell(self, row: int, fold: int, score: float, seconds: float, processor_seconds: float | None = None) -> None:
         """Record the score of a configuration on a fold.
 
         Args:
@@ -248,7 +251,10 @@ class FoldSearch:
             fold: Index of the fold.
             score: The score. One that is not finite excludes the configuration from the search.
             seconds: Seconds that the fit took.
+            processor_seconds: Processor time that the fit took; None: `seconds`.
         """
+        processor_seconds = seconds if processor_seconds is None else processor_seconds
+        self._least_processor_seconds = min(self._least_processor_seconds, processor_seconds)
         self.tried[row, fold] = True
         self.seconds[row, fold] = seconds
         if np.isfinite(score) and not self.failed[row]:
@@ -299,7 +305,7 @@ class FoldSearch:
 
     def _are_fits_cheap(self) -> bool:
         """Return whether decisions have to be quick. The least time counts, as other work on a machine only adds."""
-        return float(np.nanmin(self.seconds)) < CHEAP_SECONDS
+        return self._least_processor_seconds < CHEAP_SECONDS and float(np.nanmin(self.seconds)) < CHEAP_WAIT
 
     def _central_row(self) -> int:
         """Return the configuration whose numbers are nearest to the middle of their ranges."""
