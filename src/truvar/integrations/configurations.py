@@ -66,11 +66,18 @@ class ConfigurationSpace:
     def draw(self, count: int, rng: np.random.Generator) -> list[Configuration]:
         """Return random configurations."""
         if self._has_distributions:
-            return list(self._sampler(count, int(rng.integers(2**31))))
+            own = rng.integers(len(self.grids), size=count)
+            drawn: list[Configuration] = [{} for _ in range(count)]
+            for number, grid in enumerate(self.grids):
+                rows = np.flatnonzero(own == number)
+                for name, axis in grid.items():
+                    for row, value in zip(rows, _drawn_values(axis, len(rows), rng), strict=True):
+                        drawn[row][name] = value
+            return drawn
         if self.size <= count:
             return self.listed()
-        drawn = np.unique(rng.integers(int(self.size), size=count))
-        return [self._grid[int(index)] for index in rng.permutation(drawn)]
+        indices = np.unique(rng.integers(int(self.size), size=count))
+        return [self._grid[int(index)] for index in rng.permutation(indices)]
 
     def neighbours(self, configuration: Configuration, count: int, rng: np.random.Generator) -> list[Configuration]:
         """Return configurations that differ from one in few parameters, and little.
@@ -82,14 +89,15 @@ class ConfigurationSpace:
         """
         own = next(grid for grid in self.grids if grid.keys() == configuration.keys())
         names = [name for name in own if is_distribution(own[name]) or len(own[name]) > 1]
-        found = []
-        for number in range(count if names else 0):
-            changed = dict(configuration)
-            first = names[number % len(names)]
-            for name in names:
-                if name == first or rng.random() < OTHER_CHANGE:
-                    changed[name] = _changed_value(own[name], configuration[name], rng)
-            found.append(changed)
+        if not names:
+            return []
+        found = [dict(configuration) for _ in range(count)]
+        for position, name in enumerate(names):
+            is_changed = (np.arange(count) % len(names) == position) | (rng.random(count) < OTHER_CHANGE)
+            rows = np.flatnonzero(is_changed)
+            values = _changed_values(own[name], configuration[name], len(rows), rng)
+            for row, value in zip(rows, values, strict=True):
+                found[row][name] = value
         return found
 
     def _sampler(self, count: int, seed: int) -> ParameterSampler:
@@ -101,22 +109,32 @@ def is_distribution(axis: Any) -> bool:
     return hasattr(axis, "rvs")
 
 
-def _changed_value(axis: Any, value: Any, rng: np.random.Generator) -> Any:
-    """Return another value of a parameter, near the present one if there is an order."""
+def _drawn_values(axis: Any, count: int, rng: np.random.Generator) -> list[Any]:
+    """Return random values of a parameter."""
+    if not is_distribution(axis):
+        values = list(axis)
+        return [values[index] for index in rng.integers(len(values), size=count)]
+    if hasattr(axis, "ppf"):  # of scipy.stats, which draws many values as quickly as one
+        return list(np.asarray(axis.rvs(size=count, random_state=int(rng.integers(2**31)))).tolist())
+    return [axis.rvs(random_state=int(rng.integers(2**31))) for _ in range(count)]
+
+
+def _changed_values(axis: Any, value: Any, count: int, rng: np.random.Generator) -> list[Any]:
+    """Return other values of a parameter, near the present one if there is an order."""
     if is_distribution(axis):
         if not (hasattr(axis, "ppf") and hasattr(axis, "cdf")):
-            return axis.rvs(random_state=int(rng.integers(2**31)))
-        scale = NEIGHBOUR_SCALES[int(rng.integers(len(NEIGHBOUR_SCALES)))]
-        quantile = float(np.clip(axis.cdf(value) + scale * rng.standard_normal(), 1e-6, 1 - 1e-6))
-        near = axis.ppf(quantile)
-        return int(near) if isinstance(value, Integral) else type(value)(near)
+            return _drawn_values(axis, count, rng)
+        scale = rng.choice(NEIGHBOUR_SCALES, size=count)
+        quantile = np.clip(axis.cdf(value) + scale * rng.standard_normal(count), 1e-6, 1 - 1e-6)
+        kind = int if isinstance(value, Integral) else type(value)
+        return [kind(near) for near in axis.ppf(quantile).tolist()]
     values = list(axis)
     if all(is_number(each) for each in values):
         order = sorted(range(len(values)), key=lambda k: values[k])
         position = next(k for k, index in enumerate(order) if values[index] == value)
-        step = int(rng.choice([-2, -1, 1, 2]))
-        return values[order[int(np.clip(position + step, 0, len(values) - 1))]]
-    return values[int(rng.integers(len(values)))]
+        steps = np.clip(position + rng.choice([-2, -1, 1, 2], size=count), 0, len(values) - 1)
+        return [values[order[step]] for step in steps]
+    return _drawn_values(axis, count, rng)
 
 
 class ConfigurationEncoder:
@@ -144,6 +162,11 @@ class ConfigurationEncoder:
                 distinct.setdefault(coordinates.tobytes(), name)
         self._kept = list(distinct.values())
 
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """Positions of the columns of categories."""
+        return tuple(position for position, name in enumerate(self._kept) if name in self._categories)
+
     def points(self, configurations: Sequence[Configuration]) -> Array:
         """Return the coordinates of configurations: (n, d), without columns if all are the same."""
         columns = self._columns(configurations)
@@ -169,16 +192,17 @@ class ConfigurationEncoder:
         columns: dict[str, tuple[Array, bool]] = {}
         for name in self._scales:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
-            numeric = np.array([self._numeric[name] and is_number(value) for value in values], dtype=bool)
             has_column = self._numeric[name]
+            numbers = _numbers_of(values) if has_column else np.full(len(values), np.nan)
+            numeric = ~np.isnan(numbers)
             if has_column:
                 coordinate = np.full(len(values), 0.5)
-                numbers = [float(value) for value, is_one in zip(values, numeric, strict=True) if is_one]
-                coordinate[numeric] = self._scales[name](np.array(numbers))
+                coordinate[numeric] = self._scales[name](numbers[numeric])
                 columns[name] = (coordinate, False)
             key = f"{name}=" if has_column else name
-            hashes = [NUMBER if is_one else self._hash(value) for value, is_one in zip(values, numeric, strict=True)]
             if not has_column or key in self._categories or not numeric.all():
+                pairs = zip(values, numeric, strict=True)
+                hashes = [NUMBER if is_one else self._hash(value) for value, is_one in pairs]
                 known = self._categories.setdefault(key, {NUMBER: 0} if has_column else {})
                 codes = [known.setdefault(each, len(known)) for each in hashes]
                 columns[key] = (np.array(codes, dtype=float), True)
@@ -223,6 +247,14 @@ def _scale(axes: Sequence[Any], sample: Sequence[Any]) -> tuple[Callable[[Array]
 def is_number(value: Any) -> bool:
     """Return whether a value is a finite number. Booleans are not."""
     return not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and math.isfinite(value)
+
+
+def _numbers_of(values: Sequence[Any]) -> Array:
+    """Return finite numbers as they are and NaN in place of all other values."""
+    if {type(value) for value in values} <= {float, int}:  # by far the most frequent, and then there is a quick way
+        numbers = np.array(values, dtype=float)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+    return np.array([float(value) if is_number(value) else np.nan for value in values], dtype=float)
 
 
 def scale_to_unit(values: Array) -> Array:

@@ -28,7 +28,16 @@ from truvar.domain.costs import NoiseLevels
 from truvar.domain.goals import Goal, Maximize
 from truvar.integrations.configurations import Configuration, ConfigurationEncoder, ConfigurationSpace
 from truvar.integrations.cost_model import cost_predictor
+from truvar.integrations.fold_racing import (
+    ScoreModel,
+    choose_folds,
+    fit_score_model,
+    modelled_rows,
+    n_first_folds,
+    score_posterior,
+)
 from truvar.models.fit import Learned, Model, fit, unfitted
+from truvar.models.kernels import named_kernel
 from truvar.models.surrogate import Prior
 
 PRIOR_ERROR_SHARE = 0.01  # prior guess of the error variance, as a share of the variance of the scores
@@ -42,10 +51,16 @@ MAX_POOL = 2000  # configurations that are looked at in the end
 CENTRES = 4  # best configurations whose neighbours are looked at too
 NEIGHBOURS = 24  # of each of them, whenever the model is fitted
 BATCH = 8  # fits that are decided on at a time: the same number however many run at once, so that the choices are
-CHEAP_SECONDS = 0.02  # if one of the first fits takes less, fits count as cheap
-CHEAP_BATCH = 32  # cheap fits that are decided on at a time
-MIN_DECISIONS = 12  # batches that the budget is divided into at least, unless it is small
-CHEAP_POLICY = WeightedTruVaR(representers=64, draws=256)  # "auto", with fewer draws
+# The default policy decides for about 10 ms per fit. If one of the first fits takes less than five times as long, fits
+# count as cheap, and quick races decide instead. Processor time counts, as it hardly depends on other work; but a fit
+# may also wait for processes or devices of its own, and then it is not cheap.
+CHEAP_SECONDS = 0.05
+CHEAP_WAIT = 1.0  # seconds by the clock
+CHEAP_BATCH = 32  # cheap fits that other policies decide on at a time
+MIN_DECISIONS = 12  # batches that other policies divide the budget into at least, unless it is small
+RACE_INITIAL = 8  # configurations that are evaluated on some folds before a race begins
+RACE_GROWTH = 1.3  # the model of a race is fitted again when there are this many times as many configurations
+RACE_BATCH = 0.1  # share of the fits so far that are decided on at a time, if that is more than `BATCH`
 CLIP_FACTOR = 2.0  # scores are raised to at least the median minus this many times the distance of the best from it
 
 Pair = tuple[int, int]  # index of a configuration, index of a fold
@@ -81,6 +96,15 @@ def estimate_fold_effects(scores: Array) -> tuple[Array, float]:
     freedom = max(float((count - 1).sum()) - (n_folds - 1), 1.0)
     squared_error = float(((y - fitted) ** 2).sum())
     return effects, (PRIOR_WEIGHT * prior + squared_error) / (PRIOR_WEIGHT + freedom)
+
+
+def raise_low_scores(values: Array) -> Array:
+    """Return values with those far below the median raised, see `CLIP_FACTOR`: they say nothing about the best."""
+    if len(values) == 0:
+        return values
+    median = float(np.median(values))
+    best = float(values.max())
+    return np.asarray(np.maximum(values, median - CLIP_FACTOR * (best - median))) if best > median else values
 
 
 @dataclass(frozen=True)
@@ -152,8 +176,9 @@ class FoldSearch:
     last fifth of the budget completes the configurations that can still be best, so that they are evaluated on all
     folds.
 
-    A decision takes time too. If fits are cheap, more of them are decided on at a time, with a simpler model and fewer
-    draws.
+    A decision takes time too. If fits are cheap, the default policy is replaced by races (see `fold_racing`), and other
+    policies decide on more fits at a time, with a simpler model. Races need no reserve, because they complete
+    configurations all the time.
 
     Args:
         space: The configurations to search. A small space is listed; of a larger one a sample is drawn, to which
@@ -196,6 +221,7 @@ class FoldSearch:
         self._encoder = ConfigurationEncoder(space, drawn)
         self._known: dict[bytes, int] = {}
         self._add(drawn)
+        policy.check_supported(Maximize(monotone=False), folds)
         self.reserve = max(folds, round(RESERVE * budget))
         self.reason = "the budget is spent"
         self.beta = 0.0
@@ -203,6 +229,10 @@ class FoldSearch:
         self._n_fitted = 0  # configurations that the model was fitted to
         self._n_asked = 0
         self._cheap: bool | None = None  # not known yet
+        self._least_processor_seconds = float("inf")
+        self._may_race = policy == WeightedTruVaR()
+        self._race_model: ScoreModel | None = None
+        self._race_costs: Array = np.empty(0)
 
     def rows_of(self, configurations: Sequence[Configuration]) -> list[int]:
         """Return the rows of configurations of the pool, or of those that they equal."""
@@ -213,7 +243,7 @@ class FoldSearch:
         """Number of fits of all different configurations on all folds; infinite with distributions."""
         return self.folds * (len(self.configurations) if self._is_listed else self._space.size)
 
-    def tell(self, row: int, fold: int, score: float, seconds: float) -> None:
+    def tell(self, row: int, fold: int, score: float, seconds: float, processor_seconds: float | None = None) -> None:
         """Record the score of a configuration on a fold.
 
         Args:
@@ -221,7 +251,10 @@ class FoldSearch:
             fold: Index of the fold.
             score: The score. One that is not finite excludes the configuration from the search.
             seconds: Seconds that the fit took.
+            processor_seconds: Processor time that the fit took; None: `seconds`.
         """
+        processor_seconds = seconds if processor_seconds is None else processor_seconds
+        self._least_processor_seconds = min(self._least_processor_seconds, processor_seconds)
         self.tried[row, fold] = True
         self.seconds[row, fold] = seconds
         if np.isfinite(score) and not self.failed[row]:
@@ -235,8 +268,16 @@ class FoldSearch:
 
         Their number does not depend on how many can be evaluated at the same time.
         """
-        if len(self.configurations) == 1:
-            return [(0, fold) for fold in range(self.folds) if not self.tried[0, fold]]
+        if self.budget >= self.n_all:  # there is nothing to decide
+            self.reason = "all configurations were evaluated on all folds"
+            return [(int(row), int(fold)) for row, fold in np.argwhere(~self.tried)]
+        if self._may_race:
+            if not self.tried.any():
+                return [(self._central_row(), fold) for fold in range(self.folds)]
+            if self._cheap is None:
+                self._cheap = self._are_fits_cheap()
+            if self._cheap:
+                return self._race()
         pairs = self._explore() or self._complete()
         if not pairs and self.reserve > 0 and self.left >= self.folds:  # nothing was left to complete
             self.reserve = 0
@@ -261,6 +302,94 @@ class FoldSearch:
     def left(self) -> int:
         """Number of fits that the budget still allows."""
         return self.budget - int(self.tried.sum())
+
+    def _are_fits_cheap(self) -> bool:
+        """Return whether decisions have to be quick. The least time counts, as other work on a machine only adds."""
+        return self._least_processor_seconds < CHEAP_SECONDS and float(np.nanmin(self.seconds)) < CHEAP_WAIT
+
+    def _central_row(self) -> int:
+        """Return the configuration whose numbers are nearest to the middle of their ranges."""
+        numeric = np.setdiff1d(np.arange(self._points.shape[1]), self._encoder.categorical)
+        return int(np.argmin(((self._points[:, numeric] - 0.5) ** 2).sum(axis=1)))
+
+    def _race(self) -> list[Pair]:
+        """Return the pairs that a race chooses: few folds of many configurations, all folds of promising ones."""
+        n_started = int(self.tried.any(axis=1).sum())
+        rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
+        n_first = n_first_folds(self.folds)
+        n_possible = (self.left - self.folds + n_first) // n_first  # so that one of them can be completed
+        n_random = min(RACE_INITIAL - min(n_started, len(rows)), n_possible)
+        if n_random > 0:
+            untried = np.flatnonzero(~self.tried.any(axis=1))
+            chosen = self._rng.permutation(untried)[:n_random]
+            if len(chosen):
+                return self._least_used_folds([(int(row), n_first) for row in chosen])
+        if len(rows) == 0:
+            return []
+        effects, error_variance = self._fold_effects()
+        values = raise_low_scores(np.nanmean(self.scores[rows] - effects, axis=1))
+        is_complete = self.complete
+        if not is_complete.any():
+            partial = rows[np.argsort(-values, kind="stable")]
+            lacking = (~self.tried[partial]).sum(axis=1)
+            possible = partial[lacking <= self.left]
+            return self._least_used_folds([(int(row), self.folds) for row in possible[:1]])
+        best = float(self.scores[is_complete].mean(axis=1).max())
+        model = self._fit_race(rows, values, error_variance)  # may add to the pool
+        n_tried = self.tried.sum(axis=1)
+        noise = error_variance * (1 / n_tried[rows] - 1 / self.folds)
+        kept = modelled_rows(rows, values)
+        chosen_folds = choose_folds(
+            score_posterior(model, self._points, rows[kept], values[kept], noise[kept], self._encoder.categorical),
+            best,
+            n_tried,
+            self.failed,
+            n_folds=self.folds,
+            costs=self._race_costs,
+            error_variance=error_variance,
+            nugget=model.nugget,
+            batch=max(BATCH, round(RACE_BATCH * int(n_tried.sum()))),
+            left=self.left,
+        )
+        return self._least_used_folds(chosen_folds)
+
+    def _fit_race(self, rows: Index, values: Array, error_variance: float) -> ScoreModel:
+        """Return the model of a race, fitted again, with neighbours in the pool, if there are enough new scores."""
+        model = self._race_model
+        if model is not None and len(rows) < RACE_GROWTH * model.n_fitted:
+            return model
+        self._add_neighbours()
+        noise = error_variance * (1 / self.tried[rows].sum(axis=1) - 1 / self.folds)
+        kept = modelled_rows(rows, values)
+        model = fit_score_model(
+            self._points[rows[kept]], values[kept], noise[kept], self._encoder.categorical, self._race_model
+        )
+        self._race_model = replace(model, n_fitted=len(rows))
+        self._race_costs = self._fit_costs()
+        return self._race_model
+
+    def _least_used_folds(self, chosen: Sequence[tuple[int, int]]) -> list[Pair]:
+        """Return pairs for rows and numbers of further folds, so that all folds are used about equally often."""
+        use = self.tried.sum(axis=0) + 0.5 * self._rng.random(self.folds)
+        pairs: list[Pair] = []
+        for row, count in chosen:
+            unused = np.flatnonzero(~self.tried[row])
+            folds = unused[np.argsort(use[unused], kind="stable")][:count]
+            use[folds] += 1
+            pairs += [(row, int(fold)) for fold in folds]
+        return pairs
+
+    def _fold_effects(self) -> tuple[Array, float]:
+        """Return the effects of the folds and the variance of the error.
+
+        In a race the better half counts: the errors of bad configurations are larger, and nobody asks about them.
+        """
+        if not self._cheap or not self._may_race:
+            return estimate_fold_effects(self.scores)
+        rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
+        means = np.nanmean(self.scores[rows], axis=1)
+        better = rows[means >= np.median(means)] if len(rows) else rows
+        return estimate_fold_effects(self.scores[better])
 
     @property
     def _batch(self) -> int:
@@ -296,7 +425,7 @@ class FoldSearch:
         """Return the pairs that the policy chooses, without using the reserve."""
         n_started = int((~np.isnan(self.scores)).any(axis=1).sum())
         if n_started >= N_INITIAL and self._cheap is None:
-            self._cheap = float(np.nanmin(self.seconds)) < CHEAP_SECONDS  # the least, as other work only adds
+            self._cheap = self._are_fits_cheap()
         if self._is_fit_due(n_started):
             self._add_neighbours()
         pending = np.zeros_like(self.tried)
@@ -368,28 +497,22 @@ class FoldSearch:
         A score far below the median says that a configuration is bad, but not how good the best is. Such scores are
         therefore raised, see `CLIP_FACTOR`.
         """
-        effects, variance = estimate_fold_effects(self.scores)
+        effects, variance = self._fold_effects()
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
-        values = np.nanmean(self.scores[rows] - effects, axis=1)
+        values = raise_low_scores(np.nanmean(self.scores[rows] - effects, axis=1))
         count = (~np.isnan(self.scores[rows])).sum(axis=1)
-        if len(rows):
-            median = float(np.median(values))
-            best = float(values.max())
-            if best > median:
-                values = np.maximum(values, median - CLIP_FACTOR * (best - median))
         domain = self._encoder.domain(self._points)
         model = self._fit(domain.categorical, rows, values, variance / count)
-        levels = NoiseLevels([variance / m for m in range(1, self.folds + 1)], np.arange(1.0, self.folds + 1).tolist())
-        policy = self.policy
-        if self._cheap and policy == WeightedTruVaR():
-            policy = CHEAP_POLICY
+        nugget = model.noise or 0.0
+        costs = np.arange(1.0, self.folds + 1).tolist()
+        levels = NoiseLevels([variance / m + nugget for m in range(1, self.folds + 1)], costs)
         prior = Prior(model.kernel, model.mean, levels)
         learner = ActiveLearner(
-            domain, Maximize(monotone=False), FoldPolicy(policy, fold_costs), prior, None, self.seed
+            domain, Maximize(monotone=False), FoldPolicy(self.policy, fold_costs), prior, None, self.seed
         )
         observations = []
         for number, (row, value, folds) in enumerate(zip(rows.tolist(), values, count.tolist(), strict=True)):
-            action = Action(-1 - number, self._points[row], row, folds - 1, 0, variance / folds, 1.0)
+            action = Action(-1 - number, self._points[row], row, folds - 1, 0, variance / folds + nugget, 1.0)
             observations.append((action, float(value)))
         if observations:
             learner.observe_all(observations)
@@ -408,6 +531,10 @@ class FoldSearch:
         extent = np.ones(points.shape[1])
         if len(values) < N_INITIAL:
             return unfitted(family, extent, values)
+        if self._race_model is not None:
+            race = self._race_model
+            kernel = named_kernel(family.kernel, race.lengthscales, race.variance)
+            return Model(kernel, race.centre, race.nugget, float("nan"))
         if self._is_fit_due(len(values)) or self._model is None:
             seed = self.seed % 2**31 + len(values)
             self._model = fit(family, points, values, noise, extent, None, seed, categorical)
