@@ -162,7 +162,7 @@ def test_the_shares_of_the_noise_levels_count_the_cost_up_to_a_given_one() -> No
 
 
 def test_the_leaders_are_the_policies_with_the_highest_curve() -> None:
-    scores = {"a": [0.1, 0.5, 0.6, 0.7], "b": [0.2, 0.4, 0.9, 0.9]}
+    scores = {"b": [0.2, 0.5, 0.9, 0.9], "a": [0.1, 0.6, 0.6, 0.9]}
     rows = [(policy, 10.0 * (k + 1), score) for policy, values in scores.items() for k, score in enumerate(values)]
     rows.append(("a", 5.0, 0.9))  # a cost at which b has no score yet
     best = leaders(pd.DataFrame(rows, columns=["policy", "spent", "mean"]))

@@ -80,9 +80,10 @@ def leaders(frame: pd.DataFrame, column: str = "mean") -> pd.DataFrame:
 
     Returns:
         A row per stretch of costs with the columns policy, from and to. Costs at which some policy has no score yet
-        are left out.
+        are left out. Of policies with the same score the one that comes first in the frame counts.
     """
-    wide = frame.pivot(index="spent", columns="policy", values=column).dropna()
+    policies = list(dict.fromkeys(frame["policy"]))
+    wide = frame.pivot(index="spent", columns="policy", values=column)[policies].dropna()
     best = wide.idxmax(axis=1)
     stretch = (best != best.shift()).cumsum()
     rows = [(part.iloc[0], float(part.index[0]), float(part.index[-1])) for _, part in best.groupby(stretch)]
