@@ -1,5 +1,6 @@
 """The numbers in the tables of docs/reproduction.md are those in docs/reproduction/."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -12,8 +13,9 @@ RESULTS = DOCS / "reproduction"
 def table_after(words: str) -> pd.DataFrame:
     """Return the first table of the page after some words, as text, with its first column as the index."""
     text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    assert text.count(words) == 1
-    lines = text.split(words)[1].split("\n|", 1)[1].split("\n\n", 1)[0].splitlines()
+    pieces = re.split(re.escape(words).replace(r"\ ", r"\s+"), text)  # a line may end within the words
+    assert len(pieces) == 2
+    lines = pieces[1].split("\n|", 1)[1].split("\n\n", 1)[0].splitlines()
     cells = [[cell.strip(" *") for cell in line.strip().strip("|").split("|")] for line in lines]
     return pd.DataFrame([row[1:] for row in cells[2:]], index=[row[0] for row in cells[2:]], columns=cells[0][1:])
 
