@@ -97,6 +97,9 @@ def test_regrets_and_costs_with_less_noise() -> None:
     results = stored("noiseless.csv", index_col=["experiment", "policy"])
     shown = table_after("Median regret with noise of variance 1e-12")
     assert_shown(shown, {t: results.loc["optimum"][f"t = {t}"] for t in shown.index}, -0.05)
+    noisy = table_after("Median regret on the same functions with noise of variance 1e-6")
+    compared = results.loc["optimum, noise as in the paper"]
+    assert_shown(noisy, {t: compared[f"t = {t}"] for t in noisy.index}, -0.05)
     costs = table_after("Median cost on the lake")
     assert_shown(costs, {name: results.loc["lake"].loc[name] for name in costs.index}, 0.51)
 

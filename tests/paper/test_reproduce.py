@@ -186,6 +186,7 @@ def test_the_noise_that_stands_for_none_is_small_against_the_differences_shown(t
     assert lake_costs[:2] == ["truvar, model noise 0.0001", "gchk, model noise 0.0001"]
     assert lake_costs[3] == "truvar, model noise 1e-08"
     assert set(figure.table.loc["optimum"].index) == set(fig3a.POLICIES)
+    assert set(figure.table.loc["optimum, noise as in the paper"].index) == set(noiseless.COMPARED)
 
 
 def test_the_terrain_is_real_and_three_quarters_of_it_lie_below_the_threshold() -> None:

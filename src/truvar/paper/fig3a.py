@@ -8,6 +8,7 @@ runs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,19 +88,25 @@ def maximum(f: Any) -> float:
     return float(max(f(polish(f, box, start)[None, :])[0] for start in starts))
 
 
-def run(config: ReproductionConfig, noise: float = NOISE, functions: int = FUNCTIONS) -> Backtest:
+def run(
+    config: ReproductionConfig,
+    noise: float = NOISE,
+    functions: int = FUNCTIONS,
+    policies: Mapping[str, Policy | str] = POLICIES,
+) -> Backtest:
     """Return the runs of Figures 3 (a) and (b).
 
     Args:
         config: How much to run.
         noise: Noise variance, of the values and of the model.
         functions: Number of functions, unless `config` has a number of replicates.
+        policies: Policies by the names to report them under.
     """
     experiment = Experiment(
         "synthetic BO",
         problem_from_dict({**SPEC, "noise": {"variance": noise}}),
         RandomFunctions(),
-        POLICIES,
+        policies,
         config.budget(STEPS, quick=40),
         noisy=True,
     )
