@@ -12,8 +12,8 @@ from scipy.ndimage import label
 import truvar as tv
 from truvar.backtest import Backtest, backtest
 from truvar.cli import main
-from truvar.paper import FIGURES, fig1, fig2c, fig3a, fig3c, fig4, svm
-from truvar.paper.curves import curves, first_cost, trimmed_mean
+from truvar.paper import FIGURES, draws, fig1, fig2c, fig3a, fig3c, fig4, lake, noiseless, svm
+from truvar.paper.curves import curves, first_cost, leaders, trimmed_mean
 from truvar.paper.experiment import ReproductionConfig, reproduce
 from truvar.paper.fields import load_field, simulated_lake, terrain
 from truvar.paper.fig2b import POLICIES as LAKE_POLICIES
@@ -22,11 +22,13 @@ from truvar.paper.fig2b import POLICIES as LAKE_POLICIES
 ADDITIONAL_FILES = {
     "fig2a": {"fig2a-curves.csv"},
     "fig2b": {"fig2b-curves.csv", "fig2b-routes.png"},
-    "fig2c": {"fig2c-curves.csv"},
+    "draws": {"draws-curves.csv"},
+    "fig2c": {"fig2c-curves.csv", "fig2c-leaders.csv"},
     "fig3a": {"fig3a-curves.csv"},
     "fig3b": {"fig3b-curves.csv"},
     "fig3c": {"fig3c-curves.csv"},
     "fig5": {"fig5-variance.csv"},
+    "noiseless": {"noiseless-curves.csv"},
     "terrain": {"terrain-curves.csv", "terrain-unit-curves.csv", "terrain-routes.png", "terrain-unit.png"},
 }
 
@@ -41,7 +43,8 @@ def tiny(folder: Path, **changes: object) -> ReproductionConfig:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_made_and_written(folder: Path, name: str) -> None:
+def test_every_figure_is_made_and_written(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRUVAR_DATA", raising=False)
     figure, paths = reproduce(name, tiny(folder))
     assert {path.name for path in paths} == {
         f"{name}.json",
@@ -88,13 +91,14 @@ def test_an_unsuitable_table_is_reported(tmp_path: Path, capsys: pytest.CaptureF
 # -- data of the figures -------------------------------------------------------------------------------------------
 
 
-def test_figure_1_shows_an_epoch_that_ends_as_m_shrinks(tmp_path: Path) -> None:
+def test_figure_1_shows_an_epoch_that_ends_after_three_points_of_m_as_m_shrinks(tmp_path: Path) -> None:
     table = fig1.make(tiny(tmp_path)).table
     assert table.index.tolist() == [6, 7, 8, 9]  # as in the paper
     assert table["epoch"].tolist() == [1, 1, 1, 2]
     assert table["share of the domain in M"].is_monotonic_decreasing
     assert (table["widest confidence in M"].iloc[:3] > 1).all()
     assert table["widest confidence in M"].iloc[3] <= 1
+    assert table["last point was in M"].tolist() == [None, True, True, True]
 
 
 def test_the_table_of_svms_is_a_grid_of_25_x_14_x_4_and_can_be_computed_again() -> None:
@@ -125,6 +129,64 @@ def test_the_function_with_three_noise_levels_has_separate_regions_above_the_thr
     assert truth.std() == pytest.approx(1.0, abs=0.2)
     assert 0.01 < (truth >= fig2c.THRESHOLD).mean() < 0.1
     assert label(truth >= fig2c.THRESHOLD)[1] >= 3
+
+
+def test_the_function_with_three_noise_levels_has_the_most_regions_of_the_seeds_0_to_9() -> None:
+    above = [fig2c.draw(seed)[1].reshape(fig2c.SIDE, fig2c.SIDE) >= fig2c.THRESHOLD for seed in range(10)]
+    regions = [label(mask)[1] for mask in above]
+    assert regions.index(max(regions)) == fig2c.SEED
+    assert regions.count(max(regions)) == 1
+
+
+def test_the_further_functions_are_the_first_with_enough_points_above_the_threshold() -> None:
+    seeds = draws.seeds()
+    assert seeds[0] == fig2c.SEED
+    assert len(seeds) == draws.FUNCTIONS + 1
+    others = seeds[1:]
+    skipped = set(range(max(others))) - set(seeds)
+    assert all(draws.share_above(seed) >= 0.01 for seed in others)
+    assert all(draws.share_above(seed) < 0.01 for seed in skipped)
+
+
+def test_the_shares_of_the_noise_levels_count_the_cost_up_to_a_given_one() -> None:
+    columns = ["policy", "replicate", "step", "spent", "score", "seconds", "level"]
+    first = [
+        ("truvar", 0, 1, 2.0, 0.1, 0.0, 2),
+        ("truvar", 0, 2, 12.0, 0.2, 0.0, 1),
+        ("truvar", 0, 3, 27.0, 0.3, 0.0, 0),
+    ]
+    second = [("truvar", 1, 1, 2.0, 0.1, 0.0, 2), ("truvar", 1, 2, 4.0, 0.2, 0.0, 2), ("gchk", 0, 1, 2.0, 0.2, 0.0, 2)]
+    result = Backtest(pd.DataFrame([*first, *second], columns=columns), "F1", 30.0)
+    assert fig2c.level_costs(result, 30.0).tolist() == [7.5, 5.0, 3.0]
+    assert fig2c.level_costs(result, 12.0).tolist() == [0.0, 5.0, 3.0]
+
+
+def test_the_leaders_are_the_policies_with_the_highest_curve() -> None:
+    scores = {"b": [0.2, 0.5, 0.9, 0.9], "a": [0.1, 0.6, 0.6, 0.9]}
+    rows = [(policy, 10.0 * (k + 1), score) for policy, values in scores.items() for k, score in enumerate(values)]
+    rows.append(("a", 5.0, 0.9))  # a cost at which b has no score yet
+    best = leaders(pd.DataFrame(rows, columns=["policy", "spent", "mean"]))
+    assert best.to_numpy().tolist() == [["b", 10.0, 10.0], ["a", 20.0, 20.0], ["b", 30.0, 40.0]]
+
+
+def test_the_lake_has_the_hyperparameters_of_the_public_program() -> None:
+    """Lake.py says where they come from: as logarithms 5.5, 1, 0.75 and -1."""
+    constants = [*lake.LENGTHSCALES, lake.SIGNAL_SD, lake.NOISE_SD]
+    assert constants == pytest.approx(np.exp([5.5, 1.0, 0.75, -1.0]), rel=0.01)
+    truth = simulated_lake().truth
+    assert (truth >= lake.THRESHOLD).mean() == pytest.approx(0.07, abs=0.005)
+    assert (truth >= 1.5).mean() == pytest.approx(0.62, abs=0.005)
+
+
+def test_the_noise_that_stands_for_none_is_small_against_the_differences_shown(tmp_path: Path) -> None:
+    assert np.sqrt(fig3c.NOISELESS) <= 1e-4 / 10  # mean errors differ by 1e-4
+    assert np.sqrt(noiseless.NOISE) <= 1e-5 / 10  # regrets differ by 1e-5
+    figure = noiseless.make(tiny(tmp_path))
+    lake_costs = figure.table.loc["lake"].index.tolist()
+    assert lake_costs[:2] == ["truvar, model noise 0.0001", "gchk, model noise 0.0001"]
+    assert lake_costs[3] == "truvar, model noise 1e-08"
+    assert set(figure.table.loc["optimum"].index) == set(fig3a.POLICIES)
+    assert set(figure.table.loc["optimum, noise as in the paper"].index) == set(noiseless.COMPARED)
 
 
 def test_the_terrain_is_real_and_three_quarters_of_it_lie_below_the_threshold() -> None:
@@ -214,6 +276,25 @@ def test_the_svm_table_of_the_paper_can_be_used(real_data: Path, tmp_path: Path)
     figure, _ = reproduce("fig3c", tiny(tmp_path, data=real_data / "svm_on_grid.csv", scale=0.3))
     assert figure.facts["best_error"] == pytest.approx(0.2411)
     assert figure.table.loc["truvar", "error at 10"] < 0.3
+
+
+def test_the_papers_svm_table_is_run_in_addition_where_the_folder_of_the_data_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = (
+        svm.table().iloc[::20].rename(columns={"log10_C": "C", "log10_gamma": "alpha", "log10_tolerance": "epsilon"})
+    )
+    monkeypatch.setenv("TRUVAR_DATA", str(tmp_path))
+    assert svm.papers_table() is None
+    frame.to_csv(tmp_path / "svm_on_grid.csv", index=False)
+    figure, paths = reproduce("fig3c", tiny(tmp_path, scale=0.1))
+    assert {"fig3c.png", "fig3c-svm_on_grid.png", "fig3c-svm_on_grid-curves.csv"} <= {path.name for path in paths}
+    assert set(figure.table.index.get_level_values("table")) == {"our SVM grid", "svm_on_grid"}
+    assert figure.facts["svm_on_grid"]["best_error"] == pytest.approx(frame["validation_error"].min())
+    assert figure.facts["best_error"] == pytest.approx(svm.table()["validation_error"].min())
+    only, _ = reproduce("fig3c", tiny(tmp_path / "only", scale=0.1, data=tmp_path / "svm_on_grid.csv"))
+    assert only.facts["table"] == "svm_on_grid"
+    assert only.table.index.tolist() == list(fig3c.POLICIES)
 
 
 def test_without_measured_data_the_built_in_table_is_used() -> None:

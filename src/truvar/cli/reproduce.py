@@ -13,7 +13,10 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("figure", choices=[*FIGURES, "all"], metavar="FIGURE", help=f"{', '.join(FIGURES)}, or all")
     sub.add_argument("--replicates", type=positive(int), metavar="N", help="runs per policy (default: as in the paper)")
     sub.add_argument("--quick", action="store_true", help="a few runs only: about a minute per figure")
-    data = f"your own table in place of the built-in one, for {', '.join(FIGURES_WITH_DATA)}"
+    data = (
+        f"your own table in place of the built-in one, for {', '.join(FIGURES_WITH_DATA)} (without it, fig3c also runs "
+        "on svm_on_grid.csv, the paper's table, if it is in the folder that TRUVAR_DATA names)"
+    )
     add_path(sub, "--data", type=Path, metavar="FILE", help=data)
     sub.add_argument("--jobs", type=positive(int), metavar="N", help="number of processes (default: one per processor)")
     sub.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, to use its workers instead")

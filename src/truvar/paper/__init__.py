@@ -6,8 +6,22 @@
 | `curves` | mean and median curves of the runs, tables made from them |
 | `fields`, `field_plots` | the functions of the level-set figures, and maps of them |
 | `lake`, `svm` | the simulated lake and the table of SVM errors |
-| `fig1` to `fig5`, `terrain` | one module per figure, with a function `make` |
+| `fig1` to `fig5` | one module per figure, with a function `make` |
+| `draws`, `noiseless`, `terrain` | figures that are not in the paper: more functions, less noise, real terrain |
 """
 
-FIGURES = ("fig1", "fig2a", "fig2b", "fig2c", "fig3a", "fig3b", "fig3c", "fig4", "fig5", "terrain")
+FIGURES = (
+    "fig1",
+    "fig2a",
+    "fig2b",
+    "fig2c",
+    "fig3a",
+    "fig3b",
+    "fig3c",
+    "fig4",
+    "fig5",
+    "draws",
+    "noiseless",
+    "terrain",
+)
 FIGURES_WITH_DATA = ("fig2a", "fig2b", "fig3c")  # figures that can be made from a table of the user's

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -69,28 +71,51 @@ def first_cost(frame: pd.DataFrame, policy: str, target: float, column: str = "m
     return float(curve["spent"].iloc[after]) if after < len(curve) else float("inf")
 
 
-def level_set_table(result: Backtest, frame: pd.DataFrame, reference: str) -> pd.DataFrame:
+def leaders(frame: pd.DataFrame, column: str = "mean") -> pd.DataFrame:
+    """Return which policy has the highest score at which costs.
+
+    Args:
+        frame: Curves, from `curves`.
+        column: Name of the statistic.
+
+    Returns:
+        A row per stretch of costs with the columns policy, from and to. Costs at which some policy has no score yet
+        are left out. Of policies with the same score the one that comes first in the frame counts.
+    """
+    policies = list(dict.fromkeys(frame["policy"]))
+    wide = frame.pivot(index="spent", columns="policy", values=column)[policies].dropna()
+    best = wide.idxmax(axis=1)
+    stretch = (best != best.shift()).cumsum()
+    rows = [(part.iloc[0], float(part.index[0]), float(part.index[-1])) for _, part in best.groupby(stretch)]
+    return pd.DataFrame(rows, columns=["policy", "from", "to"])
+
+
+def level_set_table(
+    result: Backtest, frame: pd.DataFrame, reference: str, costs: Sequence[float] | None = None
+) -> pd.DataFrame:
     """Return the table of a level-set figure.
 
     Args:
         result: The backtest.
         frame: Its curves, from `curves`.
         reference: Name of the policy whose costs the others are divided by.
+        costs: Costs at which F1 is shown. None: a quarter of the budget, half of it, and all of it.
 
     Returns:
-        A row per policy: F1 at shares of the budget, the cost at which the mean F1 reaches each target, the median
+        A row per policy: F1 at the costs, the cost at which the mean F1 reaches each target, the median
         over the runs of the cost to reach it, also divided by that of the reference, and seconds per suggestion.
     """
     table = pd.DataFrame(index=pd.Index(result.policies, name="policy"))
-    for share in (0.25, 0.5, 1.0):
-        scores = result.at(share * result.budget)
-        table[f"F1 at {share * result.budget:g}"] = scores.mean()
+    if costs is None:
+        costs = [share * result.budget for share in (0.25, 0.5, 1.0)]
+    for cost in costs:
+        table[f"F1 at {cost:g}"] = result.at(cost).mean()
     for target in result.targets:
         table[f"mean F1 {target:g} at"] = [first_cost(frame, policy, target) for policy in result.policies]
     for target in result.targets:
-        costs = result.costs_to(target).median()
-        ratios = costs / costs[reference] if np.isfinite(costs[reference]) else np.nan
-        table[f"median cost to {target:g}"] = costs
+        medians = result.costs_to(target).median()
+        ratios = medians / medians[reference] if np.isfinite(medians[reference]) else np.nan
+        table[f"median cost to {target:g}"] = medians
         table[f"over {reference}'s at {target:g}"] = ratios
     table["seconds"] = result.curves.groupby("policy")["seconds"].median()
     return table

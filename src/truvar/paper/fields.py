@@ -28,7 +28,9 @@ from truvar.paper import lake
 from truvar.problem import Problem
 
 SIDE = 50  # points per axis
-NOISELESS = 1e-4  # noise variance that stands for no noise, as a share of the signal variance
+# Noise variance of the model that stands for no noise, as a share of the signal variance: a standard deviation of one
+# per cent of the signal's. `truvar.paper.noiseless` has less.
+NOISELESS = 1e-4
 TERRAIN_STEP = 2  # the terrain has every second row and column of the elevation model
 KM_PER_DEGREE = 111.2  # of latitude
 MAX_FIT = 400  # measurements that hyperparameters are learned from, at most
@@ -60,8 +62,13 @@ class Field:
     mean: float
     cost: Mapping[str, Any]
 
-    def problem(self, cost: bool) -> Problem:
-        """Return the level-set problem, with the field's cost if `cost` is true and with a cost of 1 otherwise."""
+    def problem(self, cost: bool, noise: float = NOISELESS) -> Problem:
+        """Return the level-set problem.
+
+        Args:
+            cost: Whether to use the field's cost; otherwise every measurement costs 1.
+            noise: Noise variance of the model, as a share of the signal variance.
+        """
         spec: dict[str, Any] = {
             "goal": {"level_set": self.threshold, "monotone": True},
             "model": {
@@ -70,7 +77,7 @@ class Field:
                 "variance": self.variance,
                 "mean": self.mean,
             },
-            "noise": {"variance": NOISELESS * self.variance},
+            "noise": {"variance": noise * self.variance},
         }
         if cost:
             spec["cost"] = dict(self.cost)
@@ -111,7 +118,7 @@ def load_field(path: Path | None) -> Field:
 
 
 def simulated_lake() -> Field:
-    """Return the lake of `truvar.paper.lake`, with the hyperparameters of the paper."""
+    """Return the lake of `truvar.paper.lake`, with the hyperparameters given there and the cost of the paper."""
     truth = lake.simulate(SIDE, SIDE)["chlorophyll"].to_numpy()
     domain = Domain.grid(
         distance_m=np.linspace(0.0, lake.LENGTH_M, SIDE), depth_m=np.linspace(-lake.DEPTH_M, 0.0, SIDE)

@@ -39,17 +39,28 @@ def travel_cost(field: Field, config: ReproductionConfig, full_budget: float = B
     experiment = Experiment(f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget)
     result = experiment.run(config, config.count(RUNS, 10))
     frame = curves(result, np.arange(20.0, budget + 1, 20.0))
-    figure = new_figure(8.5, 4.6)
-    axes = figure.add_subplot()
     cost = "costs of travel and depth" if field.cost.get("magnitude") else "cost of travel"
-    title = f"{field.name}, {cost}"
-    draw_curves(axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True)
-    axes.set_ylim(0, 1.02)
-    axes.legend(frameon=False, ncols=2, loc="lower right", title="dashed: score divided by cost")
+    figure = picture(frame, f"{field.name}, {cost}")
     routes = _routes(result, field)
     facts = {**field.facts, "runs": int(result.curves["replicate"].nunique()), "budget": budget}
     table = level_set_table(result, frame, "truvar")
     return FigureResult(TITLE, table, facts, {"curves": frame}, {"": figure, "routes": routes})
+
+
+def picture(frame: pd.DataFrame, title: str) -> object:
+    """Return a figure of F1 against cost.
+
+    Args:
+        frame: Curves, from `truvar.paper.curves.curves`.
+        title: Title of the figure.
+    """
+    figure = new_figure(10.5, 4.6)
+    axes = figure.add_subplot()
+    draw_curves(axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True)
+    axes.set_ylim(0, 1.02)
+    # Beside the curves: within the axes it would hide one of them.
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), title="dashed: score divided by cost")
+    return figure
 
 
 def _routes(result: Backtest, field: Field) -> object:

@@ -21,16 +21,21 @@ def make(config: ReproductionConfig) -> FigureResult:
     steps = result.curves[result.curves["policy"] == "truvar"].copy()
     steps["cost"] = np.asarray(fig2c.COSTS)[steps["level"]]
     steps["part"] = np.minimum((PARTS * (steps["spent"] - steps["cost"]) / result.budget).astype(int), PARTS - 1)
-    runs = steps["replicate"].nunique()
-    spent = steps.groupby("level")["cost"].sum().reindex(range(len(fig2c.COSTS)), fill_value=0.0) / runs
+    spent = fig2c.level_costs(result, result.budget)
     parts = steps.pivot_table(index="level", columns="part", values="cost", aggfunc="sum", fill_value=0.0)
     parts = parts.reindex(range(len(fig2c.COSTS)), fill_value=0.0)
-    table = pd.DataFrame({"mean cost": spent, "share": spent / spent.sum()})
+    table = pd.DataFrame({"mean cost": spent})
+    for until in fig2c.shown_costs(result):
+        table[f"share until {until:g}"] = _shares(fig2c.level_costs(result, until))
     for part in parts.columns:
-        table[f"share in quarter {int(part) + 1}"] = parts[part] / parts[part].sum()
+        table[f"share in quarter {int(part) + 1}"] = _shares(parts[part])
     table.index = pd.Index([f"{variance:g}" for variance in fig2c.VARIANCES], name="noise variance")
-    facts = {"runs": int(runs), "budget": result.budget}
+    facts = {"runs": int(steps["replicate"].nunique()), "budget": result.budget, "seed": fig2c.SEED}
     return FigureResult(TITLE, table, facts, {}, {"": _picture(table)})
+
+
+def _shares(costs: pd.Series) -> pd.Series:
+    return costs / costs.sum()
 
 
 def _picture(table: pd.DataFrame) -> object:
@@ -46,7 +51,7 @@ def _picture(table: pd.DataFrame) -> object:
     finish_axes(left, f"the function; line: h = {fig2c.THRESHOLD:g}", "x", "y")
     middle.bar(list(table.index), table["mean cost"], color=COLOURS[5], width=0.6)
     finish_axes(middle, "cost spent on each level", "noise variance", "mean cost")
-    quarters = [name for name in table.columns if name.startswith("share in")]
+    quarters = [name for name in table.columns if name.startswith("share in quarter")]
     bottom = np.zeros(len(quarters))
     for variance, colour in zip(table.index, (COLOURS[5], COLOURS[2], COLOURS[4]), strict=True):
         height = table.loc[variance, quarters].to_numpy(dtype=float)

@@ -1,10 +1,19 @@
-"""A simulated lake with the properties of Lake Zurich in the paper: a vertical section of 1478 m by 18 m.
+"""A simulated lake in place of the paper's Lake Zurich: a vertical section of 1478 m by 18 m.
 
-The measurements of the paper are not public, so this lake is a formula: a layer of algae that thickens into three
-patches, over a background that decreases with depth, times a small random Matern-5/2 texture. It is a function of the
-coordinates and not a table, so every resolution shows the same lake. It shares with the measured lake the constants
-below (size, length-scales, signal, noise, threshold), the three patches above the threshold (about 7 % of the section)
-and the range of the concentrations.
+The data set of the paper is not part of this package, so this lake is a formula: a layer of algae that thickens into
+three patches, over a background that decreases with depth, times a small random Matern-5/2 texture. It is a function of
+the coordinates and not a table, so every resolution shows the same lake.
+
+The constants below are not in the paper, which gives the number of measurements, the grid, the kernel (Matern-5/2),
+the cost and a threshold of 1.5, but no hyperparameters, no size and no range of the values.
+
+- Mean, length-scales, signal and noise are those of a public program by the first author of GCHK, the earlier level-set
+  paper (`util.py` in https://github.com/3lectrologos/LimnoPlanner): mean 2.4, and 5.5, 1, 0.75 and -1 as logarithms.
+  Its kernel is squared exponential. By its name, the file that it reads is a log of 14 July 2011 with values of
+  blue-green algae.
+- Length, depth, the range of the values and the three patches follow a description of that log. We could not compare
+  them with the log itself.
+- The threshold 7 is ours: 7 % of the section lie above it, in three patches. With 1.5 it would be 62 %.
 
     python -m truvar.paper.lake examples/lake.csv
 """
@@ -27,7 +36,7 @@ LENGTH_M: Final = 1478.0
 DEPTH_M: Final = 18.0
 """Depth of the section; `depth_m` goes from minus this value to 0 at the surface."""
 THRESHOLD: Final = 7.0
-"""Threshold h; a higher concentration is a bloom."""
+"""Threshold h; a higher concentration is a bloom. The paper's is 1.5, for its own data."""
 
 LENGTHSCALES: Final = (244.7, 2.72)
 """Length-scales of the Matern-5/2 kernel in metres, along the transect and in depth."""

@@ -1,0 +1,110 @@
+"""The numbers in the tables of docs/reproduction.md are those in docs/reproduction/."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+RESULTS = DOCS / "reproduction"
+
+
+def table_after(words: str) -> pd.DataFrame:
+    """Return the first table of the page after some words, as text, with its first column as the index."""
+    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    pieces = re.split(re.escape(words).replace(r"\ ", r"\s+"), text)  # a line may end within the words
+    assert len(pieces) == 2
+    lines = pieces[1].split("\n|", 1)[1].split("\n\n", 1)[0].splitlines()
+    cells = [[cell.strip(" *") for cell in line.strip().strip("|").split("|")] for line in lines]
+    return pd.DataFrame([row[1:] for row in cells[2:]], index=[row[0] for row in cells[2:]], columns=cells[0][1:])
+
+
+def stored(name: str, **options: object) -> pd.DataFrame:
+    return pd.read_csv(RESULTS / name, **options)
+
+
+def assert_shown(shown: pd.DataFrame, expected: dict[str, pd.Series], tolerance: float) -> None:
+    """Check each row of a table of the page against a row of results; a dash stands for no value."""
+    assert list(shown.index) == list(expected)
+    for name, row in expected.items():
+        for column, text in shown.loc[name].items():
+            if text == "-":
+                assert not pd.notna(row[column]) or row[column] == float("inf")
+            else:
+                assert float(text.replace(",", "")) == pytest.approx(row[column], **_within(tolerance)), (name, column)
+
+
+def _within(tolerance: float) -> dict[str, float]:
+    """Return a relative tolerance if it is negative, an absolute one otherwise."""
+    return {"rel": -tolerance} if tolerance < 0 else {"abs": tolerance, "rel": 0.0}
+
+
+def test_f1_with_three_noise_levels() -> None:
+    results = stored("fig2c.csv", index_col="policy")
+    shown = table_after("Mean F1 on the function of figure 4")
+    assert_shown(shown, {f"{cost}": results[f"F1 at {cost}"] for cost in shown.index}, 0.00051)
+
+
+def test_shares_of_the_noise_levels() -> None:
+    results = stored("fig4.csv", dtype={"noise variance": str}).set_index("noise variance")
+    shown = table_after("TruVaR's cost by noise level, in per cent")
+    assert_shown(shown, {f"{cost}": 100 * results[f"share until {cost}"] for cost in shown.index}, 0.51)
+
+
+def test_further_functions() -> None:
+    results = stored("draws.csv", index_col="function")
+    shown = table_after("On six functions")
+    renamed = {
+        "truvar at 700": "F1 at 700, truvar",
+        "best gchk at 700": "best gchk at 700",
+        "truvar at 1500": "F1 at 1500, truvar",
+        "gchk 1e-6 at 1500": "F1 at 1500, gchk, noise 1e-06",
+        "truvar not behind": "share of the costs at which no gchk is ahead of truvar",
+    }
+    gchk = [f"F1 at 700, gchk, noise {variance}" for variance in ("1e-06", "0.001", "0.05")]
+    results["best gchk at 700"] = results[gchk].max(axis=1)
+    expected = {
+        name: pd.Series({label: results.loc[name, column] for label, column in renamed.items()}) for name in shown.index
+    }
+    others = [name for name in shown.columns if name not in renamed]
+    assert_shown(shown.drop(columns=others), expected, 0.0051)
+    ends = shown["truvar ends at"].str.replace(",", "").astype(float)
+    assert ends.tolist() == pytest.approx(results.loc[shown.index, "mean cost of truvar's runs"].tolist(), abs=0.51)
+    for until in ("1500", "2500"):
+        columns = [f"share until {until}, noise {variance}" for variance in ("1e-06", "0.001", "0.05")]
+        for name in shown.index:
+            numbers = [float(part) for part in shown.loc[name, f"levels at {until}, %"].split("/")]
+            assert numbers == pytest.approx((100 * results.loc[name, columns]).tolist(), abs=0.51)
+
+
+@pytest.mark.parametrize(("words", "table"), [("Our table:", "our SVM grid"), ("The paper's table:", "svm_on_grid")])
+def test_errors_of_the_svms(words: str, table: str) -> None:
+    results = stored("fig3c.csv", index_col=["table", "policy"]).loc[table]
+    shown = table_after(words)
+    expected = {name: results[name] for name in shown.index}
+    assert any(name.startswith("error") for name in expected)
+    assert_shown(shown, expected, 0.000051)
+
+
+def test_regrets() -> None:
+    results = stored("fig3a.csv", index_col="policy")
+    shown = table_after("Median regret, 200 functions")
+    assert_shown(shown, {t: results[f"t = {t}"] for t in shown.index}, -0.05)
+
+
+def test_regrets_and_costs_with_less_noise() -> None:
+    results = stored("noiseless.csv", index_col=["experiment", "policy"])
+    shown = table_after("Median regret with noise of variance 1e-12")
+    assert_shown(shown, {t: results.loc["optimum"][f"t = {t}"] for t in shown.index}, -0.05)
+    noisy = table_after("Median regret on the same functions with noise of variance 1e-6")
+    compared = results.loc["optimum, noise as in the paper"]
+    assert_shown(noisy, {t: compared[f"t = {t}"] for t in noisy.index}, -0.05)
+    costs = table_after("Median cost on the lake")
+    assert_shown(costs, {name: results.loc["lake"].loc[name] for name in costs.index}, 0.51)
+
+
+def test_costs_on_the_lake() -> None:
+    results = stored("fig2b.csv", index_col="policy")
+    shown = table_after("on this lake it is not.")
+    assert_shown(shown, {f1: results[f"median cost to {f1}"] for f1 in shown.index}, 0.51)
