@@ -91,3 +91,54 @@ def stationary(points, others, lengthscales, smoothness, variance, out):  # type
                     value[j] *= 1.0 + r[j] + r[j] * r[j] * (1.0 / 3.0)
             for j in range(len(r)):
                 value[j] *= variance
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def likelihood_gradient(  # type: ignore[no-untyped-def]
+    points, lengthscales, columns, smoothness, variance, constant, alpha, inverse, out
+):
+    """Add up the derivatives of a log marginal likelihood by log length-scales and log signal standard deviation.
+
+    With K = variance (R + constant) + noise, d log p / d theta = tr((alpha alpha^T - K^-1) dK / d theta) / 2.
+
+    Args:
+        points: Coordinates. (t, d')
+        lengthscales: One per column of the points. (d',)
+        columns: The derivative that each column of the points contributes to, from 0 to d - 1. (d',)
+        smoothness: 0 for RBF; 1, 3 or 5, which is twice nu, for a Matern kernel.
+        variance: Signal variance.
+        constant: Variance of the constant mean, in units of the signal variance.
+        alpha: K^-1 z. (t,)
+        inverse: K^-1, of which the upper triangle is read. (t, t)
+        out: The derivatives by the d log length-scales, then that by the log signal standard deviation. (d + 1,)
+    """
+    out[:] = 0.0
+    t, d = points.shape
+    squares = np.empty(d)
+    for i in range(t):
+        out[-1] += (alpha[i] * alpha[i] - inverse[i, i]) * variance * (1.0 + constant)
+        for j in range(i):
+            square = 0.0
+            for k in range(d):
+                distance = (points[i, k] - points[j, k]) / lengthscales[k]
+                squares[k] = distance * distance
+                square += squares[k]
+            if smoothness == 0:
+                correlation = np.exp(-0.5 * square)
+                slope = correlation
+            else:
+                r = np.sqrt(smoothness * square)
+                decay = np.exp(-r)
+                if smoothness == 5:
+                    correlation = (1.0 + r + r * r / 3.0) * decay
+                    slope = (5.0 / 3.0) * (1.0 + r) * decay
+                elif smoothness == 3:
+                    correlation = (1.0 + r) * decay
+                    slope = 3.0 * decay
+                else:
+                    correlation = decay
+                    slope = decay / r if r > 0.0 else 0.0
+            weight = (alpha[i] * alpha[j] - inverse[j, i]) * variance  # counts twice, as K is symmetric
+            out[-1] += 2.0 * weight * (correlation + constant)
+            for k in range(d):
+                out[columns[k]] += weight * slope * squares[k]

@@ -14,8 +14,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from truvar._typing import Array
-from truvar.acquisition.optimizer import EVALUATIONS_PER_DIMENSION, Score, best_in_box, polish
+from truvar._typing import Array, Index
+from truvar.acquisition.optimizer import (
+    EVALUATIONS_PER_DIMENSION,
+    LocalSearch,
+    Score,
+    best_in_box,
+    polishing,
+    search_together,
+)
 from truvar.domain.domain import Domain, mesh
 from truvar.domain.parameters import Parameter
 
@@ -39,17 +46,18 @@ def best_in_domain(score: Score, domain: Domain, start: Array) -> Array:
     starts = np.atleast_2d(start)
     combinations = _combinations(domain, starts)
     points = _spread(domain, combinations, starts)
-    scores = score(points)
+    scores = score(np.concatenate([starts, points]))
     scores = np.where(np.isnan(scores), -np.inf, scores)
     n_each = len(points) // len(combinations)
-    by_combination = scores.reshape(len(combinations), n_each)
-    found = [(starts[int(np.argmax(score(starts)))])]
+    by_combination = scores[len(starts) :].reshape(len(combinations), n_each)
+    found = [starts[int(np.argmax(scores[: len(starts)]))]]
     for row in np.argsort(-by_combination.max(axis=1), kind="stable")[:CLIMBS]:
         if np.isneginf(by_combination[row].max()):
             break  # nothing of this combination is allowed
         found.append(points[row * n_each + int(np.argmax(by_combination[row]))])
-    ends = np.stack([found[0], *(climb(score, domain, each) for each in found)])
-    return np.asarray(ends[int(np.argmax(score(ends)))])
+    ends = search_together(score, [climbing(domain, each) for each in found])
+    best, value = max(ends, key=lambda end: -np.inf if np.isnan(end[1]) else end[1])
+    return best if value > scores[: len(starts)].max() else found[0]
 
 
 def climb(score: Score, domain: Domain, start: Array) -> Array:
@@ -60,50 +68,50 @@ def climb(score: Score, domain: Domain, start: Array) -> Array:
         domain: The box.
         start: A point of it. Shape (d,).
     """
+    return search_together(score, [climbing(domain, start)])[0][0]
+
+
+def climbing(domain: Domain, start: Array) -> LocalSearch:
+    """Search for a local maximum of a score in a box, near `start` (d,) and at least as good; as `polishing`."""
     if not domain.discrete:
-        return polish(score, domain.bounds, start)
+        return (yield from polishing(domain.bounds, start))
     x = np.array(start, dtype=float)
-    value = float(score(x[None, :])[0])
+    value = float((yield x[None, :])[0])
     for _ in range(MAX_EXCHANGES):
-        x = _polish_continuous(score, domain, x)
-        value = max(value, float(score(x[None, :])[0]))
+        sides = _free_sides(domain, x)
+        if len(sides):
+            x, value = yield from polishing(domain.bounds, x, sides)
         exchanged = _exchanges(domain, x)
         if len(exchanged) == 0:
             break
-        values = score(exchanged)
+        values = yield exchanged
         best = int(np.argmax(np.where(np.isnan(values), -np.inf, values)))
         if not values[best] > value:
             break
         x = exchanged[best]
         value = float(values[best])
-    return x
+    return x, value
 
 
-def _polish_continuous(score: Score, domain: Domain, x: Array) -> Array:
-    """Return a local maximum in the continuous sides, all others kept."""
-    free = [k for k in range(len(x)) if k not in domain.discrete]
-    if not free:
-        return x
-
-    def score_free(points: Array) -> Array:
-        whole = np.tile(x, (len(points), 1))
-        whole[:, free] = points
-        return score(whole)
-
-    moved = x.copy()
-    moved[free] = polish(score_free, domain.bounds[free], x[free])
-    return moved
+def _free_sides(domain: Domain, x: Array) -> Index:
+    """Return the continuous sides along which a point can move; along others it stays the same point."""
+    free = np.array([k for k in range(len(x)) if k not in domain.discrete], dtype=int)
+    moved = np.tile(x, (len(free), 1))
+    ends = domain.bounds[free]
+    elsewhere = np.where(x[free] == ends[:, 0], ends[:, 1], ends[:, 0])
+    moved[np.arange(len(free)), free] = elsewhere
+    return np.asarray(free[domain.canonical(moved)[np.arange(len(free)), free] == elsewhere])
 
 
 def _exchanges(domain: Domain, x: Array) -> Array:
-    """Return the points that differ from x in one level. Shape (q, d)."""
+    """Return the points that differ from x in one level, and in the sides that it decides about. Shape (q, d)."""
     rows: list[Array] = []
     for k in domain.discrete:
         levels = _other_levels(domain.parameters[k], float(x[k]))
         changed = np.tile(x, (len(levels), 1))
         changed[:, k] = levels
         rows.append(changed)
-    return np.concatenate(rows)
+    return domain.canonical(np.concatenate(rows))
 
 
 def _other_levels(parameter: Parameter, x: float) -> Array:

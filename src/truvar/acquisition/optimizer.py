@@ -8,14 +8,16 @@ over size.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truvar._typing import Array
+from truvar._typing import Array, Index
 
 Score = Callable[[Array], Array]  # (q, d) -> (q,)
+LocalSearch = Generator[Array, Array, tuple[Array, float]]  # yields points (q, d), is sent scores (q,)
 
 EVALUATIONS_PER_DIMENSION = 500  # of DIRECT
 MAX_TRISECTIONS = 9  # of a side: rectangles down to 3^-9 of the box
@@ -78,31 +80,88 @@ def _best_of_each_size(values: Array, cuts: NDArray[np.int_]) -> NDArray[np.intp
 def polish(score: Score, bounds: Array, start: Array) -> Array:
     """Return a local maximum of the score inside the box, near `start` and at least as good.
 
-    Each round evaluates points around the present one and the peak of a quadratic fitted to them, and moves to the
-    best; if none is better, the reach shrinks.
-
     Args:
         score: Maps points (q, d) to scores (q,).
         bounds: Lower and upper end of each side. Shape (d, 2).
         start: A point of the box. Shape (d,).
     """
-    low = bounds[:, 0]
-    width = bounds[:, 1] - low
-    directions = _directions(len(bounds))
-    x = np.clip((start - low) / width, 0.0, 1.0)
-    value = float(score((low + x * width)[None, :])[0])
+    return search_together(score, [polishing(bounds, start)])[0][0]
+
+
+def search_together(score: Score, searches: Sequence[LocalSearch]) -> list[tuple[Array, float]]:
+    """Run local searches side by side, so that the points that they ask for next are scored together.
+
+    Args:
+        score: Maps points (q, d) to scores (q,).
+        searches: The searches.
+
+    Returns:
+        The point (d,) that each search ends at, and the score there.
+    """
+    ends: dict[int, tuple[Array, float]] = {}
+    wanted = {number: next(search) for number, search in enumerate(searches)}
+    while wanted:
+        values = score(np.concatenate(list(wanted.values())))
+        start = 0
+        for number, points in list(wanted.items()):
+            try:
+                wanted[number] = searches[number].send(values[start : start + len(points)])
+            except StopIteration as end:
+                ends[number] = end.value
+                del wanted[number]
+            start += len(points)
+    return [ends[number] for number in range(len(searches))]
+
+
+def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalSearch:
+    """Search for a local maximum of a score inside the box, near `start` and at least as good.
+
+    Each round evaluates points around the present one and the peak of a quadratic fitted to them, and moves to the
+    best; if none is better, the reach shrinks. The search ends where the quadratic has its peak, or with the reach.
+
+    Args:
+        bounds: Lower and upper end of each side. Shape (d, 2).
+        start: A point of the box. Shape (d,).
+        sides: Sides along which it moves, at least one; None: all of them.
+
+    Yields:
+        Points (q, d) to score; their scores (q,) are to be sent back.
+
+    Returns:
+        The point and its score.
+    """
+    sides = np.arange(len(bounds)) if sides is None else sides
+    low = bounds[sides, 0]
+    width = bounds[sides, 1] - low
+    directions = _directions(len(sides))
+    x = np.clip((start[sides] - low) / width, 0.0, 1.0)
+
+    def placed(unit: Array) -> Array:
+        points = np.tile(start, (len(unit), 1))
+        points[:, sides] = low + unit * width
+        return points
+
+    value = -np.inf
     reach = INITIAL_REACH
     moved = False
-    for _ in range(MAX_ROUNDS):
+    for turn in range(MAX_ROUNDS):
         if reach < MIN_REACH:
             break
         near = np.clip(x + reach * directions, 0.0, 1.0)
-        values = score(low + near * width)
+        if turn == 0:
+            first = yield np.vstack([start, placed(near)])
+            value = float(first[0])
+            values = first[1:]
+        else:
+            values = yield placed(near)
         with np.errstate(invalid="ignore"):  # points that are not allowed have the score minus infinity
             rise = values - value
-        peaks = np.clip(x + reach * _peak((near - x) / reach, rise), 0.0, 1.0)
+        steps, is_peak = _peak((near - x) / reach, rise)
+        if is_peak and reach * np.abs(steps[0]).max() < MIN_REACH and not (rise > 0).any():
+            break
+        peaks = np.clip(x + reach * steps, 0.0, 1.0)
         near = np.vstack([near, peaks])
-        values = np.append(values, score(low + peaks * width))
+        values = np.append(values, (yield placed(peaks)))
         best = int(np.argmax(values))
         if values[best] > value:
             reach = min(INITIAL_REACH, max(2.0 * float(np.abs(near[best] - x).max()), SHRINKAGE * reach))
@@ -111,9 +170,10 @@ def polish(score: Score, bounds: Array, start: Array) -> Array:
             moved = True
         else:
             reach *= SHRINKAGE
-    return np.asarray(low + x * width) if moved else start
+    return (placed(x[None, :])[0] if moved else start), value
 
 
+@cache
 def _directions(d: int) -> Array:
     """Return offsets that determine a quadratic: both ways along every axis, and the diagonals of two axes."""
     axes = np.eye(d)
@@ -125,7 +185,19 @@ def _directions(d: int) -> Array:
     return np.vstack([axes, -axes, *diagonals])
 
 
-def _peak(offsets: Array, rise: Array) -> Array:
+@cache
+def _quadratic_fit(d: int) -> Array:
+    """Return the matrix that maps the rise in all `_directions` to the coefficients of a quadratic."""
+    return np.asarray(np.linalg.pinv(_design(_directions(d))))
+
+
+def _design(offsets: Array) -> Array:
+    """Return the terms of a quadratic at offsets (q, d): linear, then products of two coordinates."""
+    i, j = np.triu_indices(offsets.shape[1])
+    return np.hstack([offsets, offsets[:, i] * offsets[:, j]])
+
+
+def _peak(offsets: Array, rise: Array) -> tuple[Array, bool]:
     """Return the step to the peak of a quadratic model, and half and twice that step.
 
     Where the quadratic curves upwards, its slope is followed as if it curved downwards.
@@ -135,19 +207,23 @@ def _peak(offsets: Array, rise: Array) -> Array:
         rise: Score at the points minus that at the centre. Shape (q,).
 
     Returns:
-        Three steps, at most `MAX_STEP` along an axis. Shape (3, d).
+        Three steps, at most `MAX_STEP` along an axis, of shape (3, d), and whether the quadratic curves downwards.
     """
     d = offsets.shape[1]
     i, j = np.triu_indices(d)
-    design = np.hstack([offsets, offsets[:, i] * offsets[:, j]])
-    coefficients = np.linalg.lstsq(design, np.where(np.isfinite(rise), rise, 0.0), rcond=None)[0]
+    finite = np.where(np.isfinite(rise), rise, 0.0)
+    if np.allclose(offsets, _directions(d)):
+        coefficients = _quadratic_fit(d) @ finite
+    else:  # points beyond the border were moved to it
+        coefficients = np.asarray(np.linalg.lstsq(_design(offsets), finite, rcond=None)[0], dtype=float)
     slope = coefficients[:d]
     hessian = np.zeros((d, d))
     hessian[i, j] += coefficients[d:]
     hessian[j, i] += coefficients[d:]
     curvatures, axes = np.linalg.eigh(hessian)
     smallest = 1e-12 * max(float(np.abs(coefficients).max()), 1e-300)
+    is_peak = bool(curvatures.max() < -smallest)
     curvatures = np.maximum(np.abs(curvatures), smallest)
     step = axes @ (axes.T @ slope / curvatures)
     step = step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-300))
-    return np.outer([1.0, 0.5, 2.0], step)
+    return np.outer([1.0, 0.5, 2.0], step), is_peak

@@ -23,13 +23,15 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from scipy.special import chdtri, ndtri
 
+from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.models.ensemble import CONSTANT
-from truvar.models.kernels import Stationary
+from truvar.models.kernels import Stationary, indicator_columns
 from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
@@ -161,6 +163,10 @@ class MarginalLikelihood:
     ) -> None:
         self.categorical = categorical
         self.points = np.ascontiguousarray(points, dtype=float)
+        self._indicators = self.points
+        self._columns = np.arange(points.shape[1])
+        if categorical:
+            self._indicators, self._columns = indicator_columns(self.points, categorical)
         self.values = np.asarray(values, dtype=float)
         self.smoothness = smoothness
         self.learned = np.ones(len(values), bool) if noise is None else np.isnan(noise)
@@ -251,7 +257,9 @@ class MarginalLikelihood:
 
     def factor(self, theta: Array) -> tuple[Array, Array] | None:
         """Return the lower Cholesky factor of K and z; None where K is not numerically positive definite."""
-        covariance = self.signal_covariance(theta, self.points, self.points)
+        variance = self.signal_variance(theta)
+        kernel = Stationary(self.smoothness, variance, self.lengthscales(theta)[self._columns])
+        covariance = kernel(self._indicators, self._indicators) + variance * self.constant
         covariance[np.diag_indices_from(covariance)] += self.noise_variances(theta)
         try:
             lower = np.asarray(np.linalg.cholesky(covariance), dtype=float)
@@ -281,22 +289,30 @@ class MarginalLikelihood:
         if found is None:
             return -np.inf, np.zeros(len(theta))
         lower, z = found
+        inverse, _ = dpotri(lower.T)  # the upper triangle of K^-1
         alpha = cho_solve((lower, True), z, check_finite=False)
-        inverse = cho_solve((lower, True), np.eye(len(z)), check_finite=False)
-        inner = np.outer(alpha, alpha) - inverse  # d log p / dK = inner / 2
         jacobian = float(log_derivative(self.values, self.power(theta)).sum())
         value = -0.5 * float(z @ alpha) - float(np.log(np.diag(lower)).sum()) + jacobian
         gradient = np.empty(len(theta))
-        self._lengthscale_gradient(theta, inner, gradient)
-        signal = self.signal_covariance(theta, self.points, self.points)
-        gradient[self.dimension] = float((inner * signal).sum())
+        kernels.likelihood_gradient(
+            self._indicators,
+            self.lengthscales(theta)[self._columns],
+            self._columns,
+            self.smoothness,
+            self.signal_variance(theta),
+            self.constant,
+            alpha,
+            inverse,
+            gradient[: self.dimension + 1],
+        )
+        inner = alpha**2 - np.diag(inverse)  # d log p / dK has the diagonal inner / 2
         if self.learn_noise:
-            pull = 0.5 * np.where(self.learned, self._learned_noise(theta) * np.diag(inner), 0.0)
+            pull = 0.5 * np.where(self.learned, self._learned_noise(theta) * inner, 0.0)
             gradient[self.dimension + 1] = float(pull.sum())
             if self.learn_slopes:
                 gradient[self.dimension + 2 : 2 * self.dimension + 2] = pull @ self.centred
         if self.learn_power:
-            gradient[-1] = self._power_gradient(theta, alpha, np.diag(inner))
+            gradient[-1] = self._power_gradient(theta, alpha, inner)
         return value, gradient
 
     def slope_statistic(self, theta: Array) -> float:
@@ -320,17 +336,6 @@ class MarginalLikelihood:
         slopes_information = information[1:, 1:] - np.outer(information[0, 1:], across)
         solution, *_ = np.linalg.lstsq(slopes_information, slopes_score, rcond=1e-10)
         return float(slopes_score @ solution)
-
-    def _lengthscale_gradient(self, theta: Array, inner: Array, out: Array) -> None:
-        """Write d log p / d log l_k, one column of the points at a time."""
-        lengthscales = self.lengthscales(theta)
-        squares = [squared_distances(self.points, lengthscales, k, self.categorical) for k in range(self.dimension)]
-        total = np.zeros((len(self.points), len(self.points)))
-        for square in squares:
-            total += square
-        weights = inner * self.signal_variance(theta) * lengthscale_slope(total, self.smoothness)
-        for k, square in enumerate(squares):
-            out[k] = 0.5 * float((weights * square).sum())
 
     def _power_gradient(self, theta: Array, alpha: Array, inner_diagonal: Array) -> float:
         slope = power_slope(self.values, self.power(theta))
