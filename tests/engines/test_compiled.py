@@ -245,6 +245,51 @@ def test_stationary_kernels_are_scikit_learns(smoothness: int, kernel: Any) -> N
         np.testing.assert_allclose(out, 2.5 * kernel(points, others), rtol=1e-13, atol=1e-15)
 
 
+def triangles(rng: np.random.Generator, count: int, t: int) -> np.ndarray:
+    lower = np.tril(rng.normal(size=(count, t, t)))
+    lower[:, np.arange(t), np.arange(t)] = rng.uniform(2.0, 4.0, (count, t))
+    return lower
+
+
+@pytest.mark.parametrize("t", [1, 4, 7, 30])
+def test_forward_substitution_solves_triangular_systems(t: int) -> None:
+    rng = np.random.default_rng(3)
+    lower = triangles(rng, 1, t)[0]
+    fast = rng.normal(size=(t, 5))
+    plain = fast.copy()
+    kernels.forward_substitution(lower, fast)
+    references.forward_substitution_reference(lower, plain)
+    np.testing.assert_allclose(fast, plain, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("smoothness", [0, 1, 3, 5])
+@pytest.mark.parametrize("q", [1, 12, 300])
+def test_moments_of_a_mixture_are_those_of_its_members(smoothness: int, q: int) -> None:
+    rng = np.random.default_rng(4)
+    lengthscales = rng.uniform(0.5, 2.0, (3, 2))
+    variances = rng.uniform(0.5, 2.0, 3)
+    arguments = (rng.random((12, 2)), rng.random((q, 2)), lengthscales, smoothness, variances, rng.random(3))
+    arguments = (*arguments, triangles(rng, 3, 12), rng.normal(size=(3, 12)))
+    found = [rng.normal(size=(3, q)), np.full((3, q), 4.0)]
+    expected = [each.copy() for each in found]
+    kernels.mixture_moments(*arguments, *found)
+    references.mixture_moments_reference(*arguments, *expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("smoothness", [0, 1, 3, 5])
+def test_gradients_of_the_likelihood_are_those_of_differences_of_the_kernel(smoothness: int) -> None:
+    rng = np.random.default_rng(5)
+    columns = np.array([0, 1, 1, 2])
+    scales = np.array([0.4, 0.9, 1.4])[columns]
+    arguments = (rng.random((9, 4)), scales, columns, smoothness, 1.7, 9.0, rng.normal(size=9), rng.normal(size=(9, 9)))
+    found = np.empty(4)
+    expected = np.empty(4)
+    kernels.likelihood_gradient(*arguments, found)
+    references.likelihood_gradient_reference(*arguments, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+
+
 def test_exponentials_are_numpys_to_two_ulps() -> None:
     z = -np.concatenate([np.random.default_rng(0).uniform(0, 700, 5000), np.geomspace(1e-300, 1, 500), [0.0, 1e4]])
     fast = z.copy()

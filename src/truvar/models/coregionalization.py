@@ -126,6 +126,7 @@ class TaskEnsemble(Ensemble):
         self.task_noise = None if model.noise is None else model.noise[rows] / model.units**2
         self.shifts = model.shifts / model.units
         self._point_offset = offset
+        self._joint = None  # covariances differ between tasks
         self._start(len(rows))
 
     def _covariance(self, j: int, points: Array, others: Array) -> Array:

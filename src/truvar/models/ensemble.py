@@ -21,6 +21,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtrs
 
+from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.models.frozen import FrozenMember, FrozenPosterior
@@ -39,6 +40,7 @@ CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
 MOST_FACTOR = 12.0  # logarithm of the ratio of two noise variances, at most
 MEMORY = 2e8  # bytes that the factors of all members may take
 BLOCK = 32  # rows by which the factors grow
+FEW_OBSERVATIONS = 300  # up to which one compiled call for all members is faster than a library call for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +112,21 @@ def affordable_members(n: int, t: int) -> int:
     return int(MEMORY / (8 * n * max(t, 64)))
 
 
+@dataclass(frozen=True, eq=False)
+class _JointKernel:
+    """The kernels of all members.
+
+    Attributes:
+        smoothness: Twice nu; 0 for RBF.
+        lengthscales: (M, d)
+        categorical: Positions of the columns of categories.
+    """
+
+    smoothness: int
+    lengthscales: Array
+    categorical: tuple[int, ...]
+
+
 class Ensemble:
     """The mixture posterior at fixed sites, given observations.
 
@@ -142,6 +159,8 @@ class Ensemble:
         self._noise_factor = model.noise_factor
         self.shift = model.transform.shift if mean is None else mean
         self._point_offset = offset
+        scales = np.ascontiguousarray(np.broadcast_to(model.lengthscales[rows], (len(rows), sites.shape[1])))
+        self._joint: _JointKernel | None = _JointKernel(smoothness, scales, model.categorical)
         self._start(len(rows))
 
     def _start(self, count: int) -> None:
@@ -229,15 +248,46 @@ class Ensemble:
         self._points[t] = point
         self.size += 1
 
-    @blas_in_one_thread()
     def member_moments(self, points: Array) -> tuple[Array, Array]:
         """Return means and variances of every member at any points: (M, q) each."""
-        t = self.size
         count = len(self.kernels)
         means = np.repeat(self._prior_mean(points)[None, :], count, axis=0)
         variances = np.stack([self._prior_variance(j, points) for j in range(count)])
-        if t == 0:
+        if self.size == 0:
             return means, variances
+        if self.size <= FEW_OBSERVATIONS and self._joint is not None:
+            self._subtract_jointly(self._joint, points, means, variances)
+        else:
+            self._subtract_in_turn(points, means, variances)
+        return means, variances
+
+    def _subtract_jointly(self, joint: _JointKernel, points: Array, means: Array, variances: Array) -> None:
+        """Change prior moments (M, q) to those given the observations, in one call for all members."""
+        t = self.size
+        observed = self._points[:t]
+        lengthscales = joint.lengthscales
+        if joint.categorical:
+            both, columns = indicator_columns(np.concatenate([observed, points]), joint.categorical)
+            observed = both[:t]
+            points = both[t:]
+            lengthscales = np.ascontiguousarray(lengthscales[:, columns])
+        kernels.mixture_moments(
+            observed,
+            np.ascontiguousarray(points, dtype=float),
+            lengthscales,
+            joint.smoothness,
+            self.signal,
+            self.constant,
+            self._contiguous_factors(),
+            np.ascontiguousarray(self._whitened[:, :t]),
+            means,
+            variances,
+        )
+
+    @blas_in_one_thread()
+    def _subtract_in_turn(self, points: Array, means: Array, variances: Array) -> None:
+        """Change prior moments (M, q) to those given the observations, one member after the other."""
+        t = self.size
         factors = self._contiguous_factors()
         for j, across in enumerate(self._covariances(self._points[:t], points)):
             # Called directly: the checks of `solve_triangular` take longer than a small system does.
@@ -246,7 +296,6 @@ class Ensemble:
                 raise AssertionError(f"the factor of member {j} is singular")
             means[j] += self._whitened[j, :t] @ solved
             variances[j] = np.maximum(variances[j] - np.einsum("tq,tq->q", solved, solved), 0.0)
-        return means, variances
 
     def _contiguous_factors(self) -> Array:
         """Return the Cholesky factors (M, t, t) without the space for further observations."""

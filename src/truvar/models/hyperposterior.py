@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 from scipy.optimize import minimize
 from scipy.special import chdtri, ndtri
 
@@ -37,6 +37,7 @@ from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values
 REACH = 4.0  # prior standard deviations that the search for the mode may go
+EXACT_REACH = REACH  # the same for a low noise: values that a program computes are exact, and the data show it
 FREEDOM = 5.0  # degrees of freedom of the proposals
 WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
 MOST_ITERATIONS = 60  # of the search for the mode
@@ -95,8 +96,9 @@ class HyperPrior:
         high = mean + REACH * sd
         parts: list[tuple[Array, ...]] = [(mean, sd, low, high)]
         if learn_noise:
-            reach = REACH * LOG_NOISE_SD
-            parts.append(_interval(LOG_NOISE_MEAN, LOG_NOISE_SD, LOG_NOISE_MEAN - reach, LOG_NOISE_MEAN + reach))
+            lowest = LOG_NOISE_MEAN - EXACT_REACH * LOG_NOISE_SD
+            highest = LOG_NOISE_MEAN + REACH * LOG_NOISE_SD
+            parts.append(_interval(LOG_NOISE_MEAN, LOG_NOISE_SD, lowest, highest))
         for _ in range(dimension * learn_slopes):
             parts.append(_interval(0.0, SLOPE_SD, -REACH * SLOPE_SD, REACH * SLOPE_SD))
         if learn_power:
@@ -257,14 +259,17 @@ class MarginalLikelihood:
 
     def factor(self, theta: Array) -> tuple[Array, Array] | None:
         """Return the lower Cholesky factor of K and z; None where K is not numerically positive definite."""
+        t = len(self.values)
         variance = self.signal_variance(theta)
-        kernel = Stationary(self.smoothness, variance, self.lengthscales(theta)[self._columns])
-        covariance = kernel(self._indicators, self._indicators) + variance * self.constant
-        covariance[np.diag_indices_from(covariance)] += self.noise_variances(theta)
-        try:
-            lower = np.asarray(np.linalg.cholesky(covariance), dtype=float)
-        except np.linalg.LinAlgError:
+        lengthscales = self.lengthscales(theta)[self._columns]
+        covariance = np.empty((t, t))
+        kernels.stationary(self._indicators, self._indicators, lengthscales, self.smoothness, variance, covariance)
+        covariance += variance * self.constant
+        covariance.ravel()[:: t + 1] += self.noise_variances(theta)
+        upper, info = dpotrf(covariance.T, clean=1, overwrite_a=1)  # called directly, as it is called very often
+        if info != 0:
             return None
+        lower = np.asarray(upper.T)
         return lower, self.transformed(theta)
 
     def signal_covariance(self, theta: Array, points: Array, others: Array) -> Array:
@@ -279,7 +284,7 @@ class MarginalLikelihood:
         if found is None:
             return -np.inf
         lower, z = found
-        whitened = solve_triangular(lower, z, lower=True, check_finite=False)
+        whitened, _ = dtrtrs(lower.T, z, trans=1)
         jacobian = float(log_derivative(self.values, self.power(theta)).sum())
         return -0.5 * float(whitened @ whitened) - float(np.log(np.diag(lower)).sum()) + jacobian
 
@@ -290,7 +295,7 @@ class MarginalLikelihood:
             return -np.inf, np.zeros(len(theta))
         lower, z = found
         inverse, _ = dpotri(lower.T)  # the upper triangle of K^-1
-        alpha = cho_solve((lower, True), z, check_finite=False)
+        alpha, _ = dpotrs(lower.T, z)
         jacobian = float(log_derivative(self.values, self.power(theta)).sum())
         value = -0.5 * float(z @ alpha) - float(np.log(np.diag(lower)).sum()) + jacobian
         gradient = np.empty(len(theta))
