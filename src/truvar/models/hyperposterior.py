@@ -37,7 +37,7 @@ from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values
 REACH = 4.0  # prior standard deviations that the search for the mode may go
-EXACT_REACH = REACH  # the same for a low noise: values that a program computes are exact, and the data show it
+EXACT_REACH = 8.0  # the same for a low noise: values that a program computes are exact, and the data show it
 FREEDOM = 5.0  # degrees of freedom of the proposals
 WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
 MOST_ITERATIONS = 60  # of the search for the mode
