@@ -40,10 +40,18 @@ def column_sums_reference(
 
 
 def stationary_reference(
-    points: Array, others: Array, lengthscales: Array, smoothness: int, variance: float, out: Array
+    points: Array,
+    others: Array,
+    lengthscales: Array,
+    categorical: Array,
+    smoothness: int,
+    variance: float,
+    out: Array,
 ) -> None:
     """Compute k(points, others) of a stationary kernel: RBF for smoothness 0, else Matern with nu = smoothness / 2."""
-    square = ((points[:, None, :] / lengthscales - others[None, :, :] / lengthscales) ** 2).sum(axis=2)
+    distance = points[:, None, :] - others[None, :, :]
+    distance[:, :, categorical] = distance[:, :, categorical] != 0
+    square = ((distance / lengthscales) ** 2).sum(axis=2)
     r = np.sqrt(max(smoothness, 1) * square)
     shape = {0: np.exp(-0.5 * square), 1: np.exp(-r), 3: (1 + r) * np.exp(-r), 5: (1 + r + r**2 / 3) * np.exp(-r)}
     out[:] = variance * shape[smoothness]
@@ -322,6 +330,7 @@ def mixture_moments_reference(
     observed: Array,
     points: Array,
     lengthscales: Array,
+    categorical: Array,
     smoothness: int,
     variances: Array,
     constants: Array,
@@ -333,7 +342,7 @@ def mixture_moments_reference(
     """Subtract from prior moments (M, q) what the observations explain, for every member of a mixture."""
     for m, factor in enumerate(factors):
         covariance = np.empty((len(observed), len(points)))
-        stationary_reference(observed, points, lengthscales[m], smoothness, variances[m], covariance)
+        stationary_reference(observed, points, lengthscales[m], categorical, smoothness, variances[m], covariance)
         solved = np.linalg.solve(np.tril(factor), covariance + constants[m])
         means[m] += whitened[m] @ solved
         left[m] = np.maximum(left[m] - (solved**2).sum(axis=0), 0.0)
@@ -342,7 +351,7 @@ def mixture_moments_reference(
 def likelihood_gradient_reference(
     points: Array,
     lengthscales: Array,
-    columns: Array,
+    categorical: Array,
     smoothness: int,
     variance: float,
     constant: float,
@@ -357,13 +366,13 @@ def likelihood_gradient_reference(
     symmetric = np.triu(inverse) + np.triu(inverse, 1).T
     inner = np.outer(alpha, alpha) - symmetric
     between = np.empty((len(points), len(points)))
-    stationary_reference(points, points, lengthscales, smoothness, variance, between)
+    stationary_reference(points, points, lengthscales, categorical, smoothness, variance, between)
     out[-1] = (inner * (between + constant * variance)).sum()
     step = 1e-5
     for k in range(len(out) - 1):
         ahead = np.empty_like(between)
         behind = np.empty_like(between)
-        factor = np.where(columns == k, np.exp(step), 1.0)
-        stationary_reference(points, points, lengthscales * factor, smoothness, variance, ahead)
-        stationary_reference(points, points, lengthscales / factor, smoothness, variance, behind)
+        factor = np.where(np.arange(len(lengthscales)) == k, np.exp(step), 1.0)
+        stationary_reference(points, points, lengthscales * factor, categorical, smoothness, variance, ahead)
+        stationary_reference(points, points, lengthscales / factor, categorical, smoothness, variance, behind)
         out[k] = 0.5 * (inner * (ahead - behind)).sum() / (2 * step)

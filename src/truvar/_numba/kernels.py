@@ -48,13 +48,16 @@ def exponentials(z, work):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def stationary(points, others, lengthscales, smoothness, variance, out):  # type: ignore[no-untyped-def]
+def stationary(  # type: ignore[no-untyped-def]
+    points, others, lengthscales, categorical, smoothness, variance, out
+):
     """Compute k(points, others) of a stationary kernel. Fastest where `others` has many rows.
 
     Args:
         points: Coordinates. (p, d)
         others: Coordinates. (q, d)
         lengthscales: One per column. (d,)
+        categorical: Which columns have categories, whose distance is 1 if they differ. (d,)
         smoothness: 0 for RBF; 1, 3 or 5, which is twice nu, for a Matern kernel.
         variance: k(x, x).
         out: The kernel values. (p, q)
@@ -74,8 +77,13 @@ def stationary(points, others, lengthscales, smoothness, variance, out):  # type
             for k in range(points.shape[1]):
                 x = points[i, k] / lengthscales[k]
                 y = columns[k, start:stop]
-                for j in range(len(r)):
-                    r[j] += (x - y[j]) * (x - y[j])
+                if categorical[k]:
+                    apart = 1.0 / (lengthscales[k] * lengthscales[k])
+                    for j in range(len(r)):
+                        r[j] += apart if y[j] != x else 0.0
+                else:
+                    for j in range(len(r)):
+                        r[j] += (x - y[j]) * (x - y[j])
             if smoothness == 0:
                 for j in range(len(r)):
                     value[j] = -0.5 * r[j]
@@ -96,7 +104,7 @@ def stationary(points, others, lengthscales, smoothness, variance, out):  # type
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def mixture_moments(  # type: ignore[no-untyped-def]
-    observed, points, lengthscales, smoothness, variances, constants, factors, whitened, means, left
+    observed, points, lengthscales, categorical, smoothness, variances, constants, factors, whitened, means, left
 ):
     """Subtract from prior moments at some points what the observations explain, for every member of a mixture.
 
@@ -106,6 +114,7 @@ def mixture_moments(  # type: ignore[no-untyped-def]
         observed: Coordinates of the observations. (t, d)
         points: Coordinates of the points. (q, d)
         lengthscales: One per member and column. (M, d)
+        categorical: Which columns have categories. (d,)
         smoothness: 0 for RBF; 1, 3 or 5, which is twice nu, for a Matern kernel.
         variances: Signal variances. (M,)
         constants: Variances of the constant mean. (M,)
@@ -118,7 +127,8 @@ def mixture_moments(  # type: ignore[no-untyped-def]
     for m in range(len(variances)):
         for start in range(0, len(points), BLOCK):
             stop = min(start + BLOCK, len(points))
-            solved = _covariance_rows(observed, points[start:stop], lengthscales[m], smoothness, variances[m])
+            few = points[start:stop]
+            solved = _covariance_rows(observed, few, lengthscales[m], categorical, smoothness, variances[m])
             for i in range(t):
                 for j in range(stop - start):
                     solved[i, j] += constants[m]
@@ -133,14 +143,14 @@ def mixture_moments(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _covariance_rows(points, others, lengthscales, smoothness, variance):  # type: ignore[no-untyped-def]
+def _covariance_rows(points, others, lengthscales, categorical, smoothness, variance):  # type: ignore[no-untyped-def]
     """Return k(points, others), computed along the longer side: (p, q)."""
     out = np.empty((len(points), len(others)))
     if len(others) >= len(points):
-        stationary(points, others, lengthscales, smoothness, variance, out)
+        stationary(points, others, lengthscales, categorical, smoothness, variance, out)
         return out
     transposed = np.empty((len(others), len(points)))
-    stationary(others, points, lengthscales, smoothness, variance, transposed)
+    stationary(others, points, lengthscales, categorical, smoothness, variance, transposed)
     for i in range(len(points)):
         for j in range(len(others)):
             out[i, j] = transposed[j, i]
@@ -183,16 +193,16 @@ def forward_substitution(lower, columns):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def likelihood_gradient(  # type: ignore[no-untyped-def]
-    points, lengthscales, columns, smoothness, variance, constant, alpha, inverse, out
+    points, lengthscales, categorical, smoothness, variance, constant, alpha, inverse, out
 ):
     """Add up the derivatives of a log marginal likelihood by log length-scales and log signal standard deviation.
 
     With K = variance (R + constant) + noise, d log p / d theta = tr((alpha alpha^T - K^-1) dK / d theta) / 2.
 
     Args:
-        points: Coordinates. (t, d')
-        lengthscales: One per column of the points. (d',)
-        columns: The derivative that each column of the points contributes to, from 0 to d - 1. (d',)
+        points: Coordinates. (t, d)
+        lengthscales: One per column. (d,)
+        categorical: Which columns have categories. (d,)
         smoothness: 0 for RBF; 1, 3 or 5, which is twice nu, for a Matern kernel.
         variance: Signal variance.
         constant: Variance of the constant mean, in units of the signal variance.
@@ -208,7 +218,10 @@ def likelihood_gradient(  # type: ignore[no-untyped-def]
         for j in range(i):
             square = 0.0
             for k in range(d):
-                distance = (points[i, k] - points[j, k]) / lengthscales[k]
+                distance = points[i, k] - points[j, k]
+                if categorical[k]:
+                    distance = 1.0 if distance != 0.0 else 0.0
+                distance /= lengthscales[k]
                 squares[k] = distance * distance
                 square += squares[k]
             if smoothness == 0:
@@ -229,4 +242,4 @@ def likelihood_gradient(  # type: ignore[no-untyped-def]
             weight = (alpha[i] * alpha[j] - inverse[j, i]) * variance  # counts twice, as K is symmetric
             out[-1] += 2.0 * weight * (correlation + constant)
             for k in range(d):
-                out[columns[k]] += weight * slope * squares[k]
+                out[k] += weight * slope * squares[k]

@@ -15,7 +15,7 @@ so the values of a task are divided by a power of two that brings them to the si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -135,11 +135,6 @@ class TaskEnsemble(Ensemble):
         within = self.kernels[j](_coordinates(points), _coordinates(others))
         constant = np.where(tasks[:, None] == other_tasks, self.constants[j][tasks][:, None], 0.0)
         return np.asarray(self.between[j][np.ix_(tasks, other_tasks)] * within + constant)
-
-    def _covariances(self, points: Array, others: Array) -> Iterator[Array]:
-        """Yield the prior covariance of every member between points (p, d) and others (q, d)."""
-        for j in range(len(self.kernels)):
-            yield self._covariance(j, points, others)
 
     def _prior_variance(self, j: int, points: Array) -> Array:
         tasks = _tasks_of(points)

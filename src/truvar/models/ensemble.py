@@ -14,7 +14,7 @@ means. All quantities are in the units of z (see `transforms`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy.linalg.lapack import dtrtrs
 
 from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.models.frozen import FrozenMember, FrozenPosterior
 from truvar.models.kernels import (
     SMOOTHNESS,
@@ -31,7 +31,7 @@ from truvar.models.kernels import (
     NamedKernel,
     Stationary,
     check_named_kernel,
-    indicator_columns,
+    column_mask,
     twice_nu,
 )
 from truvar.models.transforms import OutputTransform
@@ -119,12 +119,12 @@ class _JointKernel:
     Attributes:
         smoothness: Twice nu; 0 for RBF.
         lengthscales: (M, d)
-        categorical: Positions of the columns of categories.
+        categorical: Which columns have categories. (d,)
     """
 
     smoothness: int
     lengthscales: Array
-    categorical: tuple[int, ...]
+    categorical: Mask
 
 
 class Ensemble:
@@ -160,7 +160,8 @@ class Ensemble:
         self.shift = model.transform.shift if mean is None else mean
         self._point_offset = offset
         scales = np.ascontiguousarray(np.broadcast_to(model.lengthscales[rows], (len(rows), sites.shape[1])))
-        self._joint: _JointKernel | None = _JointKernel(smoothness, scales, model.categorical)
+        mask = column_mask(model.categorical, sites.shape[1])
+        self._joint: _JointKernel | None = _JointKernel(smoothness, scales, mask)
         self._start(len(rows))
 
     def _start(self, count: int) -> None:
@@ -264,17 +265,11 @@ class Ensemble:
     def _subtract_jointly(self, joint: _JointKernel, points: Array, means: Array, variances: Array) -> None:
         """Change prior moments (M, q) to those given the observations, in one call for all members."""
         t = self.size
-        observed = self._points[:t]
-        lengthscales = joint.lengthscales
-        if joint.categorical:
-            both, columns = indicator_columns(np.concatenate([observed, points]), joint.categorical)
-            observed = both[:t]
-            points = both[t:]
-            lengthscales = np.ascontiguousarray(lengthscales[:, columns])
         kernels.mixture_moments(
-            observed,
+            self._points[:t],
             np.ascontiguousarray(points, dtype=float),
-            lengthscales,
+            joint.lengthscales,
+            joint.categorical,
             joint.smoothness,
             self.signal,
             self.constant,
@@ -289,7 +284,8 @@ class Ensemble:
         """Change prior moments (M, q) to those given the observations, one member after the other."""
         t = self.size
         factors = self._contiguous_factors()
-        for j, across in enumerate(self._covariances(self._points[:t], points)):
+        for j in range(len(factors)):
+            across = self._covariance(j, self._points[:t], points)
             # Called directly: the checks of `solve_triangular` take longer than a small system does.
             solved, info = dtrtrs(factors[j].T, across, lower=0, trans=1)
             if info != 0:
@@ -302,18 +298,6 @@ class Ensemble:
         if len(self._factors[0]) != self.size:
             self._factors = np.ascontiguousarray(self._lower[:, : self.size, : self.size])
         return self._factors
-
-    def _covariances(self, points: Array, others: Array) -> Iterator[Array]:
-        """Yield the prior covariance of every member between points (p, d) and others (q, d)."""
-        kernels = [kernel for kernel in self.kernels if isinstance(kernel, Stationary)]
-        columns = np.arange(points.shape[1])
-        if kernels[0].categorical:  # categories are replaced once for all members
-            both, columns = indicator_columns(np.concatenate([points, others]), kernels[0].categorical)
-            points = both[: len(points)]
-            others = both[len(points) :]
-        for kernel, constant in zip(kernels, self.constant, strict=True):
-            scales = np.broadcast_to(kernel.lengthscales, (columns.max() + 1,))[columns]
-            yield Stationary(kernel.smoothness, kernel.variance, scales)(points, others) + constant
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance of the mixture at any points: (q,) each."""

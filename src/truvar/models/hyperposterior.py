@@ -31,7 +31,7 @@ from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.models.ensemble import CONSTANT
-from truvar.models.kernels import Stationary, indicator_columns
+from truvar.models.kernels import Stationary, column_mask
 from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
@@ -41,6 +41,7 @@ EXACT_REACH = 8.0  # the same for a low noise: values that a program computes ar
 FREEDOM = 5.0  # degrees of freedom of the proposals
 WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
 MOST_ITERATIONS = 60  # of the search for the mode
+MODE_TOLERANCE = 1e-6  # share of the log density by which a step of that search must improve on the one before
 CATEGORY_FACTOR = (
     2.0  # on the typical length-scale of categories: those that differ are an extent apart, not a fraction
 )
@@ -165,10 +166,7 @@ class MarginalLikelihood:
     ) -> None:
         self.categorical = categorical
         self.points = np.ascontiguousarray(points, dtype=float)
-        self._indicators = self.points
-        self._columns = np.arange(points.shape[1])
-        if categorical:
-            self._indicators, self._columns = indicator_columns(self.points, categorical)
+        self._is_category = column_mask(categorical, points.shape[1])
         self.values = np.asarray(values, dtype=float)
         self.smoothness = smoothness
         self.learned = np.ones(len(values), bool) if noise is None else np.isnan(noise)
@@ -261,9 +259,10 @@ class MarginalLikelihood:
         """Return the lower Cholesky factor of K and z; None where K is not numerically positive definite."""
         t = len(self.values)
         variance = self.signal_variance(theta)
-        lengthscales = self.lengthscales(theta)[self._columns]
+        lengthscales = self.lengthscales(theta)
         covariance = np.empty((t, t))
-        kernels.stationary(self._indicators, self._indicators, lengthscales, self.smoothness, variance, covariance)
+        form = (lengthscales, self._is_category, self.smoothness, variance)
+        kernels.stationary(self.points, self.points, *form, covariance)
         covariance += variance * self.constant
         covariance.ravel()[:: t + 1] += self.noise_variances(theta)
         upper, info = dpotrf(covariance.T, clean=1, overwrite_a=1)  # called directly, as it is called very often
@@ -300,9 +299,9 @@ class MarginalLikelihood:
         value = -0.5 * float(z @ alpha) - float(np.log(np.diag(lower)).sum()) + jacobian
         gradient = np.empty(len(theta))
         kernels.likelihood_gradient(
-            self._indicators,
-            self.lengthscales(theta)[self._columns],
-            self._columns,
+            self.points,
+            self.lengthscales(theta),
+            self._is_category,
             self.smoothness,
             self.signal_variance(theta),
             self.constant,
@@ -406,7 +405,7 @@ def find_mode(likelihood: LogLikelihood, prior: HyperPrior, starts: Sequence[Arr
     best = prior.mean
     with blas_in_one_thread():
         for start in starts:
-            options = {"maxiter": MOST_ITERATIONS}
+            options = {"maxiter": MOST_ITERATIONS, "ftol": MODE_TOLERANCE}
             inside = np.clip(start, prior.low, prior.high)
             found = minimize(loss, inside, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
             if found.fun < best_loss:
