@@ -143,6 +143,9 @@ class TaskEnsemble(Ensemble):
             own = np.asarray(self._known_kernel.diag(_coordinates(points)), dtype=float)
         return np.asarray(self.variance_of[j][tasks] * own + self.constants[j][tasks])
 
+    def _prior_variances(self, points: Array) -> Array:
+        return np.stack([self._prior_variance(j, points) for j in range(len(self.kernels))])
+
     def _scales(self, j: int) -> Array:
         kernel = self.kernels[j]
         scales = np.where(np.ptp(self.sites, axis=0) > 0, self.sites.std(axis=0), 1.0)

@@ -253,7 +253,7 @@ class Ensemble:
         """Return means and variances of every member at any points: (M, q) each."""
         count = len(self.kernels)
         means = np.repeat(self._prior_mean(points)[None, :], count, axis=0)
-        variances = np.stack([self._prior_variance(j, points) for j in range(count)])
+        variances = self._prior_variances(points)
         if self.size == 0:
             return means, variances
         if self.size <= FEW_OBSERVATIONS and self._joint is not None:
@@ -332,6 +332,10 @@ class Ensemble:
     def _prior_variance(self, j: int, points: Array) -> Array:
         """Return the prior variance of a member at points (q, d): (q,)."""
         return np.full(len(points), self.signal[j] + self.constant[j])
+
+    def _prior_variances(self, points: Array) -> Array:
+        """Return the prior variances of all members at points (q, d): (M, q)."""
+        return np.repeat((self.signal + self.constant)[:, None], len(points), axis=1)
 
     def _scales(self, j: int) -> Array:
         """Return the length-scales of a member (d,); the spread of the sites where it has none."""

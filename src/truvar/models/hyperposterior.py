@@ -37,11 +37,10 @@ from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values
 REACH = 4.0  # prior standard deviations that the search for the mode may go
-EXACT_REACH = 8.0  # the same for a low noise: values that a program computes are exact, and the data show it
+EXACT_REACH = 8.0  # the same for the noise of values that may be exact, as those that a program computes
 FREEDOM = 5.0  # degrees of freedom of the proposals
 WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
 MOST_ITERATIONS = 60  # of the search for the mode
-MODE_TOLERANCE = 1e-6  # share of the log density by which a step of that search must improve on the one before
 CATEGORY_FACTOR = (
     2.0  # on the typical length-scale of categories: those that differ are an extent apart, not a fraction
 )
@@ -73,6 +72,7 @@ class HyperPrior:
         shortest: Array | float = 0.0,
         learn_slopes: bool = False,
         categorical: Sequence[int] = (),
+        may_be_exact: bool = False,
     ) -> HyperPrior:
         """Return the priors for a domain of that dimension.
 
@@ -87,6 +87,7 @@ class HyperPrior:
             shortest: Shortest length-scale in extents, such as the spacing of the domain. (d,) or a number
             learn_slopes: Whether theta has components for the slopes of the log noise variance.
             categorical: Positions of the columns of categories.
+            may_be_exact: Whether the noise may be as small as that of exact values.
         """
         mean = np.array([np.log(0.3 * np.sqrt(dimension))] * dimension + [0.0])
         mean[list(categorical)] += np.log(CATEGORY_FACTOR)
@@ -97,7 +98,7 @@ class HyperPrior:
         high = mean + REACH * sd
         parts: list[tuple[Array, ...]] = [(mean, sd, low, high)]
         if learn_noise:
-            lowest = LOG_NOISE_MEAN - EXACT_REACH * LOG_NOISE_SD
+            lowest = LOG_NOISE_MEAN - (EXACT_REACH if may_be_exact else REACH) * LOG_NOISE_SD
             highest = LOG_NOISE_MEAN + REACH * LOG_NOISE_SD
             parts.append(_interval(LOG_NOISE_MEAN, LOG_NOISE_SD, lowest, highest))
         for _ in range(dimension * learn_slopes):
@@ -405,7 +406,7 @@ def find_mode(likelihood: LogLikelihood, prior: HyperPrior, starts: Sequence[Arr
     best = prior.mean
     with blas_in_one_thread():
         for start in starts:
-            options = {"maxiter": MOST_ITERATIONS, "ftol": MODE_TOLERANCE}
+            options = {"maxiter": MOST_ITERATIONS}
             inside = np.clip(start, prior.low, prior.high)
             found = minimize(loss, inside, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
             if found.fun < best_loss:
