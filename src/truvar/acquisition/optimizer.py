@@ -118,7 +118,7 @@ def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalS
     """Search for a local maximum of a score inside the box, near `start` and at least as good.
 
     Each round evaluates points around the present one and the peak of a quadratic fitted to them, and moves to the
-    best; if none is better, the reach shrinks. The search ends where the quadratic has its peak, or with the reach.
+    best; if none is better, the reach shrinks.
 
     Args:
         bounds: Lower and upper end of each side. Shape (d, 2).
@@ -158,9 +158,7 @@ def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalS
             values = yield placed(near)
         with np.errstate(invalid="ignore"):  # points that are not allowed have the score minus infinity
             rise = values - value
-        steps, is_peak = _peak((near - x) / reach, rise)
-        if is_peak and reach * np.abs(steps[0]).max() < MIN_REACH and not (rise > 0).any():
-            break
+        steps = _peak((near - x) / reach, rise)
         peaks = _within_unit(x + reach * steps)
         near = np.concatenate([near, peaks])
         values = np.concatenate([values, (yield placed(peaks))])
@@ -211,7 +209,7 @@ def _design(offsets: Array) -> Array:
     return np.hstack([offsets, offsets[:, i] * offsets[:, j]])
 
 
-def _peak(offsets: Array, rise: Array) -> tuple[Array, bool]:
+def _peak(offsets: Array, rise: Array) -> Array:
     """Return the step to the peak of a quadratic model, and half and twice that step.
 
     Where the quadratic curves upwards, its slope is followed as if it curved downwards.
@@ -221,7 +219,7 @@ def _peak(offsets: Array, rise: Array) -> tuple[Array, bool]:
         rise: Score at the points minus that at the centre. Shape (q,).
 
     Returns:
-        Three steps, at most `MAX_STEP` along an axis, of shape (3, d), and whether the quadratic curves downwards.
+        Three steps, at most `MAX_STEP` along an axis. Shape (3, d).
     """
     d = offsets.shape[1]
     i, j = _pairs(d)
@@ -236,8 +234,7 @@ def _peak(offsets: Array, rise: Array) -> tuple[Array, bool]:
     hessian[j, i] += coefficients[d:]
     curvatures, axes = np.linalg.eigh(hessian)
     smallest = 1e-12 * max(float(np.abs(coefficients).max()), 1e-300)
-    is_peak = bool(curvatures.max() < -smallest)
     curvatures = np.maximum(np.abs(curvatures), smallest)
     step = axes @ (axes.T @ slope / curvatures)
     step = step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-300))
-    return np.outer([1.0, 0.5, 2.0], step), is_peak
+    return np.outer([1.0, 0.5, 2.0], step)
