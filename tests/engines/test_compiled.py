@@ -241,8 +241,55 @@ def test_stationary_kernels_are_scikit_learns(smoothness: int, kernel: Any) -> N
     others = rng.normal(size=(23, 3))
     for stationary in (kernels.stationary, references.stationary_reference):
         out = np.empty((40, 23))
-        stationary(points, others, LENGTHSCALES, smoothness, 2.5, out)
+        stationary(points, others, LENGTHSCALES, np.zeros(3, bool), smoothness, 2.5, out)
         np.testing.assert_allclose(out, 2.5 * kernel(points, others), rtol=1e-13, atol=1e-15)
+
+
+def triangles(rng: np.random.Generator, count: int, t: int) -> np.ndarray:
+    lower = np.tril(rng.normal(size=(count, t, t)))
+    lower[:, np.arange(t), np.arange(t)] = rng.uniform(2.0, 4.0, (count, t))
+    return lower
+
+
+@pytest.mark.parametrize("t", [1, 4, 7, 30])
+def test_forward_substitution_solves_triangular_systems(t: int) -> None:
+    rng = np.random.default_rng(3)
+    lower = triangles(rng, 1, t)[0]
+    fast = rng.normal(size=(t, 5))
+    plain = fast.copy()
+    kernels.forward_substitution(lower, fast)
+    references.forward_substitution_reference(lower, plain)
+    np.testing.assert_allclose(fast, plain, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("smoothness", [0, 1, 3, 5])
+@pytest.mark.parametrize("q", [1, 12, 300])
+def test_moments_of_a_mixture_are_those_of_its_members(smoothness: int, q: int) -> None:
+    rng = np.random.default_rng(4)
+    lengthscales = rng.uniform(0.5, 2.0, (3, 2))
+    variances = rng.uniform(0.5, 2.0, 3)
+    observed = np.column_stack([rng.random(12), rng.integers(0, 3, 12)])
+    points = np.column_stack([rng.random(q), rng.integers(0, 3, q)])
+    arguments = (observed, points, lengthscales, np.array([False, True]), smoothness, variances, rng.random(3))
+    arguments = (*arguments, triangles(rng, 3, 12), rng.normal(size=(3, 12)))
+    found = [rng.normal(size=(3, q)), np.full((3, q), 4.0)]
+    expected = [each.copy() for each in found]
+    kernels.mixture_moments(*arguments, *found)
+    references.mixture_moments_reference(*arguments, *expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("smoothness", [0, 1, 3, 5])
+def test_gradients_of_the_likelihood_are_those_of_differences_of_the_kernel(smoothness: int) -> None:
+    rng = np.random.default_rng(5)
+    points = np.column_stack([rng.random((9, 2)), rng.integers(0, 3, 9)]).astype(float)
+    form = (np.array([0.4, 0.9, 1.4]), np.array([False, False, True]), smoothness, 1.7, 9.0)
+    arguments = (points, *form, rng.normal(size=9), rng.normal(size=(9, 9)))
+    found = np.empty(4)
+    expected = np.empty(4)
+    kernels.likelihood_gradient(*arguments, found)
+    references.likelihood_gradient_reference(*arguments, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
 def test_exponentials_are_numpys_to_two_ulps() -> None:

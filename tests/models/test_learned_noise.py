@@ -1,5 +1,7 @@
 """The noise of a learned model: from repeated measurements, as told, and from place to place."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -47,6 +49,20 @@ def test_repeated_measurements_tell_the_noise(seed: int) -> None:
     assert once.noise is not None
     assert model.noise is not None
     assert np.log(model.noise).std() < 0.5 * np.log(once.noise).std()
+
+
+def test_exact_values_around_an_optimum_have_hardly_any_noise() -> None:
+    rng = np.random.default_rng(0)
+    close = np.array([0.3, 0.8]) + 0.02 * rng.standard_normal((30, 2))
+    points = np.vstack([rng.random((30, 2)), close])
+    exact = np.sin(5 * points[:, 0]) * np.cos(4 * points[:, 1])
+    optimum = replace(data(points, exact), direction=1)
+    model = fit_ensemble("matern52", optimum, None, 0)
+    assert model.mode_noise is not None
+    assert model.mode_noise < np.exp(-13) * exact.var()
+    noisy = fit_ensemble("matern52", replace(optimum, values=exact + 0.03 * rng.standard_normal(60)), None, 0)
+    assert noisy.mode_noise is not None
+    assert 0.5 < noisy.mode_noise / 0.03**2 < 2
 
 
 # -- noise that is told ------------------------------------------------------------------------------------------------

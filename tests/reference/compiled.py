@@ -40,10 +40,18 @@ def column_sums_reference(
 
 
 def stationary_reference(
-    points: Array, others: Array, lengthscales: Array, smoothness: int, variance: float, out: Array
+    points: Array,
+    others: Array,
+    lengthscales: Array,
+    categorical: Array,
+    smoothness: int,
+    variance: float,
+    out: Array,
 ) -> None:
     """Compute k(points, others) of a stationary kernel: RBF for smoothness 0, else Matern with nu = smoothness / 2."""
-    square = ((points[:, None, :] / lengthscales - others[None, :, :] / lengthscales) ** 2).sum(axis=2)
+    distance = points[:, None, :] - others[None, :, :]
+    distance[:, :, categorical] = distance[:, :, categorical] != 0
+    square = ((distance / lengthscales) ** 2).sum(axis=2)
     r = np.sqrt(max(smoothness, 1) * square)
     shape = {0: np.exp(-0.5 * square), 1: np.exp(-r), 3: (1 + r) * np.exp(-r), 5: (1 + r + r**2 / 3) * np.exp(-r)}
     out[:] = variance * shape[smoothness]
@@ -311,3 +319,60 @@ def log_variance_reference(
             hazard = np.exp(-0.5 * alpha**2 - log_ndtr(alpha)) / np.sqrt(2 * np.pi)
             cut = np.where(unseen > 0, unseen**2 * hazard * (hazard + alpha) / width, 0.0)
         out += len(members) / len(best) * np.log(np.maximum(left - cut, MIN_VARIANCE))
+
+
+def forward_substitution_reference(lower: Array, columns: Array) -> None:
+    """Replace columns b by the solutions of L x = b."""
+    columns[:] = np.linalg.solve(np.tril(lower), columns)
+
+
+def mixture_moments_reference(
+    observed: Array,
+    points: Array,
+    lengthscales: Array,
+    categorical: Array,
+    smoothness: int,
+    variances: Array,
+    constants: Array,
+    factors: Array,
+    whitened: Array,
+    means: Array,
+    left: Array,
+) -> None:
+    """Subtract from prior moments (M, q) what the observations explain, for every member of a mixture."""
+    for m, factor in enumerate(factors):
+        covariance = np.empty((len(observed), len(points)))
+        stationary_reference(observed, points, lengthscales[m], categorical, smoothness, variances[m], covariance)
+        solved = np.linalg.solve(np.tril(factor), covariance + constants[m])
+        means[m] += whitened[m] @ solved
+        left[m] = np.maximum(left[m] - (solved**2).sum(axis=0), 0.0)
+
+
+def likelihood_gradient_reference(
+    points: Array,
+    lengthscales: Array,
+    categorical: Array,
+    smoothness: int,
+    variance: float,
+    constant: float,
+    alpha: Array,
+    inverse: Array,
+    out: Array,
+) -> None:
+    """Set out to tr((alpha alpha^T - K^-1) dK) / 2 for each log length-scale and the log signal standard deviation.
+
+    dK / d log l is taken from differences of the kernel.
+    """
+    symmetric = np.triu(inverse) + np.triu(inverse, 1).T
+    inner = np.outer(alpha, alpha) - symmetric
+    between = np.empty((len(points), len(points)))
+    stationary_reference(points, points, lengthscales, categorical, smoothness, variance, between)
+    out[-1] = (inner * (between + constant * variance)).sum()
+    step = 1e-5
+    for k in range(len(out) - 1):
+        ahead = np.empty_like(between)
+        behind = np.empty_like(between)
+        factor = np.where(np.arange(len(lengthscales)) == k, np.exp(step), 1.0)
+        stationary_reference(points, points, lengthscales * factor, categorical, smoothness, variance, ahead)
+        stationary_reference(points, points, lengthscales / factor, categorical, smoothness, variance, behind)
+        out[k] = 0.5 * (inner * (ahead - behind)).sum() / (2 * step)

@@ -12,16 +12,25 @@ and moves in the continuous sides in between. Every point that is scored is a po
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from truvar._typing import Array
-from truvar.acquisition.optimizer import EVALUATIONS_PER_DIMENSION, Score, best_in_box, polish
+from truvar._typing import Array, Index, Mask
+from truvar.acquisition.optimizer import (
+    EVALUATIONS_PER_DIMENSION,
+    LocalSearch,
+    Score,
+    best_in_box,
+    polishing,
+    search_together,
+)
 from truvar.domain.domain import Domain, mesh
 from truvar.domain.parameters import Parameter
 
 MAX_COMBINATIONS = 256  # of which all are looked at; from more, a sample of this size is drawn
 MIN_POINTS = 4  # in the continuous sides, for each combination
-CLIMBS = 4  # combinations from which a local search starts
+CLIMBS = 4  # combinations from which a local search starts, beside the best start
 MAX_LISTED_LEVELS = 48  # levels of a side that are all tried in an exchange; of more, those at distances 1, 2, 4, ...
 MAX_EXCHANGES = 20  # of a local search
 
@@ -39,17 +48,20 @@ def best_in_domain(score: Score, domain: Domain, start: Array) -> Array:
     starts = np.atleast_2d(start)
     combinations = _combinations(domain, starts)
     points = _spread(domain, combinations, starts)
-    scores = score(points)
+    scores = score(np.concatenate([starts, points]))
     scores = np.where(np.isnan(scores), -np.inf, scores)
     n_each = len(points) // len(combinations)
-    by_combination = scores.reshape(len(combinations), n_each)
-    found = [(starts[int(np.argmax(score(starts)))])]
+    by_combination = scores[len(starts) :].reshape(len(combinations), n_each)
+    found = [starts[int(np.argmax(scores[: len(starts)]))]]
     for row in np.argsort(-by_combination.max(axis=1), kind="stable")[:CLIMBS]:
         if np.isneginf(by_combination[row].max()):
             break  # nothing of this combination is allowed
-        found.append(points[row * n_each + int(np.argmax(by_combination[row]))])
-    ends = np.stack([found[0], *(climb(score, domain, each) for each in found)])
-    return np.asarray(ends[int(np.argmax(score(ends)))])
+        point = points[row * n_each + int(np.argmax(by_combination[row]))]
+        if not np.array_equal(point, found[0]):
+            found.append(point)
+    ends = search_together(score, [climbing(domain, each) for each in found])
+    best, value = max(ends, key=lambda end: -np.inf if np.isnan(end[1]) else end[1])
+    return best if value > scores[: len(starts)].max() else found[0]
 
 
 def climb(score: Score, domain: Domain, start: Array) -> Array:
@@ -60,50 +72,57 @@ def climb(score: Score, domain: Domain, start: Array) -> Array:
         domain: The box.
         start: A point of it. Shape (d,).
     """
+    return search_together(score, [climbing(domain, start)])[0][0]
+
+
+def climbing(domain: Domain, start: Array) -> LocalSearch:
+    """Search for a local maximum of a score in a box, near `start` (d,) and at least as good; as `polishing`."""
     if not domain.discrete:
-        return polish(score, domain.bounds, start)
+        return (yield from polishing(domain.bounds, start))
     x = np.array(start, dtype=float)
-    value = float(score(x[None, :])[0])
+    value = float((yield x[None, :])[0])
     for _ in range(MAX_EXCHANGES):
-        x = _polish_continuous(score, domain, x)
-        value = max(value, float(score(x[None, :])[0]))
+        sides = _free_sides(domain, x)
+        if len(sides):
+            x, value = yield from polishing(domain.bounds, x, sides)
         exchanged = _exchanges(domain, x)
         if len(exchanged) == 0:
             break
-        values = score(exchanged)
+        values = yield exchanged
         best = int(np.argmax(np.where(np.isnan(values), -np.inf, values)))
         if not values[best] > value:
             break
         x = exchanged[best]
         value = float(values[best])
-    return x
+    return x, value
 
 
-def _polish_continuous(score: Score, domain: Domain, x: Array) -> Array:
-    """Return a local maximum in the continuous sides, all others kept."""
-    free = [k for k in range(len(x)) if k not in domain.discrete]
-    if not free:
-        return x
+def _free_sides(domain: Domain, x: Array) -> Index:
+    """Return the continuous sides along which a point can move; along others it stays the same point."""
+    sides = np.array([k for k in range(len(x)) if k not in domain.discrete], dtype=int)
+    return np.asarray(sides[_is_free(domain, x[None, :], sides)[0]])
 
-    def score_free(points: Array) -> Array:
-        whole = np.tile(x, (len(points), 1))
-        whole[:, free] = points
-        return score(whole)
 
-    moved = x.copy()
-    moved[free] = polish(score_free, domain.bounds[free], x[free])
-    return moved
+def _is_free(domain: Domain, points: Array, sides: Index) -> Mask:
+    """Return which points (q, d) become other points by moving along which continuous sides: (q, sides)."""
+    moved = np.repeat(points, len(sides), axis=0)
+    rows = np.arange(len(moved))
+    columns = np.tile(sides, len(points))
+    low = domain.bounds[columns, 0]
+    moved[rows, columns] = np.where(moved[rows, columns] == low, domain.bounds[columns, 1], low)
+    same = domain.canonical(moved)[rows, columns] == moved[rows, columns]
+    return np.asarray(same.reshape(len(points), len(sides)))
 
 
 def _exchanges(domain: Domain, x: Array) -> Array:
-    """Return the points that differ from x in one level. Shape (q, d)."""
+    """Return the points that differ from x in one level, and in the sides that it decides about. Shape (q, d)."""
     rows: list[Array] = []
     for k in domain.discrete:
         levels = _other_levels(domain.parameters[k], float(x[k]))
         changed = np.tile(x, (len(levels), 1))
         changed[:, k] = levels
         rows.append(changed)
-    return np.concatenate(rows)
+    return domain.canonical(np.concatenate(rows))
 
 
 def _other_levels(parameter: Parameter, x: float) -> Array:
@@ -121,13 +140,26 @@ def _combinations(domain: Domain, starts: Array) -> Array:
     """Return combinations to look at, those of the starts among them. Shape (m, sides with levels)."""
     parameters = [domain.parameters[k] for k in domain.discrete]
     if np.prod([float(parameter.n_levels or 1) for parameter in parameters]) <= MAX_COMBINATIONS:
-        return mesh([parameter.levels for parameter in parameters])
+        return _different(domain, mesh([parameter.levels for parameter in parameters]))
     rng = np.random.default_rng(0)  # the same for every choice: a search is a function of the score alone
     unit = rng.random((MAX_COMBINATIONS, len(parameters)))
     drawn = np.column_stack([parameter.from_unit(unit[:, j]) for j, parameter in enumerate(parameters)])
     own = starts[:, list(domain.discrete)]
     near = np.concatenate([_exchanges(domain, start) for start in starts])[:, list(domain.discrete)]
-    return np.unique(np.concatenate([own, drawn, near]), axis=0)
+    return _different(domain, np.concatenate([own, drawn, near]))
+
+
+def _different(domain: Domain, combinations: Array) -> Array:
+    """Return those of the combinations (m, sides with levels) that are different points of the box, in order."""
+    points = domain.canonical(_placed(domain, combinations))
+    return np.unique(points[:, list(domain.discrete)], axis=0)
+
+
+def _placed(domain: Domain, combinations: Array) -> Array:
+    """Return a point of each combination (m, sides with levels), the same one in the other sides. Shape (m, d)."""
+    points = np.tile(domain.points[0], (len(combinations), 1))
+    points[:, list(domain.discrete)] = combinations
+    return points
 
 
 def _spread(domain: Domain, combinations: Array, starts: Array) -> Array:
@@ -135,17 +167,23 @@ def _spread(domain: Domain, combinations: Array, starts: Array) -> Array:
     d = len(domain.columns)
     free = [k for k in range(d) if k not in domain.discrete]
     if not free:
-        points = np.empty((len(combinations), d))
-        points[:, list(domain.discrete)] = combinations
-        return points
-    from scipy.stats import qmc
-
-    count = max(MIN_POINTS, EVALUATIONS_PER_DIMENSION * d // len(combinations))
-    sobol = qmc.Sobol(len(free), scramble=True, rng=np.random.default_rng(0))
-    unit = sobol.random_base2(int(np.ceil(np.log2(count))))[:count]
+        return _placed(domain, combinations)
+    is_free = _is_free(domain, _placed(domain, combinations), np.array(free))
+    n_sides = len(domain.discrete) + is_free.sum(axis=1).mean()
+    count = max(MIN_POINTS, int(EVALUATIONS_PER_DIMENSION * n_sides) // len(combinations))
+    unit = _unit_points(count, len(free))
     low = domain.bounds[free, 0]
     inside = np.concatenate([starts[:, free], low + unit * (domain.bounds[free, 1] - low)])
     points = np.empty((len(combinations) * len(inside), d))
     points[:, list(domain.discrete)] = np.repeat(combinations, len(inside), axis=0)
     points[:, free] = np.tile(inside, (len(combinations), 1))
-    return points
+    return domain.canonical(points)
+
+
+@cache
+def _unit_points(count: int, d: int) -> Array:
+    """Return the first points of a scrambled Sobol sequence in the unit cube, the same ones every time: (count, d)."""
+    from scipy.stats import qmc  # imports slowly
+
+    sobol = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(0))
+    return np.asarray(sobol.random_base2(int(np.ceil(np.log2(count))))[:count])

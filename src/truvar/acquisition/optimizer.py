@@ -8,14 +8,16 @@ over size.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truvar._typing import Array
+from truvar._typing import Array, Index
 
 Score = Callable[[Array], Array]  # (q, d) -> (q,)
+LocalSearch = Generator[Array, Array, tuple[Array, float]]  # yields points (q, d), is sent scores (q,)
 
 EVALUATIONS_PER_DIMENSION = 500  # of DIRECT
 MAX_TRISECTIONS = 9  # of a side: rectangles down to 3^-9 of the box
@@ -23,6 +25,7 @@ INITIAL_REACH = 0.01  # share of the box: distance of the first points of the lo
 MIN_REACH = 1e-6  # share of the box: the local search ends at this distance
 SHRINKAGE = 0.2  # factor of the reach when the local search finds nothing better
 MAX_ROUNDS = 40  # of the local search
+ROUNDING = 1e-6  # share of the reach: offsets that differ less are equal
 MAX_STEP = 3.0  # of the quadratic model along an axis, in multiples of the reach
 
 
@@ -78,31 +81,87 @@ def _best_of_each_size(values: Array, cuts: NDArray[np.int_]) -> NDArray[np.intp
 def polish(score: Score, bounds: Array, start: Array) -> Array:
     """Return a local maximum of the score inside the box, near `start` and at least as good.
 
-    Each round evaluates points around the present one and the peak of a quadratic fitted to them, and moves to the
-    best; if none is better, the reach shrinks.
-
     Args:
         score: Maps points (q, d) to scores (q,).
         bounds: Lower and upper end of each side. Shape (d, 2).
         start: A point of the box. Shape (d,).
     """
-    low = bounds[:, 0]
-    width = bounds[:, 1] - low
-    directions = _directions(len(bounds))
-    x = np.clip((start - low) / width, 0.0, 1.0)
-    value = float(score((low + x * width)[None, :])[0])
+    return search_together(score, [polishing(bounds, start)])[0][0]
+
+
+def search_together(score: Score, searches: Sequence[LocalSearch]) -> list[tuple[Array, float]]:
+    """Run local searches side by side, so that the points that they ask for next are scored together.
+
+    Args:
+        score: Maps points (q, d) to scores (q,).
+        searches: The searches.
+
+    Returns:
+        The point (d,) that each search ends at, and the score there.
+    """
+    ends: dict[int, tuple[Array, float]] = {}
+    wanted = {number: next(search) for number, search in enumerate(searches)}
+    while wanted:
+        values = score(np.concatenate(list(wanted.values())))
+        start = 0
+        for number, points in list(wanted.items()):
+            try:
+                wanted[number] = searches[number].send(values[start : start + len(points)])
+            except StopIteration as end:
+                ends[number] = end.value
+                del wanted[number]
+            start += len(points)
+    return [ends[number] for number in range(len(searches))]
+
+
+def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalSearch:
+    """Search for a local maximum of a score inside the box, near `start` and at least as good.
+
+    Each round evaluates points around the present one and the peak of a quadratic fitted to them, and moves to the
+    best; if none is better, the reach shrinks.
+
+    Args:
+        bounds: Lower and upper end of each side. Shape (d, 2).
+        start: A point of the box. Shape (d,).
+        sides: Sides along which it moves, at least one; None: all of them.
+
+    Yields:
+        Points (q, d) to score; their scores (q,) are to be sent back.
+
+    Returns:
+        The point and its score.
+    """
+    sides = np.arange(len(bounds)) if sides is None else sides
+    low = bounds[sides, 0]
+    width = bounds[sides, 1] - low
+    directions = _directions(len(sides))
+    x = np.clip((start[sides] - low) / width, 0.0, 1.0)
+
+    def placed(unit: Array) -> Array:
+        points = np.empty((len(unit), len(start)))
+        points[:] = start
+        points[:, sides] = low + unit * width
+        return points
+
+    value = -np.inf
     reach = INITIAL_REACH
     moved = False
-    for _ in range(MAX_ROUNDS):
+    for turn in range(MAX_ROUNDS):
         if reach < MIN_REACH:
             break
-        near = np.clip(x + reach * directions, 0.0, 1.0)
-        values = score(low + near * width)
+        near = _within_unit(x + reach * directions)
+        if turn == 0:
+            first = yield np.vstack([start, placed(near)])
+            value = float(first[0])
+            values = first[1:]
+        else:
+            values = yield placed(near)
         with np.errstate(invalid="ignore"):  # points that are not allowed have the score minus infinity
             rise = values - value
-        peaks = np.clip(x + reach * _peak((near - x) / reach, rise), 0.0, 1.0)
-        near = np.vstack([near, peaks])
-        values = np.append(values, score(low + peaks * width))
+        steps = _peak((near - x) / reach, rise)
+        peaks = _within_unit(x + reach * steps)
+        near = np.concatenate([near, peaks])
+        values = np.concatenate([values, (yield placed(peaks))])
         best = int(np.argmax(values))
         if values[best] > value:
             reach = min(INITIAL_REACH, max(2.0 * float(np.abs(near[best] - x).max()), SHRINKAGE * reach))
@@ -111,9 +170,15 @@ def polish(score: Score, bounds: Array, start: Array) -> Array:
             moved = True
         else:
             reach *= SHRINKAGE
-    return np.asarray(low + x * width) if moved else start
+    return (placed(x[None, :])[0] if moved else start), value
 
 
+def _within_unit(points: Array) -> Array:
+    """Return points moved into the unit cube; `np.clip` takes several times as long for a few of them."""
+    return np.minimum(np.maximum(points, 0.0), 1.0)
+
+
+@cache
 def _directions(d: int) -> Array:
     """Return offsets that determine a quadratic: both ways along every axis, and the diagonals of two axes."""
     axes = np.eye(d)
@@ -123,6 +188,25 @@ def _directions(d: int) -> Array:
             diagonals.append(axes[i] + axes[j])
             diagonals.append(-axes[i] + axes[j])
     return np.vstack([axes, -axes, *diagonals])
+
+
+@cache
+def _pairs(d: int) -> tuple[Index, Index]:
+    """Return the pairs of axes, an axis with itself included."""
+    first, second = np.triu_indices(d)
+    return first, second
+
+
+@cache
+def _quadratic_fit(d: int) -> Array:
+    """Return the matrix that maps the rise in all `_directions` to the coefficients of a quadratic."""
+    return np.asarray(np.linalg.pinv(_design(_directions(d))))
+
+
+def _design(offsets: Array) -> Array:
+    """Return the terms of a quadratic at offsets (q, d): linear, then products of two coordinates."""
+    i, j = _pairs(offsets.shape[1])
+    return np.hstack([offsets, offsets[:, i] * offsets[:, j]])
 
 
 def _peak(offsets: Array, rise: Array) -> Array:
@@ -138,9 +222,12 @@ def _peak(offsets: Array, rise: Array) -> Array:
         Three steps, at most `MAX_STEP` along an axis. Shape (3, d).
     """
     d = offsets.shape[1]
-    i, j = np.triu_indices(d)
-    design = np.hstack([offsets, offsets[:, i] * offsets[:, j]])
-    coefficients = np.linalg.lstsq(design, np.where(np.isfinite(rise), rise, 0.0), rcond=None)[0]
+    i, j = _pairs(d)
+    finite = np.where(np.isfinite(rise), rise, 0.0)
+    if (np.abs(offsets - _directions(d)) < ROUNDING).all():
+        coefficients = _quadratic_fit(d) @ finite
+    else:  # points beyond the border were moved to it
+        coefficients = np.asarray(np.linalg.lstsq(_design(offsets), finite, rcond=None)[0], dtype=float)
     slope = coefficients[:d]
     hessian = np.zeros((d, d))
     hessian[i, j] += coefficients[d:]

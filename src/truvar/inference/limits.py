@@ -33,7 +33,8 @@ import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
-from truvar.acquisition.mixed_search import climb
+from truvar.acquisition.mixed_search import climbing
+from truvar.acquisition.optimizer import search_together
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands, Goal
 from truvar.domain.vehicles import Origin
@@ -256,8 +257,8 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
 
     starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:STARTS]]
     starts.append(inputs.best[: len(inputs.bounds)])
-    ends = np.stack([climb(rates_at, learner.domain, start) for start in starts])
-    return float(max(on_domain.max(), rates_at(ends).max()))
+    ends = search_together(rates_at, [climbing(learner.domain, start) for start in starts])
+    return float(max(on_domain.max(), *(rate for _, rate in ends)))
 
 
 def _incumbent(learner: ActiveLearner) -> float | None:

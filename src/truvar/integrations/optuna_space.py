@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truvar._typing import Array, Mask
+from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.parameters import Categorical, Integer, Log, Parameter, Range
 
@@ -62,9 +62,15 @@ def without_inactive(
     if not conditions:
         return points
     replaced = np.array(points, dtype=float)
+    levels: dict[int, Index] = {}  # of the deciding parameters, most of which decide about several others
     for condition in conditions:
-        levels = tuple(parameters[k].level_of(replaced[:, k]) for k in condition.deciding)
-        replaced[~condition.active[levels], condition.parameter] = inactive[condition.parameter]
+        for k in condition.deciding:
+            if k not in levels:
+                levels[k] = parameters[k].level_of(replaced[:, k])
+        active = condition.active[tuple(levels[k] for k in condition.deciding)]
+        if not active.all():
+            replaced[~active, condition.parameter] = inactive[condition.parameter]
+            levels.pop(condition.parameter, None)
     return replaced
 
 

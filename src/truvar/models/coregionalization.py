@@ -15,7 +15,7 @@ so the values of a task are divided by a power of two that brings them to the si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -126,6 +126,7 @@ class TaskEnsemble(Ensemble):
         self.task_noise = None if model.noise is None else model.noise[rows] / model.units**2
         self.shifts = model.shifts / model.units
         self._point_offset = offset
+        self._joint = None  # covariances differ between tasks
         self._start(len(rows))
 
     def _covariance(self, j: int, points: Array, others: Array) -> Array:
@@ -135,17 +136,15 @@ class TaskEnsemble(Ensemble):
         constant = np.where(tasks[:, None] == other_tasks, self.constants[j][tasks][:, None], 0.0)
         return np.asarray(self.between[j][np.ix_(tasks, other_tasks)] * within + constant)
 
-    def _covariances(self, points: Array, others: Array) -> Iterator[Array]:
-        """Yield the prior covariance of every member between points (p, d) and others (q, d)."""
-        for j in range(len(self.kernels)):
-            yield self._covariance(j, points, others)
-
     def _prior_variance(self, j: int, points: Array) -> Array:
         tasks = _tasks_of(points)
         own = np.ones(len(points))
         if self._known_kernel is not None:
             own = np.asarray(self._known_kernel.diag(_coordinates(points)), dtype=float)
         return np.asarray(self.variance_of[j][tasks] * own + self.constants[j][tasks])
+
+    def _prior_variances(self, points: Array) -> Array:
+        return np.stack([self._prior_variance(j, points) for j in range(len(self.kernels))])
 
     def _scales(self, j: int) -> Array:
         kernel = self.kernels[j]

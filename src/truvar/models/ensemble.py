@@ -14,15 +14,16 @@ means. All quantities are in the units of z (see `transforms`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtrs
 
+from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.models.frozen import FrozenMember, FrozenPosterior
 from truvar.models.kernels import (
     SMOOTHNESS,
@@ -30,7 +31,7 @@ from truvar.models.kernels import (
     NamedKernel,
     Stationary,
     check_named_kernel,
-    indicator_columns,
+    column_mask,
     twice_nu,
 )
 from truvar.models.transforms import OutputTransform
@@ -39,6 +40,7 @@ CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
 MOST_FACTOR = 12.0  # logarithm of the ratio of two noise variances, at most
 MEMORY = 2e8  # bytes that the factors of all members may take
 BLOCK = 32  # rows by which the factors grow
+FEW_OBSERVATIONS = 300  # up to which one compiled call for all members is faster than a library call for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +112,21 @@ def affordable_members(n: int, t: int) -> int:
     return int(MEMORY / (8 * n * max(t, 64)))
 
 
+@dataclass(frozen=True, eq=False)
+class _JointKernel:
+    """The kernels of all members.
+
+    Attributes:
+        smoothness: Twice nu; 0 for RBF.
+        lengthscales: (M, d)
+        categorical: Which columns have categories. (d,)
+    """
+
+    smoothness: int
+    lengthscales: Array
+    categorical: Mask
+
+
 class Ensemble:
     """The mixture posterior at fixed sites, given observations.
 
@@ -142,6 +159,9 @@ class Ensemble:
         self._noise_factor = model.noise_factor
         self.shift = model.transform.shift if mean is None else mean
         self._point_offset = offset
+        scales = np.ascontiguousarray(np.broadcast_to(model.lengthscales[rows], (len(rows), sites.shape[1])))
+        mask = column_mask(model.categorical, sites.shape[1])
+        self._joint: _JointKernel | None = _JointKernel(smoothness, scales, mask)
         self._start(len(rows))
 
     def _start(self, count: int) -> None:
@@ -229,42 +249,55 @@ class Ensemble:
         self._points[t] = point
         self.size += 1
 
-    @blas_in_one_thread()
     def member_moments(self, points: Array) -> tuple[Array, Array]:
         """Return means and variances of every member at any points: (M, q) each."""
-        t = self.size
         count = len(self.kernels)
         means = np.repeat(self._prior_mean(points)[None, :], count, axis=0)
-        variances = np.stack([self._prior_variance(j, points) for j in range(count)])
-        if t == 0:
+        variances = self._prior_variances(points)
+        if self.size == 0:
             return means, variances
+        if self.size <= FEW_OBSERVATIONS and self._joint is not None:
+            self._subtract_jointly(self._joint, points, means, variances)
+        else:
+            self._subtract_in_turn(points, means, variances)
+        return means, variances
+
+    def _subtract_jointly(self, joint: _JointKernel, points: Array, means: Array, variances: Array) -> None:
+        """Change prior moments (M, q) to those given the observations, in one call for all members."""
+        t = self.size
+        kernels.mixture_moments(
+            self._points[:t],
+            np.ascontiguousarray(points, dtype=float),
+            joint.lengthscales,
+            joint.categorical,
+            joint.smoothness,
+            self.signal,
+            self.constant,
+            self._contiguous_factors(),
+            np.ascontiguousarray(self._whitened[:, :t]),
+            means,
+            variances,
+        )
+
+    @blas_in_one_thread()
+    def _subtract_in_turn(self, points: Array, means: Array, variances: Array) -> None:
+        """Change prior moments (M, q) to those given the observations, one member after the other."""
+        t = self.size
         factors = self._contiguous_factors()
-        for j, across in enumerate(self._covariances(self._points[:t], points)):
+        for j in range(len(factors)):
+            across = self._covariance(j, self._points[:t], points)
             # Called directly: the checks of `solve_triangular` take longer than a small system does.
             solved, info = dtrtrs(factors[j].T, across, lower=0, trans=1)
             if info != 0:
                 raise AssertionError(f"the factor of member {j} is singular")
             means[j] += self._whitened[j, :t] @ solved
             variances[j] = np.maximum(variances[j] - np.einsum("tq,tq->q", solved, solved), 0.0)
-        return means, variances
 
     def _contiguous_factors(self) -> Array:
         """Return the Cholesky factors (M, t, t) without the space for further observations."""
         if len(self._factors[0]) != self.size:
             self._factors = np.ascontiguousarray(self._lower[:, : self.size, : self.size])
         return self._factors
-
-    def _covariances(self, points: Array, others: Array) -> Iterator[Array]:
-        """Yield the prior covariance of every member between points (p, d) and others (q, d)."""
-        kernels = [kernel for kernel in self.kernels if isinstance(kernel, Stationary)]
-        columns = np.arange(points.shape[1])
-        if kernels[0].categorical:  # categories are replaced once for all members
-            both, columns = indicator_columns(np.concatenate([points, others]), kernels[0].categorical)
-            points = both[: len(points)]
-            others = both[len(points) :]
-        for kernel, constant in zip(kernels, self.constant, strict=True):
-            scales = np.broadcast_to(kernel.lengthscales, (columns.max() + 1,))[columns]
-            yield Stationary(kernel.smoothness, kernel.variance, scales)(points, others) + constant
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance of the mixture at any points: (q,) each."""
@@ -299,6 +332,10 @@ class Ensemble:
     def _prior_variance(self, j: int, points: Array) -> Array:
         """Return the prior variance of a member at points (q, d): (q,)."""
         return np.full(len(points), self.signal[j] + self.constant[j])
+
+    def _prior_variances(self, points: Array) -> Array:
+        """Return the prior variances of all members at points (q, d): (M, q)."""
+        return np.repeat((self.signal + self.constant)[:, None], len(points), axis=1)
 
     def _scales(self, j: int) -> Array:
         """Return the length-scales of a member (d,); the spread of the sites where it has none."""

@@ -28,6 +28,7 @@ from itertools import product
 import numpy as np
 
 from truvar._typing import Array, Mask
+from truvar.models.kernels import Stationary
 
 PRIOR_SUCCESS = 0.95  # probability of a success before anything is known
 CONSTANT_VARIANCE = 1.0  # of the latent function's level, which all places share
@@ -151,13 +152,13 @@ class _Laplace:
 
     def probability(self, points: Array) -> Array:
         """Return P(success) at points (q, d) (algorithm 3.2, with the integral of the probit in closed form)."""
-        from scipy.linalg import solve_triangular
+        from scipy.linalg.lapack import dtrtrs
         from scipy.special import ndtr
 
         across = self.covariance(points, self.points)
         mean = self.mean + across @ self.gradient
-        explained = solve_triangular(self.factor, self.root[:, None] * across.T, lower=True)
-        variance = np.maximum(self.variance - (explained**2).sum(axis=0), 0.0)
+        explained, _ = dtrtrs(self.factor.T, (across * self.root).T, trans=1)
+        variance = np.maximum(self.variance - np.einsum("tq,tq->q", explained, explained), 0.0)
         return np.asarray(ndtr(mean / np.sqrt(1.0 + variance)))
 
 
@@ -178,7 +179,4 @@ def _probit(latent: Array, labels: Array) -> tuple[Array, Array, Array]:
 
 
 def _matern52(first: Array, second: Array, lengthscale: float) -> Array:
-    from scipy.spatial.distance import cdist
-
-    r = np.sqrt(5.0) * cdist(first, second) / lengthscale
-    return np.asarray((1.0 + r + r**2 / 3.0) * np.exp(-r))
+    return Stationary(5, 1.0, np.array(lengthscale))(first, second)

@@ -23,18 +23,21 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 from scipy.optimize import minimize
 from scipy.special import chdtri, ndtri
 
+from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.models.ensemble import CONSTANT
-from truvar.models.kernels import Stationary
+from truvar.models.kernels import Stationary, column_mask
 from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values
 REACH = 4.0  # prior standard deviations that the search for the mode may go
+EXACT_REACH = 8.0  # the same for the noise of values that may be exact, as those that a program computes
 FREEDOM = 5.0  # degrees of freedom of the proposals
 WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
 MOST_ITERATIONS = 60  # of the search for the mode
@@ -69,6 +72,7 @@ class HyperPrior:
         shortest: Array | float = 0.0,
         learn_slopes: bool = False,
         categorical: Sequence[int] = (),
+        may_be_exact: bool = False,
     ) -> HyperPrior:
         """Return the priors for a domain of that dimension.
 
@@ -83,6 +87,7 @@ class HyperPrior:
             shortest: Shortest length-scale in extents, such as the spacing of the domain. (d,) or a number
             learn_slopes: Whether theta has components for the slopes of the log noise variance.
             categorical: Positions of the columns of categories.
+            may_be_exact: Whether the noise may be as small as that of exact values.
         """
         mean = np.array([np.log(0.3 * np.sqrt(dimension))] * dimension + [0.0])
         mean[list(categorical)] += np.log(CATEGORY_FACTOR)
@@ -93,8 +98,9 @@ class HyperPrior:
         high = mean + REACH * sd
         parts: list[tuple[Array, ...]] = [(mean, sd, low, high)]
         if learn_noise:
-            reach = REACH * LOG_NOISE_SD
-            parts.append(_interval(LOG_NOISE_MEAN, LOG_NOISE_SD, LOG_NOISE_MEAN - reach, LOG_NOISE_MEAN + reach))
+            lowest = LOG_NOISE_MEAN - (EXACT_REACH if may_be_exact else REACH) * LOG_NOISE_SD
+            highest = LOG_NOISE_MEAN + REACH * LOG_NOISE_SD
+            parts.append(_interval(LOG_NOISE_MEAN, LOG_NOISE_SD, lowest, highest))
         for _ in range(dimension * learn_slopes):
             parts.append(_interval(0.0, SLOPE_SD, -REACH * SLOPE_SD, REACH * SLOPE_SD))
         if learn_power:
@@ -161,6 +167,7 @@ class MarginalLikelihood:
     ) -> None:
         self.categorical = categorical
         self.points = np.ascontiguousarray(points, dtype=float)
+        self._is_category = column_mask(categorical, points.shape[1])
         self.values = np.asarray(values, dtype=float)
         self.smoothness = smoothness
         self.learned = np.ones(len(values), bool) if noise is None else np.isnan(noise)
@@ -251,12 +258,18 @@ class MarginalLikelihood:
 
     def factor(self, theta: Array) -> tuple[Array, Array] | None:
         """Return the lower Cholesky factor of K and z; None where K is not numerically positive definite."""
-        covariance = self.signal_covariance(theta, self.points, self.points)
-        covariance[np.diag_indices_from(covariance)] += self.noise_variances(theta)
-        try:
-            lower = np.asarray(np.linalg.cholesky(covariance), dtype=float)
-        except np.linalg.LinAlgError:
+        t = len(self.values)
+        variance = self.signal_variance(theta)
+        lengthscales = self.lengthscales(theta)
+        covariance = np.empty((t, t))
+        form = (lengthscales, self._is_category, self.smoothness, variance)
+        kernels.stationary(self.points, self.points, *form, covariance)
+        covariance += variance * self.constant
+        covariance.ravel()[:: t + 1] += self.noise_variances(theta)
+        upper, info = dpotrf(covariance.T, clean=1, overwrite_a=1)  # called directly, as it is called very often
+        if info != 0:
             return None
+        lower = np.asarray(upper.T)
         return lower, self.transformed(theta)
 
     def signal_covariance(self, theta: Array, points: Array, others: Array) -> Array:
@@ -271,7 +284,7 @@ class MarginalLikelihood:
         if found is None:
             return -np.inf
         lower, z = found
-        whitened = solve_triangular(lower, z, lower=True, check_finite=False)
+        whitened, _ = dtrtrs(lower.T, z, trans=1)
         jacobian = float(log_derivative(self.values, self.power(theta)).sum())
         return -0.5 * float(whitened @ whitened) - float(np.log(np.diag(lower)).sum()) + jacobian
 
@@ -281,22 +294,30 @@ class MarginalLikelihood:
         if found is None:
             return -np.inf, np.zeros(len(theta))
         lower, z = found
-        alpha = cho_solve((lower, True), z, check_finite=False)
-        inverse = cho_solve((lower, True), np.eye(len(z)), check_finite=False)
-        inner = np.outer(alpha, alpha) - inverse  # d log p / dK = inner / 2
+        inverse, _ = dpotri(lower.T)  # the upper triangle of K^-1
+        alpha, _ = dpotrs(lower.T, z)
         jacobian = float(log_derivative(self.values, self.power(theta)).sum())
         value = -0.5 * float(z @ alpha) - float(np.log(np.diag(lower)).sum()) + jacobian
         gradient = np.empty(len(theta))
-        self._lengthscale_gradient(theta, inner, gradient)
-        signal = self.signal_covariance(theta, self.points, self.points)
-        gradient[self.dimension] = float((inner * signal).sum())
+        kernels.likelihood_gradient(
+            self.points,
+            self.lengthscales(theta),
+            self._is_category,
+            self.smoothness,
+            self.signal_variance(theta),
+            self.constant,
+            alpha,
+            inverse,
+            gradient[: self.dimension + 1],
+        )
+        inner = alpha**2 - np.diag(inverse)  # d log p / dK has the diagonal inner / 2
         if self.learn_noise:
-            pull = 0.5 * np.where(self.learned, self._learned_noise(theta) * np.diag(inner), 0.0)
+            pull = 0.5 * np.where(self.learned, self._learned_noise(theta) * inner, 0.0)
             gradient[self.dimension + 1] = float(pull.sum())
             if self.learn_slopes:
                 gradient[self.dimension + 2 : 2 * self.dimension + 2] = pull @ self.centred
         if self.learn_power:
-            gradient[-1] = self._power_gradient(theta, alpha, np.diag(inner))
+            gradient[-1] = self._power_gradient(theta, alpha, inner)
         return value, gradient
 
     def slope_statistic(self, theta: Array) -> float:
@@ -320,17 +341,6 @@ class MarginalLikelihood:
         slopes_information = information[1:, 1:] - np.outer(information[0, 1:], across)
         solution, *_ = np.linalg.lstsq(slopes_information, slopes_score, rcond=1e-10)
         return float(slopes_score @ solution)
-
-    def _lengthscale_gradient(self, theta: Array, inner: Array, out: Array) -> None:
-        """Write d log p / d log l_k, one column of the points at a time."""
-        lengthscales = self.lengthscales(theta)
-        squares = [squared_distances(self.points, lengthscales, k, self.categorical) for k in range(self.dimension)]
-        total = np.zeros((len(self.points), len(self.points)))
-        for square in squares:
-            total += square
-        weights = inner * self.signal_variance(theta) * lengthscale_slope(total, self.smoothness)
-        for k, square in enumerate(squares):
-            out[k] = 0.5 * float((weights * square).sum())
 
     def _power_gradient(self, theta: Array, alpha: Array, inner_diagonal: Array) -> float:
         slope = power_slope(self.values, self.power(theta))

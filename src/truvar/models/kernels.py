@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._numba import kernels
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.exceptions import InvalidModelError
 from truvar.messages import unknown_name
 
@@ -240,21 +240,19 @@ class Stationary:
         """Return k(points, others): (p, q)."""
         if len(others) < len(points):  # the kernel is symmetric, and the compiled loop is fastest along the longer side
             return self(others, points).T
-        if self.categorical:
-            return self._of_categories(points, others)
         out = np.empty((len(points), len(others)))
         points = np.ascontiguousarray(points, dtype=float)
         others = np.ascontiguousarray(others, dtype=float)
         scales = np.full(others.shape[1], self.lengthscales)
-        kernels.stationary(points, others, scales, self.smoothness, self.variance, out)
+        categorical = column_mask(self.categorical, others.shape[1])
+        kernels.stationary(points, others, scales, categorical, self.smoothness, self.variance, out)
         return out
 
-    def _of_categories(self, points: Array, others: Array) -> Array:
-        """Return k(points, others) with indicators, at distance 1 from each other, in place of the categories."""
-        scales = np.full(others.shape[1], self.lengthscales)
-        both, columns = indicator_columns(np.concatenate([points, others]), self.categorical)
-        plain = Stationary(self.smoothness, self.variance, scales[columns])
-        return plain(both[: len(points)], both[len(points) :])
+
+@cache
+def column_mask(columns: tuple[int, ...], d: int) -> Mask:
+    """Return which of d columns are among those given: (d,)."""
+    return np.isin(np.arange(d), columns)
 
 
 def indicator_columns(points: Array, categorical: Sequence[int]) -> tuple[Array, Index]:

@@ -8,6 +8,7 @@ Coordinates are divided by the extent of the domain, values are standardised, an
 | power of the transform | 1, unless another makes the observations much more probable |
 | gross errors | left out (see `outliers` and `relevance_pursuit`) |
 | noise | known where it is given with the value; else one variance, or its logarithm linear in the coordinates |
+| least noise | e^-12 of the variance of the values; e^-18 if an optimum is looked for: values near it hardly differ |
 | size of the sample | 16 members up to 150 observations, 8 up to 500, then 4 |
 | nothing measured beyond the threshold yet, or all values alike | every second member is from the prior |
 """
@@ -250,7 +251,8 @@ def _fit_slopes(option: _Standardisation, fit: Fit, data: FitData) -> _NoiseSlop
         if fit.likelihood.slope_statistic(fit.theta) < chdtri(d, SLOPE_LEVEL):
             return None
     likelihood = fit.likelihood.with_slopes()
-    prior = HyperPrior.default(d, True, False, 0.5 * data.spacing, learn_slopes=True)
+    spacing = 0.5 * data.spacing
+    prior = HyperPrior.default(d, True, False, spacing, learn_slopes=True, may_be_exact=data.direction != 0)
     mode = find_mode(likelihood, prior, [np.append(fit.theta, np.zeros(d))])
     density = likelihood.value(mode) + prior.log_density(mode) - len(likelihood.values) * fit.log_scale
     if option.learn_power:
@@ -395,7 +397,15 @@ def _problem(
     )
     d = data.points.shape[1]
     shortest = 0.5 * data.spacing
-    return likelihood, HyperPrior.default(d, data.learns_noise, learn_power, shortest, categorical=data.categorical)
+    prior = HyperPrior.default(
+        d,
+        data.learns_noise,
+        learn_power,
+        shortest,
+        categorical=data.categorical,
+        may_be_exact=data.direction != 0,
+    )
+    return likelihood, prior
 
 
 def _starts(
