@@ -160,6 +160,11 @@ def read_table(path: str | Path) -> pd.DataFrame:
         raise InvalidDomainError(f"there is no file {path}; check the path") from None
     except OSError as error:
         raise InvalidDomainError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
+    except UnicodeDecodeError:
+        raise InvalidDomainError(
+            f"{path} must be UTF-8 text, got another encoding; save it as CSV UTF-8, or read it with "
+            "pd.read_csv(path, encoding='cp1252')"
+        ) from None
     except (ValueError, InvalidArgumentError) as error:
         raise InvalidDomainError(f"{path} is not a readable CSV file ({error}); check its contents") from None
 
