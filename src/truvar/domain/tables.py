@@ -193,11 +193,11 @@ def parse_table(text: str) -> pd.DataFrame:
     with warnings.catch_warnings():
         # A row with more cells than the header has names: pandas would take its first cell for a label.
         warnings.simplefilter("error", category=pd.errors.ParserWarning)
-        # Before pandas 3 many numbers are off in the last digit unless this is set; since then the option is deprecated.
+        # Before pandas 3 many numbers are off in the last digit without `float_precision`, which is deprecated since.
         warnings.simplefilter("ignore", category=DeprecationWarning)
-        exactly = {"float_precision": "round_trip", "index_col": False, "skipinitialspace": True}
+        content = StringIO(text.lstrip("\ufeff"))
         try:
-            frame = pd.read_csv(StringIO(text.lstrip("\ufeff")), **exactly)
+            frame = pd.read_csv(content, index_col=False, skipinitialspace=True, float_precision="round_trip")
         except (pd.errors.ParserWarning, pd.errors.ParserError):
             return _to_frame(read_cells(text))
     frame.columns = frame.columns.str.strip()
