@@ -4,12 +4,13 @@
 PYTHON ?= python3
 VENV := .venv
 MINIMUM := .venv-minimum
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run check test test-minimum test-stress test-slow coverage lint format bench docs note release-check clean
+.PHONY: help run check test test-minimum test-peers test-stress test-slow coverage lint format bench docs note release-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +25,9 @@ test: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests
 
 test-minimum: $(MINIMUM)/.ready  ## run the core tests with the oldest versions that pyproject.toml allows
 	$(MINIMUM)/bin/python -m pytest $(CORE_TESTS)
+
+test-peers: $(PEERS)/.ready  ## run the tests that compare with BoTorch and GPyTorch, which are large
+	$(PEERS)/bin/python -m pytest $(PEER_TESTS)
 
 test-stress: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests that kill, overload and race
 	$(BIN)/python -m pytest tests/stress
@@ -59,7 +63,7 @@ release-check: $(VENV)/.ready-release  ## build wheel and sdist into dist/, and 
 	$(BIN)/python .ci/release_check.py
 
 clean:  ## remove what was built, but not .venv
-	rm -rf build dist site $(MINIMUM) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf build dist site $(MINIMUM) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests $(wildcard examples benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Which extras a stamp stands for.
@@ -83,6 +87,16 @@ $(MINIMUM)/.ready: pyproject.toml .ci/minimum_versions.py
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(MINIMUM)/requirements.txt \
 	    "pytest>=8" "hypothesis>=6.100"
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+# The tests that need PyTorch. Where pip finds a build for processors alone, such as 2.9.0+cpu, it takes that one.
+PEER_TESTS := $(addprefix tests/,integrations/test_botorch.py models/test_learned_tasks.py benchmarks/test_scratch.py \
+    docs/test_integrations_page.py)
+
+$(PEERS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[bench,botorch]" \
+	    "pytest>=8" "hypothesis>=6.100"
 	@touch $@
 
 # Programs that some tests need. Without them those tests are skipped, by name.

@@ -3,7 +3,8 @@ process that has it all.
 
 Every run of the large domain has a process of its own, so that its peak of memory is its own; the workers say theirs:
 
-    python -m benchmarks.cluster 4000000 4 30
+    python -m benchmarks.cluster 4000000 4 30     # 30 measurements on 4 workers; 0 workers: in one process
+    python -m benchmarks.cluster 4000000 4 4 100  # 4 measurements after 100 that were told without being asked for
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ STEPS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """Time of a run, in seconds of wall clock per suggestion, `tell` included."""
+    """Seconds of a run per suggestion, `tell` included: by the wall clock, and processor time after the first one."""
 
     points: int
     workers: int  # 0: one process has it all
@@ -43,6 +44,8 @@ class Run:
     slowest: float
     here_gb: float  # the peak of the study's own process
     worker_gb: float  # the peak of the worker that took most; 0 without
+    here_cpu: float  # processor time of the study's own process, mean
+    worker_cpu: float  # processor time of the worker that took most, mean; 0 without
     choices: list[int]
 
 
@@ -87,6 +90,9 @@ def sharded(points: int, workers: int, steps: int, here: bool) -> list[Row]:
         if run is many:
             note += f"; the same choice in {same} of {run.steps} steps"
         found.append(Row(f"cluster-step-{name}", f"suggestion, {size}, {how}", run.median, "s", None, note))
+        what = f"processor time of a suggestion, {size}, {how}"
+        note = f"of the study's process; of the busiest worker {run.worker_cpu:.2g} s" if run is many else ""
+        found.append(Row(f"cluster-cpu-{name}", what, run.here_cpu, "s", None, note))
     whole = 8e-9 * one.points * many.steps
     share = f"the factor is {whole:.2g} GB, {whole / max(workers, 1):.2g} GB a worker"
     peak = "peak of the process"
@@ -109,15 +115,20 @@ def measured(points: int, workers: int, steps: int, here: bool) -> Run:
     return Run(**json.loads(done.stdout))
 
 
-def run(points: int, workers: int, steps: int) -> Run:
-    """The level set of the paper's synthetic function on a grid."""
+def run(points: int, workers: int, steps: int, told: int = 0) -> Run:
+    """The level set of the paper's synthetic function on a grid, after `told` measurements that were not asked for."""
     with ExitStack() as stack:
         client = stack.enter_context(a_cluster(workers)) if workers else None
         study, truth = _study(points, "grid", "level-set", "lazy" if client is None else Sharded(client))
         rng = np.random.default_rng(0)
         taken = []
         choices = []
-        while study.steps < steps:
+        before = (0.0, {})
+        for index in rng.choice(len(study.domain), told, replace=False).tolist():
+            study.tell(study.domain.point(index), float(truth[index]))
+        while study.steps < told + steps:
+            if len(taken) == 1:  # whatever is compiled is compiled
+                before = (time.process_time(), _processor_times(client))
             start = time.perf_counter()
             try:
                 suggestion = study.ask()
@@ -127,9 +138,17 @@ def run(points: int, workers: int, steps: int) -> Run:
             study.tell(suggestion, float(truth[index] + np.sqrt(NOISE) * rng.standard_normal()))
             taken.append(time.perf_counter() - start)
             choices.append(index)
+        here_cpu = (time.process_time() - before[0]) / (len(taken) - 1)
+        after = _processor_times(client)
+        worker_cpu = max((after[name] - before[1][name] for name in after), default=0.0) / (len(taken) - 1)
         worker_gb = 0.0 if client is None else max(client.run(_peak_gb).values())
-        numbers = taken[0], median(taken), max(taken[1:]), _peak_gb(), worker_gb
+        numbers = taken[0], median(taken), max(taken[1:]), _peak_gb(), worker_gb, here_cpu, worker_cpu
         return Run(len(study.domain), workers, study.steps, *numbers, choices)
+
+
+def _processor_times(client: Any) -> dict[str, float]:
+    """Return the processor time that every worker has used, by its address."""
+    return {} if client is None else dict(client.run(time.process_time))
 
 
 @contextmanager
@@ -152,4 +171,4 @@ def a_cluster(workers: int, threads: int = 1, direct: bool = True) -> Iterator[A
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(run(*map(int, sys.argv[1:4])))))
+    print(json.dumps(asdict(run(*map(int, sys.argv[1:])))))

@@ -486,6 +486,14 @@ def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: st
     assert not Path("odd.db").exists()
 
 
+def test_new_says_what_is_odd_about_the_table(truvar: Truvar) -> None:
+    Path("moist.csv").write_text("x,moisture\n1,10%\n2,20%\n")
+    Path("moist.toml").write_text('[domain]\ntable = "moist.csv"\n[goal]\nmaximize = true\n')
+    assert "warning: column 'moisture' holds numbers with a unit" in truvar("new", "moist.toml", "--check")
+    (said,) = as_json(truvar("new", "moist.toml", "--check", "--json"))["warnings"]
+    assert "such as '10%'" in said
+
+
 @pytest.mark.parametrize(
     ("part", "words"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from datetime import time
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -52,6 +54,26 @@ def test_columns_that_pandas_shifted_are_refused_with_the_remedy() -> None:
         tv.Domain.table(shifted)
 
 
+def test_columns_that_pandas_may_have_shifted_are_warned_of_with_the_remedy() -> None:
+    text = "x,y,z\n1,2,3,\n4,5,6,\n"
+    shifted = pd.read_csv(StringIO(text))
+    with pytest.warns(UserWarning, match=r"column 'z' is empty, and .* \(1, 4, ...\); .*index_col=False"):
+        tv.Domain.table(shifted, columns=["x", "y"])
+    right = pd.read_csv(StringIO(text), index_col=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert points_of(right, columns=["x", "y"]) == [[1, 2], [4, 5]]
+        assert points_of(right.assign(value=np.nan), columns=["x", "y"]) == [[1, 2], [4, 5]]
+        labelled = right.assign(value=np.nan).set_axis(pd.Index(["a", "b"], name="station"))
+        assert points_of(labelled, columns=["x", "y"]) == [[1, 2], [4, 5]]
+
+
+def test_another_encoding_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_bytes("größe,y\n1,2\n".encode("cp1252"))
+    with pytest.raises(InvalidDomainError, match="must be UTF-8 text, got another encoding; save it as CSV UTF-8"):
+        tv.Domain.table(tmp_path / "table.csv")
+
+
 @pytest.mark.parametrize("delimiter", [",", ";"])
 def test_the_index_that_to_csv_wrote_names_the_rows_of_a_file(delimiter: str, tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [1.5, 2.5], "y": [3.0, 4.0]}, index=["north", "south"])
@@ -87,6 +109,25 @@ def test_another_column_without_a_name_is_refused_unless_it_is_empty() -> None:
     assert tv.Domain.table(pd.read_csv(StringIO("x,y,\n1,2,\n3,4,\n"))).columns == ("x", "y")
 
 
+@pytest.mark.parametrize("values", [["1 m", "2 m"], ["10%", "2.5 %", "+3%"], ["5,5°C", "-2°C"]])
+def test_numbers_with_a_unit_are_categories_with_a_warning(values: list[str]) -> None:
+    frame = pd.DataFrame({"x": values})
+    with pytest.warns(
+        UserWarning, match=rf"column 'x' holds numbers with a unit, such as '{values[0]}'.*without an order"
+    ):
+        tv.Domain.table(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tv.Domain.table(frame.astype("category"))
+
+
+@pytest.mark.parametrize("values", [["a1", "a2"], ["1 m", "2 s"], ["2026-01-01", "2026-01-02"], ["12:30", "12:45"]])
+def test_other_texts_are_no_numbers_with_a_unit(values: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(tv.Domain.table(pd.DataFrame({"x": values}))) == 2
+
+
 # -- types -------------------------------------------------------------------------------------------------------------
 
 
@@ -94,6 +135,9 @@ def test_another_column_without_a_name_is_refused_unless_it_is_empty() -> None:
     ("values", "message"),
     [
         ([1 + 2j, 2.0], "complex numbers such as .*; give the real and the imaginary part as two columns"),
+        ([[1], [2]], r"list objects such as '\[1\]'; write it as numbers, or as one text per row"),
+        ([time(1), time(2)], "time objects such as '01:00:00'"),
+        (pd.interval_range(0, 2), "Interval objects"),
         (["1+2j", "3"], "complex numbers such as '1\\+2j'"),
         (["1 + 2i", "3i"], "complex numbers"),
         (pd.to_timedelta([1, 2], unit="D"), r"durations such as .*frame\['x'\] / pd.Timedelta"),

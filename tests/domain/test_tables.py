@@ -193,3 +193,9 @@ def test_the_interchange_protocol_is_used_without_narwhals(monkeypatch: pytest.M
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(InvalidDomainError, match="a table must be a DataFrame or the path"):
         as_table(np.zeros((2, 2)))
+
+
+def test_numbers_are_read_to_the_last_digit() -> None:
+    numbers = np.random.default_rng(0).random(200)
+    text = "x\n" + "\n".join(repr(float(number)) for number in numbers)
+    assert parse_table(text)["x"].tolist() == numbers.tolist()

@@ -131,3 +131,4 @@ def test_enclosed_means_inside_the_convex_hull() -> None:
     assert _is_inside(square[1:3])  # on the line between them
     assert _is_inside(np.zeros((1, 2)))  # a second measurement of the same point
     assert not _is_inside(np.zeros((0, 2)))
+    assert not _is_inside(np.array([[-0.43478260869565233], [-0.2898550724637685], [-0.14492753623188426]]))

@@ -63,6 +63,30 @@ def test_a_notebook_shows_cards_figures_progress_and_the_live_map(tmp_path: Path
     assert json.loads(views[0])["result"]["steps"] == 6  # the map was redrawn by the run
 
 
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_fresh_notebook_shows_the_plot_once(inline: bool, tmp_path: Path) -> None:
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    cells = [
+        "import truvar as tv",
+        "domain = tv.Domain.grid(x=[0, 0.25, 0.5, 0.75, 1], y=[0, 0.5, 1])\n"
+        "study = tv.Study(domain, tv.Maximize())\n"
+        "for _ in range(3):\n"
+        "    suggestion = study.ask()\n"
+        "    study.tell(suggestion, suggestion.point['x'] - suggestion.point['y'])",
+        "study.plot()",
+        "study.plot(kind='convergence')",
+    ]
+    if inline:
+        cells.insert(0, "%matplotlib inline")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    for cell in notebook.cells[-2:]:
+        (image,) = [output["data"]["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
+        assert base64.b64decode(image).startswith(b"\x89PNG")
+
+
 def test_a_figure_is_a_png_for_any_notebook() -> None:
     figure = new_study(1).plot(kind="map")
     assert figure._repr_png_().startswith(b"\x89PNG")

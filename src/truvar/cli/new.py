@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 
 from truvar.cli._common import Command, add_json, add_path
@@ -30,21 +31,24 @@ def _new(arguments: argparse.Namespace) -> int:
 
     if is_store(arguments.problem):
         raise InvalidArgumentError(f"expected a problem file, got the store {arguments.problem}; give a .toml file")
-    problem = load_problem(arguments.problem, check=False)  # the study below is the check
+    with warnings.catch_warnings(record=True) as of_the_table:
+        warnings.simplefilter("always", UserWarning)
+        problem = load_problem(arguments.problem, check=False)  # the study below is the check
     url = store_url(arguments.store or str(Path(arguments.problem).with_suffix(".db")))
     name = arguments.name or problem.name
     options = {} if arguments.seed is None else {"seed": arguments.seed}
     if not arguments.check:
         options |= {"store": url, "who": arguments.who}
     study = problem.study(name=name, **options)
-    warnings = problem_warnings(problem, study)
+    found = [str(warning.message) for warning in of_the_table if warning.category is UserWarning]
+    found += problem_warnings(problem, study)
     if arguments.json:
         store = None if arguments.check else url
-        print(to_json({"store": store, **summary(study), "limits": problem.run, "warnings": warnings}))
+        print(to_json({"store": store, **summary(study), "limits": problem.run, "warnings": found}))
         return 0
     terminal = TerminalStyle.for_stream(sys.stdout)
     print(problem_summary(problem, study, terminal))
-    for warning in warnings:
+    for warning in found:
         text = terminal.wrapped(f"warning: {warning}").removeprefix("warning:")
         print(f"\n{terminal.paint('warning:', 'warning')}{text}")
     if not arguments.check:

@@ -6,14 +6,17 @@
 | "Unnamed: 0", which `to_csv` wrote as the index | it is no coordinate unless it is named as one |
 | another one without a name | refused, or left out if it is empty |
 | decimals, and numbers that were read as text | become floats |
-| complex numbers, durations, periods | refused, with what to write instead |
+| complex numbers, durations, periods, other objects | refused, with what to write instead |
+| numbers with a unit, "10 %" | categories, with a warning |
+| an empty last one, where rows have labels without a name | a warning: pandas may have shifted the columns |
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from math import nan
 from numbers import Real
@@ -26,7 +29,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAVED_INDEX = "Unnamed: 0"  # what pandas calls a first column without a name, such as the index that `to_csv` wrote
+SHIFTED_REMEDY = (
+    "if the lines of the file end with a delimiter, pandas shifted the columns: read it with Domain.table(path) or "
+    "pd.read_csv(path, index_col=False)"
+)
+SHOWN_LABELS = 3  # labels that a message repeats
 _UNNAMED = re.compile(r"Unnamed: (?P<position>\d+)")
+_WITH_UNIT = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)\s*(?P<unit>[^\d\s.,:;/+-]\S*)")
 
 
 def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -91,11 +100,33 @@ def empty_column(name: str, frame: pd.DataFrame) -> InvalidDomainError:
     """Return the exception for a coordinate that is missing in every row."""
     remedy = f"leave {name!r} out of the columns"
     if name == frame.columns[-1]:
-        remedy += (
-            ", or, if the lines of the file end with a delimiter so that pandas shifted the columns, read it with "
-            "Domain.table(path) or pd.read_csv(path, index_col=False)"
-        )
+        remedy += f"; or, {SHIFTED_REMEDY}"
     return InvalidDomainError(f"every coordinate must be given, got none in any row of column {name!r}; {remedy}")
+
+
+def warn_of_shifted_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    """Warn if pandas may have taken the first cell of every line for a label, because all lines end with a delimiter.
+
+    The last column is empty then, and the rows have labels without a name. A table with labels of its own and a last
+    column that is yet to be filled in looks the same, so that this is no error.
+
+    Args:
+        frame: The table.
+        names: Names of the coordinates; one that is empty is an error anyway.
+    """
+    import pandas as pd
+
+    labels = frame.index
+    if frame.empty or labels.nlevels > 1 or labels.name is not None or labels.equals(pd.RangeIndex(len(frame))):
+        return
+    last = frame.columns[-1]
+    if last in names or not frame.iloc[:, -1].isna().all():
+        return
+    shown = ", ".join(str(label) for label in labels[:SHOWN_LABELS])
+    warnings.warn(
+        f"column {last!r} is empty, and the rows have labels without a name ({shown}, ...); {SHIFTED_REMEDY}",
+        stacklevel=3,
+    )
 
 
 def is_saved_index(name: str) -> bool:
@@ -117,7 +148,7 @@ def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
         names: Names of the coordinates.
 
     Raises:
-        InvalidDomainError: If a coordinate is complex, a duration or a period.
+        InvalidDomainError: If a coordinate is complex, a duration, a period or another object.
     """
     import pandas as pd
 
@@ -139,6 +170,8 @@ def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
             continue
         values = list(column.dropna())
         _check_objects(name, values)
+        if str(column.dtype) != "category":
+            _warn_of_units(name, values)
         if values and all(_is_number(value) for value in values):
             frame = frame.assign(**{name: pd.Series(column.to_numpy(dtype=float, na_value=nan), index=column.index)})
     return frame
@@ -154,12 +187,28 @@ def _check_objects(name: str, values: Sequence[Any]) -> None:
             raise _not_a_coordinate(name, "complex numbers", value, _COMPLEX_REMEDY)
         if isinstance(value, timedelta):
             raise _not_a_coordinate(name, "durations", value, _duration_remedy(name))
+        if not isinstance(value, (str, Real, Decimal, date)) and type(value).__name__ != "bool_":
+            remedy = "write it as numbers, or as one text per row"
+            raise _not_a_coordinate(name, f"{type(value).__name__} objects", value, remedy)
     texts = [value for value in values if isinstance(value, str)]
     if not texts or len(texts) < len(values):
         return
     if all(_is_complex(text) for text in texts) and not all(_is_real(text) for text in texts):
         found = next(text for text in texts if not _is_real(text))
         raise _not_a_coordinate(name, "complex numbers", found, _COMPLEX_REMEDY)
+
+
+def _warn_of_units(name: str, values: Sequence[Any]) -> None:
+    """Warn of a column of texts that are all numbers with the same unit behind them."""
+    texts = {value.strip() for value in values if isinstance(value, str)}
+    matches = [_WITH_UNIT.fullmatch(text) for text in texts]
+    units = {match["unit"] for match in matches if match is not None}
+    if len(texts) > 1 and None not in matches and len(units) == 1:
+        warnings.warn(
+            f"column {name!r} holds numbers with a unit, such as {values[0]!r}, and is taken for categories without an "
+            "order; write the numbers alone if they are meant as numbers",
+            stacklevel=4,
+        )
 
 
 def _not_a_coordinate(name: str, kind: str, value: Any, remedy: str) -> InvalidDomainError:

@@ -23,6 +23,7 @@ from truvar.domain.column_types import (
     empty_column,
     file_label,
     usable_columns,
+    warn_of_shifted_columns,
     with_text_names,
 )
 from truvar.domain.constrained import constrain, constrain_box, masks_of_rows, simplex_lattice
@@ -191,6 +192,7 @@ class Domain:
             frame = _without_units(frame, names)
         _check_columns(names)
         frame = usable_columns(frame, names)
+        warn_of_shifted_columns(frame, names)
         labels = RowLabels.of(row_names(frame, label))
         n_given = len(frame)
         complete = _complete_rows(frame, names, missing)

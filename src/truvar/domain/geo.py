@@ -53,10 +53,11 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     wrong = ~(geometry.geom_type == "Point") | geometry.is_empty
     if wrong.any():
         row = int(np.argmax(wrong.to_numpy()))
-        raise InvalidDomainError(
-            f"every geometry must be a point, got {_describe(geometry.iloc[row])} in row {row}; use frame.centroid or "
-            "sample points from it"
-        )
+        found = geometry.iloc[row]
+        remedy = "use frame.centroid or sample points from it"
+        if found is None or found.is_empty:
+            remedy = "leave such rows out: frame[frame.geometry.notna() & ~frame.geometry.is_empty]"
+        raise InvalidDomainError(f"every geometry must be a point, got {_describe(found)} in row {row}; {remedy}")
     names = ("x", "y")
     if geometry.crs is not None and geometry.crs.is_geographic:
         names = ("lon", "lat")

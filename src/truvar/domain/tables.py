@@ -160,6 +160,11 @@ def read_table(path: str | Path) -> pd.DataFrame:
         raise InvalidDomainError(f"there is no file {path}; check the path") from None
     except OSError as error:
         raise InvalidDomainError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
+    except UnicodeDecodeError:
+        raise InvalidDomainError(
+            f"{path} must be UTF-8 text, got another encoding; save it as CSV UTF-8, or read it with "
+            "pd.read_csv(path, encoding='cp1252')"
+        ) from None
     except (ValueError, InvalidArgumentError) as error:
         raise InvalidDomainError(f"{path} is not a readable CSV file ({error}); check its contents") from None
 
@@ -188,8 +193,11 @@ def parse_table(text: str) -> pd.DataFrame:
     with warnings.catch_warnings():
         # A row with more cells than the header has names: pandas would take its first cell for a label.
         warnings.simplefilter("error", category=pd.errors.ParserWarning)
+        # Before pandas 3 many numbers are off in the last digit without `float_precision`, which is deprecated since.
+        warnings.simplefilter("ignore", category=DeprecationWarning)
+        content = StringIO(text.lstrip("\ufeff"))
         try:
-            frame = pd.read_csv(StringIO(text.lstrip("\ufeff")), index_col=False, skipinitialspace=True)
+            frame = pd.read_csv(content, index_col=False, skipinitialspace=True, float_precision="round_trip")
         except (pd.errors.ParserWarning, pd.errors.ParserError):
             return _to_frame(read_cells(text))
     frame.columns = frame.columns.str.strip()

@@ -13,14 +13,14 @@ A BoTorch model has no history, so M is computed from the present bounds on all 
 from __future__ import annotations
 
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from truvar.acquisition.confidence import RESOLUTION, bounds
-from truvar.domain.goals import Goal, Maximize, Regions
+from truvar.domain.goals import Bands, Goal, LevelSet, Maximize, Minimize, Regions
 from truvar.exceptions import InvalidArgumentError, InvalidModelError, import_optional
-from truvar.validation import check_finite
+from truvar.validation import check_fraction, check_nonnegative, check_positive
 
 botorch = import_optional("botorch", "TruncatedVarianceReduction", "botorch")
 torch = import_optional("torch", "TruncatedVarianceReduction", "botorch")
@@ -32,7 +32,8 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
     """The truncated variance that measuring X would remove from the undecided points, the numerator of eq. (3).
 
     Only variance above eta²/beta counts, on the scale k(x, x) = 1. If measurements have a cost, divide by it. Points
-    that are pending count as measured: the value is what X removes in addition.
+    that are pending count as measured: the value is what X removes in addition. Where everything is decided the value
+    is 0.
 
     Args:
         model: A model with one output. Of a batched model, such as a fully Bayesian one, the value is the mean over
@@ -40,11 +41,13 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         points: The domain, or representers of it, shape (n, d).
         goal: `Maximize()`, `Minimize()` or `LevelSet(h)`. Default: `Maximize()`.
         beta: Confidence parameter. Default: that of a study with the policy "truvar" and the same observations, which
-            computes it when an epoch starts.
-        eta: Target confidence, in prior standard deviations. Default: the largest of 1, r, r², ... that is not reached.
+            computes it when an epoch starts. An epoch of a batched model ends when it does for all members.
+        eta: Target confidence, in prior standard deviations. Default: that of such a study. It is smaller where
+            pending points leave nothing to gain otherwise, so that a batch has different points.
         r: Factor between the targets of two epochs.
-        noise: Noise variance of a measurement at X. Default: that of the model's likelihood.
-        scale: Prior standard deviation. Default: that of the model's kernel, or 1 if it has none.
+        noise: Noise variance of a measurement at X. Default: that of the model's likelihood, or its mean over the
+            observations.
+        scale: Prior standard deviation. Default: the largest of the model's kernel, or 1 if it has none.
         X_pending: Points that are being measured, shape (m, d).
 
     Attributes:
@@ -52,8 +55,9 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         targets: Points whose variance counts, shape (m, d): those that count for a member at least.
 
     Raises:
-        InvalidModelError: If the model has several outputs, or no noise variance and none is given.
-        InvalidArgumentError: If another argument has the wrong shape or is not a finite number.
+        InvalidModelError: If the model has several outputs or a posterior that is not Gaussian, or no noise variance
+            and none is given.
+        InvalidArgumentError: If another argument has the wrong shape or is out of range.
 
     Example:
         ```python
@@ -75,40 +79,53 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         scale: float | None = None,
         X_pending: Any = None,
     ) -> None:
+        members = getattr(model, "models", [])
+        if len(members) == 1:  # a list of one model has no kernel of its own
+            model = members[0]
         super().__init__(model)
         if getattr(model, "num_outputs", 1) != 1:
             raise InvalidModelError(f"the model must have one output, got {model.num_outputs}; select one of them")
-        if points.ndim != 2 or len(points) == 0:
-            raise InvalidArgumentError(f"points must be of shape (n, d), got {tuple(points.shape)}")
-        self.goal: Goal = Maximize() if goal is None else goal
-        self.scale = _prior_sd(model, points) if scale is None else check_finite(scale, "scale")
-        self.noise = _noise_variance(model) if noise is None else check_finite(noise, "noise")
+        if goal is not None and not isinstance(goal, Maximize | Minimize | LevelSet | Bands):
+            raise InvalidArgumentError(f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}")
+        points = _as_points(points, "points", None)
+        if len(points) == 0:
+            raise InvalidArgumentError("points must be at least one, got none; give the domain or representers of it")
         with torch.no_grad():
             posterior = model.posterior(points)
+            if not hasattr(posterior, "distribution"):
+                raise InvalidModelError(
+                    f"the model must have a Gaussian posterior, got {type(posterior).__name__}; leave out the outcome "
+                    "transform, or transform the values beforehand and give the goal in their units"
+                )
             mean = posterior.mean.squeeze(-1)
             variance = posterior.variance.squeeze(-1).clamp_min(0)
         self._batch_shape = tuple(mean.shape[:-1])
+        self._r = check_fraction(r, "r")
+        self.goal: Goal = Maximize() if goal is None else goal
+        self.scale = _prior_sd(model, points) if scale is None else check_positive(scale, "scale")
+        noise_variance = (
+            _noise_variance(model) if noise is None else points.new_tensor(check_nonnegative(noise, "noise"))
+        )
+        self.noise = float(noise_variance.mean())
+        self.register_buffer("_noise", noise_variance.to(points).expand(self._batch_shape)[..., None, None])
         n = len(points)
         means = mean.reshape(-1, n).double().cpu().numpy()
         variances = variance.reshape(-1, n).double().cpu().numpy()
-        epoch = None if beta is not None else self._epoch_of_study(model, points, r)
-        if epoch is None:
-            self.beta = self._present_beta(model, n) if beta is None else check_finite(beta, "beta")
-            own = [self._regions(*each)[1] for each in zip(means, variances, strict=True)]
-            widest = [var[at].max() if at.any() else var.max() for var, at in zip(variances, own, strict=True)]
-            epoch = (self.beta, _eta(self.beta, float(np.max(widest)) / self.scale**2, r))
-        self.beta = epoch[0]
-        self.eta = epoch[1] if eta is None else check_finite(eta, "eta")
-        regions = [self._regions(*each) for each in zip(means, variances, strict=True)]
-        potential = np.array([each.potential for each, _ in regions])
-        is_target = np.array([each for _, each in regions])
+        if beta is None:
+            self.beta, first_eta = self._epoch_of_study(model, points, means, variances)
+        else:
+            self.beta = check_positive(beta, "beta")
+            first_eta = self._eta_for(means, variances)
+        self._eta_is_given = eta is not None
+        self._first_eta = first_eta if eta is None else check_nonnegative(eta, "eta")
+        potential, is_target = self._regions(means, variances)
         self.potential = potential.reshape(*self._batch_shape, n)
         rows = torch.as_tensor(np.flatnonzero(is_target.any(axis=0)), device=points.device)
         self.register_buffer("targets", points[rows])
-        tau = self.eta**2 / self.beta * self.scale**2  # the truncation of eq. (3)
         counts = torch.as_tensor(is_target, device=points.device).reshape(variance.shape)
-        excess = torch.where(counts, (variance - tau).clamp_min(0), torch.zeros_like(variance))
-        self.register_buffer("excess", excess[..., rows])
+        self.register_buffer("_target_variance", torch.where(counts, variance, torch.zeros_like(variance))[..., rows])
+        self.register_buffer("excess", None)
+        self.register_buffer("_removed_by_pending", None)
         self.set_X_pending(X_pending)
 
     def set_X_pending(self, X_pending: Any = None) -> None:
@@ -116,121 +133,173 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
 
         Args:
             X_pending: Points of shape (m, d), or None.
+
+        Raises:
+            InvalidArgumentError: If the shape is another one.
         """
+        if X_pending is not None:
+            X_pending = _as_points(X_pending, "X_pending", self.targets.shape[-1]).to(self.targets)
+            if len(X_pending) == 0:
+                X_pending = None
         super().set_X_pending(X_pending)
         self._removed_by_pending = None
-        if self.X_pending is not None:
-            with torch.no_grad():
-                self._removed_by_pending = self._removed(self.X_pending)
+        self._set_eta(self._first_eta)
+        if X_pending is None:
+            return
+        with torch.no_grad():
+            reduction = self._reduction(self.X_pending)
+        if not self._eta_is_given:
+            # A study, too, chooses with the eta of a later epoch where pending points leave nothing to gain.
+            while not bool((self.excess > reduction).any()) and self._tau() > RESOLUTION:
+                self._set_eta(self.eta * self._r)
+        self._removed_by_pending = torch.minimum(reduction, self.excess).sum(dim=-1)
 
-    def _regions(self, mean: Any, variance: Any) -> tuple[Regions, Any]:
-        """Return the regions of a member, and which points are targets."""
-        lower, upper = bounds(mean, variance, self.beta)
-        regions = self.goal.update(Regions.unknown(len(mean)), lower, upper)
-        return regions, self.goal.targets(regions, lower, upper)
+    def _tau(self) -> float:
+        """Return the truncation of eq. (3), on the scale k(x, x) = 1."""
+        return self.eta**2 / self.beta
 
-    def _present_beta(self, model: Any, n_points: int) -> float:
-        """Return a log(n t²), with t one more than the number of observations of the model."""
-        a = 1.0 if self.goal.level_set else 0.5
-        t = _n_observed(model) + 1
-        return a * log(max(n_points, 2) * t**2)
+    def _set_eta(self, eta: float) -> None:
+        """Set eta, and by how much the variance of every target exceeds the truncation: `excess`, batch x m."""
+        self.eta = eta
+        self.excess = (self._target_variance - self._tau() * self.scale**2).clamp_min(0)
 
-    def _epoch_of_study(self, model: Any, points: Any, r: float) -> tuple[float, float] | None:
+    def _regions(self, means: Any, variances: Any) -> tuple[Any, Any]:
+        """Return which points are undecided, and which are targets, for each member: (b, n) and (b, n)."""
+        potential = np.zeros(means.shape, bool)
+        is_target = np.zeros(means.shape, bool)
+        for member, (mean, variance) in enumerate(zip(means, variances, strict=True)):
+            lower, upper = bounds(mean, variance, self.beta)
+            regions = self.goal.update(Regions.unknown(len(mean)), lower, upper)
+            potential[member] = regions.potential
+            is_target[member] = self.goal.targets(regions, lower, upper)
+        return potential, is_target
+
+    def _eta_for(self, means: Any, variances: Any) -> float:
+        """Return eta by Algorithm 1, lines 5-6: it shrinks as long as no variance of a target is above it."""
+        is_target = self._regions(means, variances)[1]
+        if not is_target.any():
+            is_target[:] = True
+        largest = float(variances[is_target].max()) / self.scale**2
+        eta = 1.0
+        while self.beta * largest <= eta**2 and eta**2 / self.beta > RESOLUTION:
+            eta *= self._r
+        return eta
+
+    def _epoch_of_study(self, model: Any, points: Any, means: Any, variances: Any) -> tuple[float, float]:
         """Return beta and eta of a study with this model that made the observations one after the other.
 
-        Beta is computed when an epoch starts (Algorithm 1, line 6), so that it depends on when that was. None if the
-        model is not a single Gaussian process with its observations.
+        Beta is computed when an epoch starts (Algorithm 1, line 6), so that it depends on when that was. A model that
+        does not have its observations gets the beta of an epoch that starts now.
         """
-        found = _prior_and_data(model, points)
-        if found is None:
-            return None
-        mean, variance, solved, whitened = found
         a = 1.0 if self.goal.level_set else 0.5
-        n = len(points)
+        n = max(len(points), 2)
+        history = _history(model, points, self._batch_shape)
+        if history is None:
+            self.beta = a * log(n * (_n_observed(model) + 1) ** 2)
+            return self.beta, self._eta_for(means, variances)
         eta = 1.0
-        self.beta = a * log(max(n, 2))
-        is_target = np.ones(n, bool)
-        for t in range(len(solved) + 1):
+        self.beta = a * log(n)
+        mean = history.prior_mean
+        variance = history.prior_variance
+        is_target = np.ones(mean.shape, bool)
+        for t in range(history.solved.shape[1] + 1):
             if t > 0:
-                mean = mean + whitened[t - 1] * solved[t - 1]
-                variance = np.maximum(variance - solved[t - 1] ** 2, 0.0)
+                row = history.solved[:, t - 1]
+                mean = mean + history.whitened[:, t - 1, None] * row
+                variance = np.maximum(variance - row**2, 0.0)
                 is_target = self._regions(mean, variance)[1]
             widest = float(variance[is_target].max(initial=0.0)) / self.scale**2
             while RESOLUTION < widest <= eta**2 / self.beta and eta**2 / self.beta > RESOLUTION:
-                eta *= r
-                self.beta = a * log(max(n, 2) * (t + 1) ** 2)
+                eta *= self._r
+                self.beta = a * log(n * (t + 1) ** 2)
         return self.beta, eta
 
     @transforms.t_batch_mode_transform()  # type: ignore[untyped-decorator]
     def forward(self, X: Any) -> Any:
         """Return g_t of the q points of every batch, b x q x d -> b, in addition to what the pending points remove."""
         pending = self.X_pending
+        if len(self.targets) == 0:
+            return 0.0 * X.sum(dim=(-1, -2))
         if pending is None:
-            removed = self._removed(X)
+            removed = torch.minimum(self._reduction(X), self.excess).sum(dim=-1)
         else:
             both = torch.cat([X, pending.to(X).expand(*X.shape[:-2], *pending.shape[-2:])], dim=-2)
-            removed = self._removed(both) - self._removed_by_pending
+            removed = torch.minimum(self._reduction(both), self.excess).sum(dim=-1) - self._removed_by_pending
         gain = self.beta / self.scale**2 * removed
         if self._batch_shape:  # the members of a batched model are the last dimensions
             gain = gain.mean(dim=tuple(range(-len(self._batch_shape), 0)))
         return gain
 
-    def _removed(self, X: Any) -> Any:
-        """Return the truncated variance that X removes: b x q x d -> b, or b x batch for a batched model."""
+    def _reduction(self, X: Any) -> Any:
+        """Return by how much X reduces the variance of each target: b x q x d -> b x m, or b x batch x m."""
         q = X.shape[-2]
         joined = torch.cat([X, self.targets.expand(*X.shape[:-2], *self.targets.shape)], dim=-2)
         for _ in self._batch_shape:  # the same points for every member
             joined = joined.unsqueeze(-3)
         covariance = self.model.posterior(joined).distribution.lazy_covariance_matrix
         own = covariance[..., :q, :q].to_dense()  # b x q x q
-        own = own + self.noise * torch.eye(q, dtype=X.dtype, device=X.device)
+        own = own + self._noise * torch.eye(q, dtype=X.dtype, device=X.device)
         across = covariance[..., :q, q:].to_dense()  # b x q x m
         factor = torch.linalg.cholesky(own)
         solved = torch.linalg.solve_triangular(factor, across, upper=False)
-        return torch.minimum((solved**2).sum(dim=-2), self.excess).sum(dim=-1)  # eq. (3), over the targets
+        return (solved**2).sum(dim=-2)
 
 
-def _eta(beta: float, largest: float, r: float) -> float:
-    """Return eta by Algorithm 1, lines 5-6: it shrinks as long as no variance of a target is above it."""
-    eta = 1.0
-    while beta * largest <= eta**2 and eta**2 / beta > RESOLUTION:
-        eta *= r
-    return eta
+class _History(NamedTuple):
+    """The posterior at n points, taken apart by observations, in the units of the outcomes.
 
-
-def _prior_and_data(model: Any, points: Any) -> tuple[Any, Any, Any, Any] | None:
-    """Return what the posterior at points is made of, one observation after the other, in the units of the outcomes.
-
-    Returns:
-        Prior mean and variance (n,), V = L⁻¹ k(observed, points) of shape (t, n), and L⁻¹ (y - m) of shape (t,). None
-        if the model is not a single Gaussian process with its observations.
+    The first dimension of all is the b members of a batched model.
     """
+
+    prior_mean: Any  # (b, n)
+    prior_variance: Any  # (b, n)
+    solved: Any  # (b, t, n): V = L⁻¹ k(observed, points)
+    whitened: Any  # (b, t): L⁻¹ (y - m)
+
+
+def _history(model: Any, points: Any, batch_shape: tuple[int, ...]) -> _History | None:
+    """Return the history of a Gaussian process, or None if the model is none with observations of its own."""
     needed = ("train_inputs", "train_targets", "covar_module", "mean_module", "likelihood")
-    if any(getattr(model, name, None) is None for name in needed) or model.train_targets.ndim != 1:
+    if any(getattr(model, name, None) is None for name in needed) or hasattr(model, "num_tasks"):
         return None
-    if getattr(model.likelihood, "noise", None) is None:
+    noise = getattr(model.likelihood, "noise", None)
+    if noise is None or tuple(model.train_targets.shape[:-1]) not in ((), batch_shape):
         return None
-    unit = _outcome_sd(model)
+    shift, unit = _outcome_units(model)
     with torch.no_grad():
         model.eval()  # the training inputs are transformed then
         observed = model.train_inputs[0]
         inputs = model.transform_inputs(points)
+        t = observed.shape[-2]
         covariance = model.covar_module(observed).to_dense().double()
-        noise = model.likelihood.noise.double().reshape(-1).expand(len(observed))
-        factor = torch.linalg.cholesky(covariance + torch.diag(noise))
+        factor = torch.linalg.cholesky(covariance + torch.diag_embed(noise.double().expand(*noise.shape[:-1], t)))
         across = model.covar_module(observed, inputs).to_dense().double()
-        solved = torch.linalg.solve_triangular(factor, across, upper=False)
-        residual = (model.train_targets - model.mean_module(observed)).double()[:, None]
-        whitened = torch.linalg.solve_triangular(factor, residual, upper=False)[:, 0]
-        mean = model.mean_module(inputs).double()
-        variance = model.covar_module(inputs).diagonal(dim1=-1, dim2=-2).double()
-    shift = float(getattr(getattr(model, "outcome_transform", None), "means", torch.zeros(1)).reshape(-1)[0])
-    return (
-        shift + unit * mean.detach().cpu().numpy(),
-        unit**2 * variance.detach().cpu().numpy(),
-        unit * solved.detach().cpu().numpy(),
-        whitened.detach().cpu().numpy(),
-    )
+        residual = (model.train_targets - model.mean_module(observed)).double()[..., None]
+        arrays = (
+            shift[..., None] + unit[..., None] * model.mean_module(inputs).double(),
+            unit[..., None] ** 2 * model.covar_module(inputs).diagonal(dim1=-1, dim2=-2).double(),
+            unit[..., None, None] * torch.linalg.solve_triangular(factor, across, upper=False),
+            torch.linalg.solve_triangular(factor, residual, upper=False)[..., 0],
+        )
+    core_dimensions = (1, 1, 2, 1)
+    found = []
+    for array, core in zip(arrays, core_dimensions, strict=True):
+        own = array.shape[array.ndim - core :]
+        found.append(array.expand(*batch_shape, *own).reshape(-1, *own).cpu().numpy())
+    return _History(*found)
+
+
+def _as_points(points: Any, name: str, n_columns: int | None) -> Any:
+    """Return points as a tensor of shape (m, d), detached.
+
+    Raises:
+        InvalidArgumentError: If they have another shape.
+    """
+    tensor = torch.as_tensor(points).detach()
+    columns = "d" if n_columns is None else str(n_columns)
+    if tensor.ndim != 2 or (n_columns is not None and tensor.shape[-1] != n_columns):
+        raise InvalidArgumentError(f"{name} must be of shape (n, {columns}), got {tuple(tensor.shape)}")
+    return tensor
 
 
 def _n_observed(model: Any) -> int:
@@ -238,28 +307,33 @@ def _n_observed(model: Any) -> int:
     return int(inputs[0].shape[-2]) if inputs else 0
 
 
-def _outcome_sd(model: Any) -> float:
-    """Return the standard deviation by which the model divides its outcomes, 1 if it does not standardize them."""
+def _outcome_units(model: Any) -> tuple[Any, Any]:
+    """Return mean and standard deviation by which the model standardizes its outcomes, for each member: (batch)."""
     transform = getattr(model, "outcome_transform", None)
+    zero = torch.zeros(1, 1, dtype=torch.double)
     if transform is None:
-        return 1.0
-    return float(getattr(transform, "stdvs", torch.ones(1)).reshape(-1)[0])
+        return zero[0, 0], zero[0, 0] + 1
+    with torch.no_grad():
+        transform.eval()
+        shift = transform.untransform(zero.to(model.train_targets))[0].double()
+        unit = transform.untransform(zero.to(model.train_targets) + 1)[0].double() - shift
+    return shift[..., 0, 0], unit[..., 0, 0]
 
 
 def _prior_sd(model: Any, points: Any) -> float:
-    """Return the prior standard deviation of the model's kernel, in the units of the outcomes."""
+    """Return the largest prior standard deviation of the model's kernel, in the units of the outcomes."""
     module = getattr(model, "covar_module", None)
     if module is None:
         return 1.0
     with torch.no_grad():
         inputs = model.transform_inputs(points) if hasattr(model, "transform_inputs") else points
-        variance = float(module(inputs).diagonal(dim1=-1, dim2=-2).max())
-        return float(variance**0.5 * _outcome_sd(model))
+        variance = module(inputs).diagonal(dim1=-1, dim2=-2).max(dim=-1).values.double()
+    return float((variance.sqrt() * _outcome_units(model)[1]).max())
 
 
-def _noise_variance(model: Any) -> float:
-    """Return the noise variance of the model's likelihood, in the units of the outcomes."""
+def _noise_variance(model: Any) -> Any:
+    """Return the noise variance of the model's likelihood for each member, in the units of the outcomes: (batch)."""
     noise = getattr(getattr(model, "likelihood", None), "noise", None)
     if noise is None:
         raise InvalidModelError("the likelihood of the model must have a noise variance, got none; give noise=...")
-    return float(noise.detach().double().mean()) * _outcome_sd(model) ** 2
+    return noise.detach().double().mean(dim=-1) * _outcome_units(model)[1] ** 2

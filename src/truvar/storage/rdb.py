@@ -571,6 +571,8 @@ def _goal_text(goal: Any) -> str:
 def _check_url(given: str) -> URL:
     """Return the URL of a store with its driver, or raise."""
     try:
+        if not isinstance(given, (str, URL)):  # SQLAlchemy 2.0.0 returns anything else as it is
+            raise ArgumentError
         url = make_url(given)
     except ArgumentError:
         raise InvalidArgumentError(
