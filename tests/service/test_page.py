@@ -260,7 +260,7 @@ def test_a_vehicle_is_chosen_and_its_route_is_drawn(page_on, served):
     page = page_on(DESKTOP, "#/study/page-boats")
     page.locator(".map .route").first.wait_for(state="attached")
     assert page.locator(".map .route").count() == 2
-    assert "boat-2: at x 0.272727, y 0, 2 measurements" in page.locator(".summary-lines").inner_text()
+    assert "boat-2: at x 0.2727, y 0, 2 measurements" in page.locator(".summary-lines").inner_text()
     page.get_by_role("combobox", name="Vehicle").first.select_option("boat-2")
     page.get_by_role("button", name="Suggest next").click()
     card = page.locator(".suggestion").first
