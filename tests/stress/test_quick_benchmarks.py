@@ -30,10 +30,11 @@ ROWS = {
     *("startup-help-optuna", "startup-version-optuna"),
     *("import", "first-suggestion"),
     *(f"learning-{t}{row}" for t in (10, 20) for row in ("", "-ratio", "-scikit-learn", "-botorch")),
-    *("search-grid-20000", *(f"search-wine-{method}" for method in ("truvar", "random", "halving", "TPE"))),
+    *("search-grid-20000-cheap", "search-grid-20000-expensive"),
+    *(f"search-wine-{method}" for method in ("truvar", "random", "halving", "TPE")),
     *(f"optuna-branin-{row}" for row in ("truvar", "GP", "TPE", "random", "overhead")),
     "cluster-busy",
-    *("cluster-step-one", "cluster-step-sharded"),
+    *("cluster-step-one", "cluster-step-sharded", "cluster-cpu-one", "cluster-cpu-sharded"),
     *("cluster-memory-one", "cluster-memory-client", "cluster-memory-worker"),
     *(f"service-{row}" for row in ("rate", "p99", "p99-tell", "p99-look", "lost", "doubled")),
     *(
