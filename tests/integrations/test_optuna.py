@@ -284,3 +284,11 @@ def test_values_reported_as_exact_may_contradict_each_other():
             optuna.create_trial(params={"x": x}, distributions=distribution, value=y, user_attrs={"noise": 0.0})
         )
     assert 0 <= study.ask(distribution).params["x"] <= 1
+
+
+@pytest.mark.parametrize("name", ["seed", "constraints", "representers"])
+def test_parameters_may_have_the_names_of_options(name):
+    study = study_of()
+    study.optimize(lambda trial: trial.suggest_float(name, 0, 1) + trial.suggest_float("x", 0, 1), n_trials=4)
+    assert set(study.best_params) == {name, "x"}
+    assert set(study.sampler.study(study).result().best.point) == {name, "x"}

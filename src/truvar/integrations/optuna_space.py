@@ -99,7 +99,7 @@ class SearchSpace:
             representers: Number of points that sums over the box run over, at most.
         """
         names = dict(zip(self.distributions, self.parameters, strict=True))
-        box = Domain.box(representers=representers, **names)  # type: ignore[arg-type]  # no name is "representers"
+        box = Domain._box(names, representers=representers)
         if not self.conditions:
             return box
         points = self._without_inactive(box.points)
