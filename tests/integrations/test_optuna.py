@@ -292,3 +292,35 @@ def test_parameters_may_have_the_names_of_options(name):
     study.optimize(lambda trial: trial.suggest_float(name, 0, 1) + trial.suggest_float("x", 0, 1), n_trials=4)
     assert set(study.best_params) == {name, "x"}
     assert set(study.sampler.study(study).result().best.point) == {name, "x"}
+
+
+def test_a_trial_pruned_before_any_completed_counts_as_no_better_than_the_first_that_did():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.report(x if trial.number else 100.0, 0)
+        if trial.number == 0:
+            raise optuna.TrialPruned
+        return x
+
+    study = study_of("maximize")
+    study.optimize(objective, n_trials=6)
+    values = {action.id: value for action, value in study.sampler._model.learner.observations}
+    assert values[0] == values[1] == study.trials[1].value
+    again = study.sampler.study(study).measurements
+    assert again["value"][np.isclose(again["x"], study.trials[0].params["x"])].tolist() == [values[0]]
+
+
+def test_no_trial_is_lost_after_one_that_cannot_be_read():
+    study = study_of()
+    study.optimize(bowl, n_trials=3)
+    good = study.ask()
+    bad = study.ask()
+    bad.set_user_attr("cost", "abc")
+    study.tell(good, bowl(good))
+    study.tell(bad, bowl(bad))
+    for _ in range(2):
+        with pytest.raises(InvalidArgumentError, match="user attribute 'cost' of trial 4"):
+            bowl(study.ask())
+    study._storage._studies[study._study_id].trials[4].user_attrs["cost"] = 1.0
+    bowl(study.ask())
+    assert [action.id for action, _ in study.sampler._model.learner.observations] == [0, 1, 2, 3, 4]

@@ -189,7 +189,10 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         if self._model is None or not self._model.continues(study, space, goal):
             self._model = _TrialModel(self, space, goal, trials, study)
         else:
-            self._model.take(trials)
+            model = self._model
+            self._model = None  # if it cannot take the trials, it is made again from all of them
+            model.take(trials)
+            self._model = model
         return self._model
 
 
@@ -230,12 +233,14 @@ class _TrialModel:
 
     def take(self, trials: Sequence[Any]) -> None:
         """Take the trials that finished since."""
+        completed = [t for t in trials if t.state == TrialState.COMPLETE and np.isfinite(t.value)]
         new = [t for t in trials if t.state.is_finished() and t.number not in self._seen]
-        completed = [t.value for t in trials if t.state == TrialState.COMPLETE]
-        self._seen |= {t.number for t in new}
+        if not completed:  # what pruned trials are no better than is not known yet
+            new = [t for t in new if not _is_pruned_with_value(t)]
         usable = [t for t in new if self.space.contains(t.params) and self._is_complete(t)]
         observed: list[tuple[Action, float]] = []
         failed: list[tuple[Action, str]] = []
+        costs: list[tuple[Array, float]] = []
         for each in usable:
             value = _value(each, completed, self.learner.goal.sign)
             action = self._action(each)
@@ -245,7 +250,9 @@ class _TrialModel:
                 observed.append((action, value))
             cost = _attribute(each, self._sampler._cost_attribute, "cost")
             if cost is not None:
-                self._costs.append((action.point, cost))
+                costs.append((action.point, cost))
+        self._seen |= {t.number for t in new}
+        self._costs += costs
         if len(observed) > MAX_SINGLE:
             self.learner.observe_all(observed)
         else:
@@ -316,17 +323,25 @@ class _TrialModel:
         return Action(number, point, site, None, 0, variance, 1.0)
 
 
-def _value(trial: Any, completed: Sequence[float], sign: int) -> float | None:
+def _is_pruned_with_value(trial: Any) -> bool:
+    """Return whether a trial was pruned after it had reported a value."""
+    return trial.state == TrialState.PRUNED and bool(trial.intermediate_values)
+
+
+def _value(trial: Any, completed: Sequence[Any], sign: int) -> float | None:
     """Return the value that a trial counts with; None if it failed.
 
-    A pruned trial was judged not worth its time: its last value counts, but as no better than the median.
+    A pruned trial was judged not worth its time: its last value counts, but as no better than the median of the trials
+    that were complete by then, or of the first one that completed later. Later ones do not change it any more.
     """
     value = trial.value
-    if trial.state == TrialState.PRUNED and trial.intermediate_values:
+    if _is_pruned_with_value(trial):
         value = trial.intermediate_values[max(trial.intermediate_values)]
-        finite = [each for each in completed if np.isfinite(each)]
-        if finite and np.isfinite(value):
-            median = float(np.median(finite))
+        before = [each.value for each in completed if each.datetime_complete <= trial.datetime_complete]
+        if not before and completed:
+            before = [min(completed, key=lambda each: each.datetime_complete).value]
+        if before and np.isfinite(value):
+            median = float(np.median(before))
             value = min(value, median) if sign > 0 else max(value, median)
     if trial.state == TrialState.FAIL or value is None or not np.isfinite(value) or abs(value) > LARGEST:
         return None
