@@ -324,3 +324,44 @@ def test_no_trial_is_lost_after_one_that_cannot_be_read():
     study._storage._studies[study._study_id].trials[4].user_attrs["cost"] = 1.0
     bowl(study.ask())
     assert [action.id for action, _ in study.sampler._model.learner.observations] == [0, 1, 2, 3, 4]
+
+
+def test_trials_that_violate_a_constraint_become_rare():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_constraint("least x", 0.6 - x)
+        return x + (trial.suggest_float("y", 0, 1) - 0.5) ** 2
+
+    study = study_of()
+    study.optimize(objective, n_trials=20)
+    violated = [trial.number for trial in study.trials if trial.params["x"] < 0.6]
+    assert len(violated) < 9
+    assert study.best_value < 0.65
+    assert len(study.sampler.study(study).failures) == len(violated)
+
+
+def test_a_failure_that_passes_does_not_exclude_a_choice_for_good():
+    noise = np.random.default_rng(0).standard_normal(30)
+
+    def objective(trial):
+        k = trial.suggest_int("k", 0, 9)
+        if trial.number == 0:
+            raise RuntimeError("machine lost")
+        return (k - 3) ** 2 + 0.3 * noise[trial.number]
+
+    study = study_of()
+    study.enqueue_trial({"k": 3})
+    study.optimize(objective, n_trials=20, catch=(RuntimeError,))
+    assert study.best_params == {"k": 3}
+
+
+def test_a_choice_that_fails_always_is_tried_twice_at_most():
+    def objective(trial):
+        k = trial.suggest_int("k", 0, 4)
+        if k == 2:
+            raise RuntimeError("broken")
+        return (k - 2) ** 2 + 0.01 * trial.number
+
+    study = study_of()
+    study.optimize(objective, n_trials=18, catch=(RuntimeError,))
+    assert [trial.params["k"] for trial in study.trials].count(2) <= 2

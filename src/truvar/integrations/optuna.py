@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import RLock
@@ -18,6 +19,7 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.candidates import CoordinateFunction
 from truvar.domain.costs import Cost
+from truvar.domain.exclusions import Place
 from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.exceptions import InvalidArgumentError, import_optional
 from truvar.integrations.cost_model import cost_predictor
@@ -44,9 +46,10 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
     """A sampler that suggests what reduces the uncertainty about the optimum most, per cost.
 
     The search space is a box of truvar with continuous, integer, logarithmic and categorical parameters; kernel, mean,
-    noise and a transform of the values are learned, and averaged over. Failed trials, and pruned ones without a
-    reported value, teach it where trials fail. Pruned trials with a value count with that value, but as no better than
-    the median. Parameters that only some trials have are searched together with the choices that decide about them.
+    noise and a transform of the values are learned, and averaged over. Failed trials, those that violate a constraint,
+    and pruned ones without a reported value teach it where trials fail. Pruned trials with a value count with that
+    value, but as no better than the median of the trials completed by then. Parameters that only some trials have are
+    searched together with the choices that decide about them.
 
     Running trials count as pending, so that parallel workers do not repeat each other, in one process or in several,
     even with the same seed. Everything the sampler knows is read from the study's storage.
@@ -219,6 +222,7 @@ class _TrialModel:
         self._costs: list[tuple[Array, float]] = []
         self._n_costs_used = 0
         self._running: list[Action] = []
+        self._allowed_again: set[int] = set()
         prior = Prior(Learned(), None, None)
         self.learner = ActiveLearner(self.domain, goal, sampler._policy, prior, None, sampler._seed)
         self.learner.least_success = LEAST_SUCCESS
@@ -244,7 +248,9 @@ class _TrialModel:
         for each in usable:
             value = _value(each, completed, self.learner.goal.sign)
             action = self._action(each)
-            if value is None:
+            if _is_infeasible(each):
+                failed.append((action, "infeasible"))
+            elif value is None:
                 failed.append((action, each.state.name.lower()))
             else:
                 observed.append((action, value))
@@ -287,9 +293,33 @@ class _TrialModel:
         if not self.learner.observations and not self.learner.failures and not self._running:
             return self.space.draw(np.random.default_rng([self._sampler._seed, number]))
         table, choice = self.learner.choose(None, self._running, number)
+        if choice is not None and self._is_repeated(table.points[choice.row]) and self._allow_one_again():
+            table, choice = self.learner.choose(None, self._running, number)
         if choice is None:
             return self.space.draw(np.random.default_rng([self._sampler._seed, number]))
         return np.asarray(table.points[choice.row])
+
+    def _is_repeated(self, point: Array) -> bool:
+        """Return whether a point (d,) of a space of few points was measured before."""
+        if self.domain.continuous or not self.learner.failures:
+            return False
+        return any(np.array_equal(action.point, point) for action, _ in self.learner.observations)
+
+    def _allow_one_again(self) -> bool:
+        """Allow the most promising place that failed once again, as the cause may have passed; return if there is one.
+
+        Only a space of few points needs it: in others the points around a failure can be tried.
+        """
+        failures = Counter(failure.action.site for failure in self.learner.failures)
+        once = [site for site, count in failures.items() if count == 1 and site is not None]
+        once = [site for site in once if site not in self._allowed_again]
+        if not once:
+            return False
+        promise = self.learner.goal.sign * self.learner.posterior.mean
+        best = max(once, key=lambda site: float(promise[site]))
+        self._allowed_again.add(best)
+        self.learner.allow(Place(point=self.domain.named(self.domain.points[best])))
+        return True
 
     def _use_costs(self) -> None:
         """Predict costs from all that were reported."""
@@ -326,6 +356,14 @@ class _TrialModel:
 def _is_pruned_with_value(trial: Any) -> bool:
     """Return whether a trial was pruned after it had reported a value."""
     return trial.state == TrialState.PRUNED and bool(trial.intermediate_values)
+
+
+def _is_infeasible(trial: Any) -> bool:
+    """Return whether a trial violates one of its constraints, which are satisfied up to 0."""
+    constraints = getattr(trial, "constraints", None)
+    if constraints is None:  # before Optuna 5
+        return any(each > 0 for each in trial.system_attrs.get("constraints") or ())
+    return any(each > 0 for each in constraints.values())
 
 
 def _value(trial: Any, completed: Sequence[Any], sign: int) -> float | None:
