@@ -15,7 +15,7 @@ optuna = pytest.importorskip("optuna")
 suites = pytest.importorskip("optuna.testing.pytest_samplers")
 
 from truvar.integrations.optuna import TruVaRSampler  # noqa: E402
-from truvar.integrations.optuna_space import SearchSpace  # noqa: E402
+from truvar.integrations.optuna_space import SearchSpace, labels  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -365,3 +365,37 @@ def test_a_choice_that_fails_always_is_tried_twice_at_most():
     study = study_of()
     study.optimize(objective, n_trials=18, catch=(RuntimeError,))
     assert [trial.params["k"] for trial in study.trials].count(2) <= 2
+
+
+def test_eight_workers_that_choose_at_once_do_not_repeat_each_other(monkeypatch):
+    monkeypatch.setattr("truvar.integrations.optuna.CHOOSING_SECONDS", 1000.0)
+    study = study_of()
+    study.optimize(bowl, n_trials=6)
+    waiting = [study._storage.create_new_trial(study._study_id) for _ in range(8)]
+    space = study.sampler.infer_relative_search_space(study, None)
+    trials = study.get_trials(deepcopy=True)
+    chosen = []
+    for each in waiting:  # all of them see the storage as it was before any of them had chosen
+        monkeypatch.setattr(study, "_get_trials", lambda deepcopy, use_cache: trials)
+        trial = study._storage.get_trial(each)
+        chosen.append(study.sampler.sample_relative(study, trial, space))
+    points = np.array([[params["x"], params["y"]] for params in chosen])
+    gaps = np.linalg.norm(points[:, None] - points, axis=2)[np.triu_indices(8, 1)]
+    assert gaps.min() > 0.01
+
+
+def test_the_study_of_the_trials_has_the_choices_as_values():
+    study = study_of()
+    study.optimize(
+        lambda t: (t.suggest_categorical("kind", ["a", "b"]) == "a") + t.suggest_float("x", 1, 2), n_trials=6
+    )
+    own = study.sampler.study(study)
+    assert own.result().best.point["kind"] == "b"
+    assert list(own.measurements["kind"]) == [trial.params["kind"] for trial in study.trials]
+
+
+def test_choices_that_cannot_be_told_apart_are_labelled():
+    assert labels(["a", None, 2]) == ["a", None, 2]
+    assert labels([0.5, 1]) == [0.5, 1]
+    assert labels([1, True]) == ["1", "True"]
+    assert labels([1, "1", (2, 3)]) == ["0: 1", "1: 1", "2: (2, 3)"]

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Any
@@ -39,7 +40,6 @@ LEAST_SUCCESS = 0.7  # probability: trials that are less likely to succeed are n
 CHOSEN_KEY = "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
 MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
 CHOOSING_SECONDS = 10.0  # a trial that has no parameters after so long is not being chosen for any more
-MAX_CHOOSING = 3  # trials whose choice elsewhere is repeated here, at most
 
 
 class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-defined]  # Optuna may not be installed
@@ -148,7 +148,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
             running = [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
             model.set_running([params for each in running if (params := chosen_params(each, search_space))])
             undecided = [t for t in running if t.number < trial.number and _is_being_chosen(t)]
-            for other in undecided[-MAX_CHOOSING:]:  # its worker chooses the same now, so that this one must not
+            for other in undecided:  # its worker chooses the same now, so that this one must not
                 model.add_running(model.choose(other.number))
             point = model.choose(trial.number)
         params = model.space.decode(point)
@@ -169,12 +169,13 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
             raise InvalidArgumentError("a study needs parameters to search, got trials without any; run some first")
         trials = study.get_trials(deepcopy=False)
         model = _TrialModel(self, space, self._resolved_goal(study), trials)
-        own = Study(model.domain, model.learner.goal, policy=self._policy, seed=self._seed)
+        domain = replace(model.domain, parameters=space.labelled_parameters())
+        own = Study(domain, model.learner.goal, policy=self._policy, seed=self._seed)
         for action, value in model.learner.observations:
             noise = action.noise if action.noise_given else None
-            own.tell(model.domain.named(action.point), value, noise=noise)
+            own.tell(domain.named(action.point), value, noise=noise)
         for failure in model.learner.failures:
-            own.fail(model.domain.named(failure.action.point))
+            own.fail(domain.named(failure.action.point))
         return own
 
     def _resolved_goal(self, study: Any) -> Goal:
