@@ -15,7 +15,7 @@ optuna = pytest.importorskip("optuna")
 suites = pytest.importorskip("optuna.testing.pytest_samplers")
 
 from truvar.integrations.optuna import TruVaRSampler  # noqa: E402
-from truvar.integrations.optuna_space import SearchSpace  # noqa: E402
+from truvar.integrations.optuna_space import SearchSpace, labels  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -284,3 +284,118 @@ def test_values_reported_as_exact_may_contradict_each_other():
             optuna.create_trial(params={"x": x}, distributions=distribution, value=y, user_attrs={"noise": 0.0})
         )
     assert 0 <= study.ask(distribution).params["x"] <= 1
+
+
+@pytest.mark.parametrize("name", ["seed", "constraints", "representers"])
+def test_parameters_may_have_the_names_of_options(name):
+    study = study_of()
+    study.optimize(lambda trial: trial.suggest_float(name, 0, 1) + trial.suggest_float("x", 0, 1), n_trials=4)
+    assert set(study.best_params) == {name, "x"}
+    assert set(study.sampler.study(study).result().best.point) == {name, "x"}
+
+
+def test_a_trial_pruned_before_any_completed_counts_as_no_better_than_the_first_that_did():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.report(x if trial.number else 100.0, 0)
+        if trial.number == 0:
+            raise optuna.TrialPruned
+        return x
+
+    study = study_of("maximize")
+    study.optimize(objective, n_trials=6)
+    values = {action.id: value for action, value in study.sampler._model.learner.observations}
+    assert values[0] == values[1] == study.trials[1].value
+    again = study.sampler.study(study).measurements
+    assert again["value"][np.isclose(again["x"], study.trials[0].params["x"])].tolist() == [values[0]]
+
+
+def test_no_trial_is_lost_after_one_that_cannot_be_read():
+    study = study_of()
+    study.optimize(bowl, n_trials=3)
+    good = study.ask()
+    bad = study.ask()
+    bad.set_user_attr("cost", "abc")
+    study.tell(good, bowl(good))
+    study.tell(bad, bowl(bad))
+    for _ in range(2):
+        with pytest.raises(InvalidArgumentError, match="user attribute 'cost' of trial 4"):
+            bowl(study.ask())
+    study._storage._studies[study._study_id].trials[4].user_attrs["cost"] = 1.0
+    bowl(study.ask())
+    assert [action.id for action, _ in study.sampler._model.learner.observations] == [0, 1, 2, 3, 4]
+
+
+def test_trials_that_violate_a_constraint_become_rare():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_constraint("least x", 0.6 - x)
+        return x + (trial.suggest_float("y", 0, 1) - 0.5) ** 2
+
+    study = study_of()
+    study.optimize(objective, n_trials=20)
+    violated = [trial.number for trial in study.trials if trial.params["x"] < 0.6]
+    assert len(violated) < 9
+    assert study.best_value < 0.65
+    assert len(study.sampler.study(study).failures) == len(violated)
+
+
+def test_a_failure_that_passes_does_not_exclude_a_choice_for_good():
+    noise = np.random.default_rng(0).standard_normal(30)
+
+    def objective(trial):
+        k = trial.suggest_int("k", 0, 9)
+        if trial.number == 0:
+            raise RuntimeError("machine lost")
+        return (k - 3) ** 2 + 0.3 * noise[trial.number]
+
+    study = study_of()
+    study.enqueue_trial({"k": 3})
+    study.optimize(objective, n_trials=20, catch=(RuntimeError,))
+    assert study.best_params == {"k": 3}
+
+
+def test_a_choice_that_fails_always_is_tried_twice_at_most():
+    def objective(trial):
+        k = trial.suggest_int("k", 0, 4)
+        if k == 2:
+            raise RuntimeError("broken")
+        return (k - 2) ** 2 + 0.01 * trial.number
+
+    study = study_of()
+    study.optimize(objective, n_trials=18, catch=(RuntimeError,))
+    assert [trial.params["k"] for trial in study.trials].count(2) <= 2
+
+
+def test_eight_workers_that_choose_at_once_do_not_repeat_each_other(monkeypatch):
+    monkeypatch.setattr("truvar.integrations.optuna.CHOOSING_SECONDS", 1000.0)
+    study = study_of()
+    study.optimize(bowl, n_trials=6)
+    waiting = [study._storage.create_new_trial(study._study_id) for _ in range(8)]
+    space = study.sampler.infer_relative_search_space(study, None)
+    trials = study.get_trials(deepcopy=True)
+    chosen = []
+    for each in waiting:  # all of them see the storage as it was before any of them had chosen
+        monkeypatch.setattr(study, "_get_trials", lambda deepcopy, use_cache: trials)
+        trial = study._storage.get_trial(each)
+        chosen.append(study.sampler.sample_relative(study, trial, space))
+    points = np.array([[params["x"], params["y"]] for params in chosen])
+    gaps = np.linalg.norm(points[:, None] - points, axis=2)[np.triu_indices(8, 1)]
+    assert gaps.min() > 0.01
+
+
+def test_the_study_of_the_trials_has_the_choices_as_values():
+    study = study_of()
+    study.optimize(
+        lambda t: (t.suggest_categorical("kind", ["a", "b"]) == "a") + t.suggest_float("x", 1, 2), n_trials=6
+    )
+    own = study.sampler.study(study)
+    assert own.result().best.point["kind"] == "b"
+    assert list(own.measurements["kind"]) == [trial.params["kind"] for trial in study.trials]
+
+
+def test_choices_that_cannot_be_told_apart_are_labelled():
+    assert labels(["a", None, 2]) == ["a", None, 2]
+    assert labels([0.5, 1]) == [0.5, 1]
+    assert labels([1, True]) == ["1", "True"]
+    assert labels([1, "1", (2, 3)]) == ["0: 1", "1: 1", "2: (2, 3)"]

@@ -315,13 +315,20 @@ class Domain:
             >>> Domain.box(x=(0, 1), y=(0, 1))
             >>> Domain.box(lr=Log(1e-6, 1e-1), depth=Integer(1, 12), solver=["lbfgs", "saga"])
         """
+        return cls._box(intervals, representers=representers, seed=seed, constraints=constraints)
+
+    @classmethod
+    def _box(
+        cls, intervals: Mapping[str, Any], *, representers: int = 2500, seed: int = 0, constraints: Any = None
+    ) -> Domain:
+        """Return a box whose columns may have any names, also those of the options of `Domain.box`."""
         if not intervals:
             example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
             raise InvalidDomainError(f"a box needs at least one interval, got none; give one: {example}")
         representers = check_integer(representers, "the number of representers of a box", minimum=2)
         if constraints is not None:
             return constrain_box(
-                lambda count: cls.box(representers=count, seed=seed, **intervals), representers, constraints
+                lambda count: cls._box(intervals, representers=count, seed=seed), representers, constraints
             )
         given = [box_parameter(name, interval) for name, interval in intervals.items()]
         bounds = np.array(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Any
@@ -18,6 +20,7 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.candidates import CoordinateFunction
 from truvar.domain.costs import Cost
+from truvar.domain.exclusions import Place
 from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.exceptions import InvalidArgumentError, import_optional
 from truvar.integrations.cost_model import cost_predictor
@@ -37,16 +40,16 @@ LEAST_SUCCESS = 0.7  # probability: trials that are less likely to succeed are n
 CHOSEN_KEY = "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
 MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
 CHOOSING_SECONDS = 10.0  # a trial that has no parameters after so long is not being chosen for any more
-MAX_CHOOSING = 3  # trials whose choice elsewhere is repeated here, at most
 
 
 class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-defined]  # Optuna may not be installed
     """A sampler that suggests what reduces the uncertainty about the optimum most, per cost.
 
     The search space is a box of truvar with continuous, integer, logarithmic and categorical parameters; kernel, mean,
-    noise and a transform of the values are learned, and averaged over. Failed trials, and pruned ones without a
-    reported value, teach it where trials fail. Pruned trials with a value count with that value, but as no better than
-    the median. Parameters that only some trials have are searched together with the choices that decide about them.
+    noise and a transform of the values are learned, and averaged over. Failed trials, those that violate a constraint,
+    and pruned ones without a reported value teach it where trials fail. Pruned trials with a value count with that
+    value, but as no better than the median of the trials completed by then. Parameters that only some trials have are
+    searched together with the choices that decide about them.
 
     Running trials count as pending, so that parallel workers do not repeat each other, in one process or in several,
     even with the same seed. Everything the sampler knows is read from the study's storage.
@@ -145,7 +148,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
             running = [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
             model.set_running([params for each in running if (params := chosen_params(each, search_space))])
             undecided = [t for t in running if t.number < trial.number and _is_being_chosen(t)]
-            for other in undecided[-MAX_CHOOSING:]:  # its worker chooses the same now, so that this one must not
+            for other in undecided:  # its worker chooses the same now, so that this one must not
                 model.add_running(model.choose(other.number))
             point = model.choose(trial.number)
         params = model.space.decode(point)
@@ -166,12 +169,13 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
             raise InvalidArgumentError("a study needs parameters to search, got trials without any; run some first")
         trials = study.get_trials(deepcopy=False)
         model = _TrialModel(self, space, self._resolved_goal(study), trials)
-        own = Study(model.domain, model.learner.goal, policy=self._policy, seed=self._seed)
+        domain = replace(model.domain, parameters=space.labelled_parameters())
+        own = Study(domain, model.learner.goal, policy=self._policy, seed=self._seed)
         for action, value in model.learner.observations:
             noise = action.noise if action.noise_given else None
-            own.tell(model.domain.named(action.point), value, noise=noise)
+            own.tell(domain.named(action.point), value, noise=noise)
         for failure in model.learner.failures:
-            own.fail(model.domain.named(failure.action.point))
+            own.fail(domain.named(failure.action.point))
         return own
 
     def _resolved_goal(self, study: Any) -> Goal:
@@ -189,7 +193,10 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         if self._model is None or not self._model.continues(study, space, goal):
             self._model = _TrialModel(self, space, goal, trials, study)
         else:
-            self._model.take(trials)
+            model = self._model
+            self._model = None  # if it cannot take the trials, it is made again from all of them
+            model.take(trials)
+            self._model = model
         return self._model
 
 
@@ -216,6 +223,7 @@ class _TrialModel:
         self._costs: list[tuple[Array, float]] = []
         self._n_costs_used = 0
         self._running: list[Action] = []
+        self._allowed_again: set[int] = set()
         prior = Prior(Learned(), None, None)
         self.learner = ActiveLearner(self.domain, goal, sampler._policy, prior, None, sampler._seed)
         self.learner.least_success = LEAST_SUCCESS
@@ -230,22 +238,28 @@ class _TrialModel:
 
     def take(self, trials: Sequence[Any]) -> None:
         """Take the trials that finished since."""
+        completed = [t for t in trials if t.state == TrialState.COMPLETE and np.isfinite(t.value)]
         new = [t for t in trials if t.state.is_finished() and t.number not in self._seen]
-        completed = [t.value for t in trials if t.state == TrialState.COMPLETE]
-        self._seen |= {t.number for t in new}
+        if not completed:  # what pruned trials are no better than is not known yet
+            new = [t for t in new if not _is_pruned_with_value(t)]
         usable = [t for t in new if self.space.contains(t.params) and self._is_complete(t)]
         observed: list[tuple[Action, float]] = []
         failed: list[tuple[Action, str]] = []
+        costs: list[tuple[Array, float]] = []
         for each in usable:
             value = _value(each, completed, self.learner.goal.sign)
             action = self._action(each)
-            if value is None:
+            if _is_infeasible(each):
+                failed.append((action, "infeasible"))
+            elif value is None:
                 failed.append((action, each.state.name.lower()))
             else:
                 observed.append((action, value))
             cost = _attribute(each, self._sampler._cost_attribute, "cost")
             if cost is not None:
-                self._costs.append((action.point, cost))
+                costs.append((action.point, cost))
+        self._seen |= {t.number for t in new}
+        self._costs += costs
         if len(observed) > MAX_SINGLE:
             self.learner.observe_all(observed)
         else:
@@ -280,9 +294,33 @@ class _TrialModel:
         if not self.learner.observations and not self.learner.failures and not self._running:
             return self.space.draw(np.random.default_rng([self._sampler._seed, number]))
         table, choice = self.learner.choose(None, self._running, number)
+        if choice is not None and self._is_repeated(table.points[choice.row]) and self._allow_one_again():
+            table, choice = self.learner.choose(None, self._running, number)
         if choice is None:
             return self.space.draw(np.random.default_rng([self._sampler._seed, number]))
         return np.asarray(table.points[choice.row])
+
+    def _is_repeated(self, point: Array) -> bool:
+        """Return whether a point (d,) of a space of few points was measured before."""
+        if self.domain.continuous or not self.learner.failures:
+            return False
+        return any(np.array_equal(action.point, point) for action, _ in self.learner.observations)
+
+    def _allow_one_again(self) -> bool:
+        """Allow the most promising place that failed once again, as the cause may have passed; return if there is one.
+
+        Only a space of few points needs it: in others the points around a failure can be tried.
+        """
+        failures = Counter(failure.action.site for failure in self.learner.failures)
+        once = [site for site, count in failures.items() if count == 1 and site is not None]
+        once = [site for site in once if site not in self._allowed_again]
+        if not once:
+            return False
+        promise = self.learner.goal.sign * self.learner.posterior.mean
+        best = max(once, key=lambda site: float(promise[site]))
+        self._allowed_again.add(best)
+        self.learner.allow(Place(point=self.domain.named(self.domain.points[best])))
+        return True
 
     def _use_costs(self) -> None:
         """Predict costs from all that were reported."""
@@ -316,17 +354,33 @@ class _TrialModel:
         return Action(number, point, site, None, 0, variance, 1.0)
 
 
-def _value(trial: Any, completed: Sequence[float], sign: int) -> float | None:
+def _is_pruned_with_value(trial: Any) -> bool:
+    """Return whether a trial was pruned after it had reported a value."""
+    return trial.state == TrialState.PRUNED and bool(trial.intermediate_values)
+
+
+def _is_infeasible(trial: Any) -> bool:
+    """Return whether a trial violates one of its constraints, which are satisfied up to 0."""
+    constraints = getattr(trial, "constraints", None)
+    if constraints is None:  # before Optuna 5
+        return any(each > 0 for each in trial.system_attrs.get("constraints") or ())
+    return any(each > 0 for each in constraints.values())
+
+
+def _value(trial: Any, completed: Sequence[Any], sign: int) -> float | None:
     """Return the value that a trial counts with; None if it failed.
 
-    A pruned trial was judged not worth its time: its last value counts, but as no better than the median.
+    A pruned trial was judged not worth its time: its last value counts, but as no better than the median of the trials
+    that were complete by then, or of the first one that completed later. Later ones do not change it any more.
     """
     value = trial.value
-    if trial.state == TrialState.PRUNED and trial.intermediate_values:
+    if _is_pruned_with_value(trial):
         value = trial.intermediate_values[max(trial.intermediate_values)]
-        finite = [each for each in completed if np.isfinite(each)]
-        if finite and np.isfinite(value):
-            median = float(np.median(finite))
+        before = [each.value for each in completed if each.datetime_complete <= trial.datetime_complete]
+        if not before and completed:
+            before = [min(completed, key=lambda each: each.datetime_complete).value]
+        if before and np.isfinite(value):
+            median = float(np.median(before))
             value = min(value, median) if sign > 0 else max(value, median)
     if trial.state == TrialState.FAIL or value is None or not np.isfinite(value) or abs(value) > LARGEST:
         return None

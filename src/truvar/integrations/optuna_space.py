@@ -99,7 +99,7 @@ class SearchSpace:
             representers: Number of points that sums over the box run over, at most.
         """
         names = dict(zip(self.distributions, self.parameters, strict=True))
-        box = Domain.box(representers=representers, **names)  # type: ignore[arg-type]  # no name is "representers"
+        box = Domain._box(names, representers=representers)
         if not self.conditions:
             return box
         points = self._without_inactive(box.points)
@@ -112,6 +112,13 @@ class SearchSpace:
             parameters=box.parameters,
             conditions=self.conditions,
             inactive=self._inactive,
+        )
+
+    def labelled_parameters(self) -> tuple[Parameter, ...]:
+        """Return the parameters with the choices themselves as values, or texts where these would be ambiguous."""
+        return tuple(
+            Categorical(labels(distribution.choices)) if isinstance(parameter, Categorical) else parameter
+            for parameter, distribution in zip(self.parameters, self.distributions.values(), strict=True)
         )
 
     def learn_conditions(self, params: Iterable[Mapping[str, Any]]) -> None:
@@ -191,6 +198,22 @@ class SearchSpace:
                 if (active[levels] == present).all():
                     return Condition(k, chosen, active)
         return None
+
+
+def labels(choices: Sequence[Any]) -> list[Any]:
+    """Return choices as values that can be told apart: themselves, else their texts, else texts with positions."""
+    if all(_is_plain(each) for each in choices) and len(set(choices)) == len(choices):
+        return list(choices)
+    texts = [str(each) for each in choices]
+    if len(set(texts)) == len(texts):
+        return list(texts)
+    return [f"{position}: {text}" for position, text in enumerate(texts)]
+
+
+def _is_plain(choice: Any) -> bool:
+    if isinstance(choice, float):
+        return bool(np.isfinite(choice))
+    return choice is None or isinstance(choice, (str, int))
 
 
 def as_parameter(distribution: Any) -> Parameter:
