@@ -134,6 +134,21 @@ def test_changes_of_others_are_seen(store: str) -> None:
     assert converse(server, ("status", {}))[0]["result"]["steps"] == 1
 
 
+def test_a_call_without_a_name_is_refused_once_there_is_a_second_study(store: str) -> None:
+    server = make_server(store, write=True)
+    _, first, _, refused, named = converse(
+        server,
+        ("create", {"problem": PROBLEM}),
+        ("tell", {"value": 1.0, "point": {"x": 0.5}}),
+        ("create", {"problem": {**PROBLEM, "name": "second"}}),
+        ("tell", {"value": 2.0, "point": {"x": 0.5}}),
+        ("tell", {"value": 3.0, "point": {"x": 0.5}, "study": "second"}),
+    )
+    assert first["result"]["steps"] == named["result"]["steps"] == 1
+    assert "must have exactly one study, got 'line', 'second'" in str(refused)
+    assert tv.load(store, "line").steps == 1
+
+
 def test_a_plot_is_a_png_picture(store: str) -> None:
     pytest.importorskip("matplotlib", reason="needs truvar[plot]")
     a_study(store)

@@ -15,10 +15,18 @@ from typing import Any, TypeVar
 
 from truvar import __version__
 from truvar.domain.tables import parse_table
-from truvar.exceptions import Finished, InvalidArgumentError, LimitExceededError, TruvarError, import_optional
+from truvar.exceptions import (
+    Finished,
+    InvalidArgumentError,
+    LimitExceededError,
+    StudyNotFoundError,
+    TruvarError,
+    import_optional,
+)
 from truvar.problem import problem_from_dict
 from truvar.report.status import status_data
 from truvar.report.tables import to_json
+from truvar.storage import open_storage
 from truvar.study.stored import load, studies
 from truvar.study.study import Study
 
@@ -49,13 +57,26 @@ class StudyTools:
         self._lock = Lock()
 
     def _study(self, name: str | None) -> Study:
+        if name is None:  # looked up in every call: another study may have been created since the last one
+            name = self._only_name()
         with self._lock:
-            study = self._open.get(name or "")
+            study = self._open.get(name)
             if study is None:
                 study = load(self._store, name, self._who)
-                self._open[name or ""] = study
+                self._open[name] = study
         study.refresh()
         return study
+
+    def _only_name(self) -> str:
+        names = open_storage(self._store).study_names()
+        if not names:
+            raise StudyNotFoundError("the store has no study yet; create one first")
+        if len(names) > 1:
+            found = ", ".join(map(repr, names))
+            raise StudyNotFoundError(
+                f"without a name the store must have exactly one study, got {found}; give study={names[0]!r}"
+            )
+        return names[0]
 
     # -- tools that change nothing -------------------------------------------------------------------------------------
 
