@@ -180,6 +180,9 @@ def test_tables_are_sent_with_the_problem_and_no_file_is_read(store: str, tmp_pa
         (("ask", {"count": 1000}), "count must be from 1 to 100, got 1000"),
         (("status", {"study": "other"}), "other"),
         (("create", {"problem": {**PROBLEM, "domain": {"grid": {"x": [0, 1, 20_000]}}}}), "at most 10000 points"),
+        (("create", {"problem": {**PROBLEM, "domain": {"grid": {"x": [0, 1, 10**9]}}}}), "got 1000000000; give fewer"),
+        (("create", {"problem": {**PROBLEM, "domain": {"box": {"x": [0, 1]}, "representers": 10**9}}}), "got 10000000"),
+        (("create", {"problem": PROBLEM, "tables": {"t.csv": ""}}), "table 't.csv' must be CSV text with a header"),
         (("create", {"problem": {**PROBLEM, "goal": {}}}), "goal"),
     ],
 )
