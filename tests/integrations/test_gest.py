@@ -70,6 +70,17 @@ def test_suggestions_have_all_variables_constants_and_an_id() -> None:
     assert len({point["_id"] for point in points}) == 3
 
 
+def test_variables_may_have_the_names_of_options() -> None:
+    names = ("seed", "constraints", "representers", "goal", "cls")
+    vocs = VOCS(variables={name: [0, 1] for name in names}, objectives={"f": "MINIMIZE"})
+    generator = TruVaRGenerator(vocs, representers=40, noise=0.01)
+    (point,) = generator.suggest(1)
+    assert set(point) == {*names, "_id"}
+    generator.ingest([{**point, "f": 1.0}])
+    assert generator.study.steps == 1
+    assert len(generator.study.domain) == 40
+
+
 def test_evaluations_come_in_any_order_and_the_minimum_is_found() -> None:
     generator = a_generator()
     for _ in range(6):

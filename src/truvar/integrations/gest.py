@@ -86,7 +86,7 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         self._n_points = check_integer(n_points, "n_points", minimum=1)
         self._objective = next(iter(vocs.objectives))
         sides = {name: _side(name, variable) for name, variable in vocs.variables.items()}
-        domain = Domain.box(representers=representers, seed=seed, **sides)
+        domain = Domain._box(sides, representers=representers, seed=seed)
         self.study = Study(domain, self._goal(goal), seed=seed, **options)
 
     def _validate_vocs(self, vocs: VOCS) -> None:
