@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,17 @@ def test_suggestions_have_all_variables_constants_and_an_id() -> None:
         assert isinstance(point["n"], int)
         assert point["alpha"] == 2.5
     assert len({point["_id"] for point in points}) == 3
+
+
+def test_variables_may_have_the_names_of_options() -> None:
+    names = ("seed", "constraints", "representers", "goal", "cls")
+    vocs = VOCS(variables={name: [0, 1] for name in names}, objectives={"f": "MINIMIZE"})
+    generator = TruVaRGenerator(vocs, representers=40, noise=0.01)
+    (point,) = generator.suggest(1)
+    assert set(point) == {*names, "_id"}
+    generator.ingest([{**point, "f": 1.0}])
+    assert generator.study.steps == 1
+    assert len(generator.study.domain) == 40
 
 
 def test_evaluations_come_in_any_order_and_the_minimum_is_found() -> None:
@@ -157,3 +169,34 @@ def test_a_generator_can_be_sent_to_another_process_and_closed() -> None:
     generator.finalize()
     assert not generator.study.pending
     assert generator.study.steps == 1
+
+
+def test_a_stored_generator_is_continued(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy", reason="needs truvar[store]")
+    place = {"store": f"sqlite:///{tmp_path / 'runs.db'}", "name": "a"}
+    first = a_generator(**place)
+    first.ingest([{**point, "f": value(point)} for point in first.suggest(3)])
+    waiting = first.suggest(1)[0]
+    second = a_generator(**place)
+    assert second.data == first.data
+    assert second.best_point == first.best_point
+    second.ingest([{**waiting, "f": 1.0}])
+    assert tv.load(place["store"], "a").steps == 4
+    assert not second.study.pending
+    assert {"x", "kind", "n", "alpha", "_id"} == set(second.suggest(1)[0])
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ({"variables": {"x": [0, 2]}, "objectives": {"f": "MINIMIZE"}}, "'a' must have the variables of VOCS"),
+        ({"variables": {"x": [0, 1]}, "objectives": {"f": "MAXIMIZE"}}, "'a' must have the goal Maximize"),
+    ],
+)
+def test_a_stored_study_of_something_else_is_not_continued(problem: dict, message: str, tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy", reason="needs truvar[store]")
+    options = {"representers": 20, "noise": 0.01, "store": f"sqlite:///{tmp_path / 'runs.db'}", "name": "a"}
+    TruVaRGenerator(VOCS(variables={"x": [0, 1]}, objectives={"f": "MINIMIZE"}), **options)
+    with pytest.raises(ValueError, match=message):
+        TruVaRGenerator(VOCS(**problem), **options)
+    assert tv.load(options["store"], "a").steps == 0

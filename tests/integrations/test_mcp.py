@@ -134,6 +134,21 @@ def test_changes_of_others_are_seen(store: str) -> None:
     assert converse(server, ("status", {}))[0]["result"]["steps"] == 1
 
 
+def test_a_call_without_a_name_is_refused_once_there_is_a_second_study(store: str) -> None:
+    server = make_server(store, write=True)
+    _, first, _, refused, named = converse(
+        server,
+        ("create", {"problem": PROBLEM}),
+        ("tell", {"value": 1.0, "point": {"x": 0.5}}),
+        ("create", {"problem": {**PROBLEM, "name": "second"}}),
+        ("tell", {"value": 2.0, "point": {"x": 0.5}}),
+        ("tell", {"value": 3.0, "point": {"x": 0.5}, "study": "second"}),
+    )
+    assert first["result"]["steps"] == named["result"]["steps"] == 1
+    assert "must have exactly one study, got 'line', 'second'" in str(refused)
+    assert tv.load(store, "line").steps == 1
+
+
 def test_a_plot_is_a_png_picture(store: str) -> None:
     pytest.importorskip("matplotlib", reason="needs truvar[plot]")
     a_study(store)
@@ -165,6 +180,9 @@ def test_tables_are_sent_with_the_problem_and_no_file_is_read(store: str, tmp_pa
         (("ask", {"count": 1000}), "count must be from 1 to 100, got 1000"),
         (("status", {"study": "other"}), "other"),
         (("create", {"problem": {**PROBLEM, "domain": {"grid": {"x": [0, 1, 20_000]}}}}), "at most 10000 points"),
+        (("create", {"problem": {**PROBLEM, "domain": {"grid": {"x": [0, 1, 10**9]}}}}), "got 1000000000; give fewer"),
+        (("create", {"problem": {**PROBLEM, "domain": {"box": {"x": [0, 1]}, "representers": 10**9}}}), "got 10000000"),
+        (("create", {"problem": PROBLEM, "tables": {"t.csv": ""}}), "table 't.csv' must be CSV text with a header"),
         (("create", {"problem": {**PROBLEM, "goal": {}}}), "goal"),
     ],
 )

@@ -23,7 +23,15 @@ import numpy as np
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.domain.parameters import Boolean, Categorical, Integer, Ordinal
-from truvar.exceptions import Finished, InvalidArgumentError, PointNotInDomainError, import_optional
+from truvar.exceptions import (
+    Finished,
+    InvalidArgumentError,
+    PointNotInDomainError,
+    StudyExistsError,
+    import_optional,
+)
+from truvar.storage.serialization import serialize
+from truvar.study.stored import load
 from truvar.study.study import Study
 from truvar.validation import check_integer
 
@@ -46,15 +54,18 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         n_points: Number of points that `suggest()` returns if it is not told how many.
         representers: Number of points that the model is evaluated at; see `Domain.box`.
         seed: Seed of the random numbers.
-        **options: Further arguments of `Study`, such as `noise`, `cost`, `policy`, `store` and `name`.
+        **options: Further arguments of `Study`, such as `noise`, `cost`, `policy`, `store` and `name`. If the store has
+            a study of that name with the same variables and goal, it is continued with the settings that it has.
 
     Attributes:
         vocs: The problem.
         study: The study, with `result()` and `plot()`.
-        data: The evaluations that satisfied all constraints.
+        data: The evaluations that satisfied all constraints. Those of a continued study are without their constraints
+            and observables, which are not stored.
 
     Raises:
-        ValueError: If the problem has other than one objective, or a variable that cannot be searched.
+        ValueError: If the problem has other than one objective, or a variable that cannot be searched; or if the stored
+            study of that name has other variables or another goal.
         MissingDependencyError: If gest-api is not installed.
 
     Example:
@@ -86,8 +97,14 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         self._n_points = check_integer(n_points, "n_points", minimum=1)
         self._objective = next(iter(vocs.objectives))
         sides = {name: _side(name, variable) for name, variable in vocs.variables.items()}
-        domain = Domain.box(representers=representers, seed=seed, **sides)
-        self.study = Study(domain, self._goal(goal), seed=seed, **options)
+        domain = Domain._box(sides, representers=representers, seed=seed)
+        goal = self._goal(goal)
+        try:
+            self.study = Study(domain, goal, seed=seed, **options)
+        except StudyExistsError:
+            self.study = load(options["store"], options["name"], options.get("who"))
+            _check_continues(self.study, domain, goal)
+            self.data += self._stored_data()
 
     def _validate_vocs(self, vocs: VOCS) -> None:
         """Check that a problem can be searched.
@@ -118,6 +135,17 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
             )
         return Minimize() if kind == "MinimizeObjective" else Maximize()
 
+    def _stored_data(self) -> list[dict[str, Any]]:
+        """Return the evaluations that the study holds. It does not keep constraints and observables."""
+        constants = self._constants()
+        return [
+            {**record.point, **constants, self._objective: record.value, ID: record.id}
+            for record in self.study.measurement_records()
+        ]
+
+    def _constants(self) -> dict[str, Any]:
+        return {name: constant.value for name, constant in self.vocs.constants.items()}
+
     # -- suggestions ---------------------------------------------------------------------------------------------------
 
     def suggest(self, num_points: int | None = None) -> list[dict[str, Any]]:
@@ -137,7 +165,7 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
             suggestions = self.study.ask(count)
         except Finished as finished:
             raise InvalidArgumentError(f"no {count} points can be suggested: {finished}; stop here") from finished
-        constants = {name: constant.value for name, constant in self.vocs.constants.items()}
+        constants = self._constants()
         return [{**suggestion.point, **constants, ID: suggestion.id} for suggestion in suggestions]
 
     # -- evaluations ---------------------------------------------------------------------------------------------------
@@ -225,6 +253,26 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         with self.study.transaction():
             for suggestion in self.study.pending:
                 self.study.withdraw(suggestion.id, again=True)
+
+
+def _check_continues(study: Study, domain: Domain, goal: Goal) -> None:
+    """Check that a stored study has these variables and this goal."""
+    remedy = "give another name, or the VOCS and goal that it was created with"
+    if _variables(study.domain) != _variables(domain):
+        raise InvalidArgumentError(
+            f"the stored study {study.name!r} must have the variables of VOCS, {domain!r}, got {study.domain!r}; "
+            f"{remedy}"
+        )
+    expected = study.policy.confidence.resolve_goal(goal)
+    if serialize(study.goal) != serialize(expected):
+        raise InvalidArgumentError(
+            f"the stored study {study.name!r} must have the goal {expected!r}, got {study.goal!r}; {remedy}"
+        )
+
+
+def _variables(domain: Domain) -> dict[str, Any]:
+    """Return what a domain consists of, whichever representer points stand for it."""
+    return {key: part for key, part in serialize(domain).items() if key not in ("axes", "points")}
 
 
 def _side(name: str, variable: Any) -> Any:

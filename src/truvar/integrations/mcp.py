@@ -11,16 +11,29 @@ from collections.abc import Callable
 from functools import wraps
 from io import BytesIO
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from truvar import __version__
 from truvar.domain.tables import parse_table
-from truvar.exceptions import Finished, InvalidArgumentError, LimitExceededError, TruvarError, import_optional
+from truvar.exceptions import (
+    Finished,
+    InvalidArgumentError,
+    LimitExceededError,
+    StudyNotFoundError,
+    TruvarError,
+    import_optional,
+)
 from truvar.problem import problem_from_dict
+from truvar.problem.parameters import grid_size
+from truvar.problem.schema import ProblemSpec, parse_spec
 from truvar.report.status import status_data
 from truvar.report.tables import to_json
+from truvar.storage import open_storage
 from truvar.study.stored import load, studies
 from truvar.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 
@@ -49,13 +62,26 @@ class StudyTools:
         self._lock = Lock()
 
     def _study(self, name: str | None) -> Study:
+        if name is None:  # looked up in every call: another study may have been created since the last one
+            name = self._only_name()
         with self._lock:
-            study = self._open.get(name or "")
+            study = self._open.get(name)
             if study is None:
                 study = load(self._store, name, self._who)
-                self._open[name or ""] = study
+                self._open[name] = study
         study.refresh()
         return study
+
+    def _only_name(self) -> str:
+        names = open_storage(self._store).study_names()
+        if not names:
+            raise StudyNotFoundError("the store has no study yet; create one first")
+        if len(names) > 1:
+            found = ", ".join(map(repr, names))
+            raise StudyNotFoundError(
+                f"without a name the store must have exactly one study, got {found}; give study={names[0]!r}"
+            )
+        return names[0]
 
     # -- tools that change nothing -------------------------------------------------------------------------------------
 
@@ -127,10 +153,12 @@ class StudyTools:
                 goal is level_set, maximize or minimize; model, noise, cost and policy are optional.
             tables: CSV text of each table that the problem names.
         """
-        frames = {name: parse_table(text) for name, text in (tables or {}).items()}
+        spec = parse_spec(ProblemSpec, problem).domain
+        _check_size(grid_size(spec.grid or {}))  # before the domain is built, which takes memory and time
+        _check_size(spec.representers or 0)
+        frames = {name: _read_table(name, text) for name, text in (tables or {}).items()}
         built = problem_from_dict(problem, tables=frames)
-        if len(built.domain) > MAX_POINTS:
-            raise LimitExceededError(f"a domain must have at most {MAX_POINTS} points, got {len(built.domain)}")
+        _check_size(len(built.domain))
         study = built.study(store=self._store, who=self._who)
         return _plain(status_data(study))
 
@@ -252,6 +280,20 @@ def _reported(tool: Callable[..., Any]) -> Callable[..., Any]:
             raise failure(" ".join(str(error).split())) from error
 
     return reported
+
+
+def _check_size(count: int) -> None:
+    if count > MAX_POINTS:
+        raise LimitExceededError(f"a domain must have at most {MAX_POINTS} points, got {count}; give fewer")
+
+
+def _read_table(name: str, text: str) -> pd.DataFrame:
+    try:
+        return parse_table(text)
+    except (ValueError, InvalidArgumentError) as error:  # the errors of pandas derive from ValueError
+        raise InvalidArgumentError(
+            f"table {name!r} must be CSV text with a header and rows, got text that is not ({error}); correct it"
+        ) from None
 
 
 def _id_or_point(id: int | None, point: dict[str, Any] | None) -> int | dict[str, Any]:

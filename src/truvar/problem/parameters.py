@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -93,3 +95,8 @@ def axis_length(axis: Any) -> int:
         return len(axis)
     parameter = axis.build()
     return int(parameter.n_levels or parameter.count or 2)
+
+
+def grid_size(grid: Mapping[str, Any]) -> int:
+    """Return the number of points of a grid, without building it. Constraints may leave fewer."""
+    return prod(max(1, abs(axis_length(axis))) for axis in grid.values())

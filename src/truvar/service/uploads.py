@@ -23,7 +23,7 @@ from truvar.exceptions import (
     TruvarError,
 )
 from truvar.problem import Problem, problem_from_dict
-from truvar.problem.parameters import axis_length
+from truvar.problem.parameters import grid_size
 from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits, check_at_most
@@ -217,8 +217,7 @@ def _check_problem_size(spec: ProblemSpec, limits: ServiceLimits) -> None:
     grid = spec.domain.grid or {}
     box = spec.domain.box or {}
     check_at_most(max(len(grid), len(box)), limits.columns, "columns of the domain")
-    sizes = [max(1, abs(axis_length(axis))) for axis in grid.values()]
-    check_at_most(prod(sizes), limits.points, "points of the grid")
+    check_at_most(grid_size(grid), limits.points, "points of the grid")
     if box:
         check_at_most(spec.domain.representers or REPRESENTERS, limits.points, "representers of the box")
     check_at_most(len(spec.noise.levels or ()), limits.levels, "noise levels")
