@@ -272,6 +272,20 @@ def test_a_race_sees_through_effects_of_folds():
     assert abs(search.configurations[best]["x"] - 0.3) < 0.05
 
 
+def test_configurations_that_diverge_do_not_hide_the_others_from_the_policy():
+    """They diverge by another amount on every fold, by far more than the others differ."""
+
+    def score(x, fold):
+        return -1e3 * (1 + x) * (1 + fold**2) if x > 0.5 else -((x - 0.3) ** 2) + 0.01 * fold
+
+    search, _ = searched(score, budget=50, seconds=EXPENSIVE)
+    effects, error_variance = search._fold_effects()
+    assert np.abs(effects).max() < 0.1
+    assert error_variance < 1e-3
+    best = int(np.argmax(np.where(search.complete, search.scores.mean(axis=1), -np.inf)))
+    assert abs(search.configurations[best]["x"] - 0.3) < 0.03
+
+
 # -- configurations ----------------------------------------------------------------------------------------------------
 
 

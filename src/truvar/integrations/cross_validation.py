@@ -382,10 +382,9 @@ class FoldSearch:
     def _fold_effects(self) -> tuple[Array, float]:
         """Return the effects of the folds and the variance of the error.
 
-        In a race the better half counts: the errors of bad configurations are larger, and nobody asks about them.
+        The better half counts: the errors of bad configurations are larger, and nobody asks about them. One that
+        diverges would otherwise hide all differences between the others.
         """
-        if not self._cheap or not self._may_race:
-            return estimate_fold_effects(self.scores)
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
         means = np.nanmean(self.scores[rows], axis=1)
         better = rows[means >= np.median(means)] if len(rows) else rows
