@@ -243,6 +243,19 @@ def test_failing_configurations_are_excluded_with_a_warning():
     assert not search.summary_.table["possible"][0]
 
 
+def test_a_fold_that_cannot_be_scored_leaves_no_best_score_as_in_grid_search():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.repeat([0, 1], [40, 20])  # without the last fold there is only one class, so that no fit is possible
+    search = TruVaRSearchCV(SVC(), GRID, cv=KFold(3), budget=40, random_state=0)
+    with pytest.warns(UserWarning, match="No configuration has a score on all 3 folds"):
+        search.fit(X, y)
+    assert not (np.isfinite(search.cv_results_["mean_test_score"]) & (search.n_folds_ == 3)).any()
+    assert np.isnan(search.best_score_)
+    n_best = search.n_folds_[search.best_index_]
+    assert search.summary_.best_folds == n_best < 3
+    assert f"evaluated on {n_best} of 3 folds only" in str(search.summary_)
+
+
 def test_the_error_is_raised_if_every_fit_fails_or_none_may_fail():
     with pytest.raises(ValueError, match="fits failed"):
         TruVaRSearchCV(SVC(), {"C": [-1.0, -2.0]}, cv=3).fit(*IRIS)

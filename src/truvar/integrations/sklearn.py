@@ -70,7 +70,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
     Attributes:
         cv_results_: As for `GridSearchCV`, for the configurations that were evaluated, with NaN for folds that were
             not. Means are over the evaluated folds. Configurations that were evaluated on all folds come first in
-            `rank_test_score`.
+            `rank_test_score`; if there are none, `best_score_` is NaN, with a warning.
         n_folds_: Number of evaluated folds of each configuration of `cv_results_`.
         summary_: `Summary` of which configurations can still be best: of the whole grid or, if it is large, of those
             that were looked at.
@@ -283,6 +283,14 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             best = rows[self.best_index_]
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
+                if not search.tried[best].all() and not np.isnan(self.best_score_):
+                    warnings.warn(
+                        f"No configuration has a score on all {search.folds} folds, so best_score_ is NaN, as for "
+                        "GridSearchCV; best_params_ is the best of those that have scores on some. Check that every "
+                        "fold can be scored, for example by shuffling.",
+                        stacklevel=3,
+                    )
+                    self.best_score_ = np.nan
             self.best_params_ = results["params"][self.best_index_]
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.cv_results_ = results
@@ -434,6 +442,7 @@ class Summary:
         fits: Number of fits.
         whole: Number of fits of the whole grid; infinite with distributions.
         folds: Number of folds.
+        best_folds: Number of folds that the best configuration was evaluated on.
         beta: Confidence parameter of the bounds.
         reason: Reason for which the search ended.
     """
@@ -445,6 +454,7 @@ class Summary:
     fits: int
     whole: float
     folds: int
+    best_folds: int
     beta: float
     reason: str
 
@@ -461,9 +471,10 @@ class Summary:
             share = f"{self.fits} fits; {self.reason}."
         best = ", ".join(f"{name}={_format_value(value)}" for name, value in self.best.items())
         best = best or "the estimator without changes"
-        lines = [
-            f"Best configuration evaluated on all {self.folds} folds: {best}, with a mean score of {self.score:.4g}."
-        ]
+        extent = f"all {self.folds} folds"
+        if self.best_folds < self.folds:
+            extent = f"{self.best_folds} of {self.folds} folds only"
+        lines = [f"Best configuration evaluated on {extent}: {best}, with a mean score of {self.score:.4g}."]
         if count > 1:
             lines += [
                 f"{possible} of {count} configurations can still be best; none is more than {self.epsilon:.2g} better.",
@@ -514,6 +525,7 @@ def summarize(search: FoldSearch, best: int | None) -> Summary:
         fits=int(n_tried.sum()),
         whole=search.n_all,
         folds=search.folds,
+        best_folds=int(n_tried[best]),
         beta=search.beta,
         reason=search.reason,
     )
