@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.stats import loguniform, multivariate_normal, norm, randint
+from sklearn.utils import check_random_state
 
 import truvar as tv
 from truvar.integrations import cross_validation, fold_racing
@@ -320,3 +321,42 @@ def test_draws_and_neighbours_keep_types_and_ranges():
             assert each["n"] in (1, 2, 4)
     logs = np.log10([each["C"] for each in drawn if "C" in each])
     assert abs(logs.mean()) < 1.0  # five standard errors and more
+
+
+class Own:
+    """A distribution without quantiles."""
+
+    def __init__(self, low):
+        self.low = low
+
+    def rvs(self, random_state=None):
+        return self.low + check_random_state(random_state).uniform()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (loguniform(1.0, 2.0), loguniform(3.0, 4.0)),
+        (Own(1.0), Own(3.0)),
+        (np.linspace(1, 2, 800).tolist(), np.linspace(3, 4, 800).tolist()),
+    ],
+)
+def test_neighbours_are_of_the_grid_of_the_configuration_if_several_have_the_same_parameters(first, second):
+    space = ConfigurationSpace([{"kernel": ["a"], "C": first}, {"kernel": ["b"], "C": second}, {"C": first}])
+    rng = np.random.default_rng(0)
+    drawn = space.draw(60, rng)
+    assert len(drawn) > 50
+    found = [near for each in drawn for near in space.neighbours(each, 5, rng)]
+    again = [near for each in found[:50] for near in space.neighbours(each, 5, rng)]
+    assert {each.get("kernel") for each in found} == {"a", "b", None}
+    for each in [*drawn, *found, *again]:
+        low = 3.0 if each.get("kernel") == "b" else 1.0
+        assert low <= each["C"] <= low + 1
+
+
+def test_all_configurations_of_a_small_grid_are_drawn_and_have_neighbours():
+    space = ConfigurationSpace([{"C": [1, 2, 3]}, {"C": [5, 6]}])
+    rng = np.random.default_rng(0)
+    drawn = space.draw(10, rng)
+    assert drawn == space.listed()
+    assert {near["C"] for near in space.neighbours(drawn[-1], 20, rng)} == {5, 6}
