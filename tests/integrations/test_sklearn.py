@@ -182,6 +182,24 @@ def test_refit_may_be_a_function_of_the_results():
     assert not hasattr(search, "best_score_")
 
 
+def test_a_function_for_refit_sees_only_configurations_that_were_evaluated_on_all_folds():
+    shown = {}
+
+    def worst(results):
+        shown.update(results)
+        return int(np.argmin(results["mean_test_score"]))
+
+    search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=60, random_state=0, refit=worst).fit(*IRIS)
+    is_complete = search.n_folds_ == 5
+    assert 0 < is_complete.sum() < len(is_complete)
+    assert shown.keys() == search.cv_results_.keys()
+    assert len(shown["params"]) == len(shown["param_C"]) == is_complete.sum()
+    assert is_complete[search.best_index_]
+    means = search.cv_results_["mean_test_score"]
+    assert means[search.best_index_] == means[is_complete].min()
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+
+
 def test_with_several_metrics_refit_names_the_one_to_search_by():
     search = small(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(*IRIS)
     assert search.multimetric_

@@ -28,7 +28,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
-from truvar._typing import Array
+from truvar._typing import Array, Mask
 from truvar.acquisition import policy_named
 from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.exceptions import InvalidArgumentError
@@ -54,7 +54,8 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         scoring: Metric or metrics, as for `GridSearchCV`.
         n_jobs: Number of fits at the same time, as for `GridSearchCV`.
         refit: Whether to fit the best configuration to all data, as for `GridSearchCV`. With several metrics: the one
-            to search by; if it is False or a function, the first metric is searched by.
+            to search by; if it is False or a function, the first metric is searched by. A function is given the
+            rows of `cv_results_` that were evaluated on all folds, and returns the index of one of these.
         cv: Cross-validation, as for `GridSearchCV`. The folds are drawn once.
         verbose: Above 0, the summary is printed.
         pre_dispatch: As for `GridSearchCV`.
@@ -279,7 +280,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         metric = self.refit if self.multimetric_ else "score"
         best: int | None = None
         if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, metric, results)
+            self.best_index_ = self._best_index(metric, results, search.tried[rows])
             best = rows[self.best_index_]
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
@@ -298,6 +299,15 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         self.summary_ = summarize(search, best)
         if self.verbose > 0:
             print(self.summary_)
+
+    def _best_index(self, metric: Any, results: dict[str, Any], tried: Mask) -> int:
+        """Return the index of the best configuration. A function is shown only those evaluated on all folds."""
+        shown = np.flatnonzero(tried.all(axis=1))
+        if not callable(self.refit) or len(shown) in (0, len(tried)):
+            return int(self._select_best_index(self.refit, metric, results))
+        restricted = {key: values[shown] for key, values in results.items() if key != "params"}
+        restricted["params"] = [results["params"][index] for index in shown]
+        return int(shown[self._select_best_index(self.refit, metric, restricted)])
 
     def _results(
         self, candidates: list[Configuration], rows: list[int], outcomes: dict[Pair, dict[str, Any]]
