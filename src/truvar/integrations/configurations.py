@@ -135,7 +135,8 @@ def _drawn_values(axis: Any, count: int, rng: np.random.Generator) -> list[Any]:
         return [values[index] for index in rng.integers(len(values), size=count)]
     if hasattr(axis, "ppf"):  # of scipy.stats, which draws many values as quickly as one
         return list(np.asarray(axis.rvs(size=count, random_state=int(rng.integers(2**31)))).tolist())
-    return [axis.rvs(random_state=int(rng.integers(2**31))) for _ in range(count)]
+    # Others are given what scikit-learn gives them.
+    return [axis.rvs(random_state=np.random.RandomState(int(rng.integers(2**31)))) for _ in range(count)]
 
 
 def _changed_values(axis: Any, value: Any, count: int, rng: np.random.Generator) -> list[Any]:
