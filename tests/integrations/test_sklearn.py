@@ -311,6 +311,13 @@ def test_a_grid_of_one_configuration_is_evaluated_and_fitted():
     assert "strategy=prior" in str(search.summary_)
 
 
+def test_a_distribution_of_one_value_is_a_grid_of_one_configuration():
+    search = TruVaRSearchCV(SVC(), {"degree": randint(3, 4)}, cv=3, random_state=0).fit(*IRIS)
+    assert search.best_params_ == {"degree": 3}
+    assert search.n_folds_.tolist() == [3]
+    assert "3 of 3 fits" in str(search.summary_)
+
+
 def test_another_policy_can_be_used():
     search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=40, policy=tv.EI(level=4), random_state=0).fit(*IRIS)
     assert set(search.n_folds_) == {5}

@@ -221,6 +221,7 @@ class FoldSearch:
         self._encoder = ConfigurationEncoder(space, drawn)
         self._known: dict[bytes, int] = {}
         self._add(drawn)
+        self._is_listed = self._is_listed or self._points.shape[1] == 0  # without columns there is one configuration
         policy.check_supported(Maximize(monotone=False), folds)
         self.reserve = max(folds, round(RESERVE * budget))
         self.reason = "the budget is spent"
@@ -403,8 +404,8 @@ class FoldSearch:
             if point.tobytes() not in self._known:
                 self._known[point.tobytes()] = len(self.configurations) + len(new)
                 new.append(position)
+        self._points = np.vstack([self._points, points[new]]) if self.configurations else points[new]
         self.configurations += [configurations[position] for position in new]
-        self._points = np.vstack([self._points, points[new]]) if self._points.size else points[new]
         nothing = np.full((len(new), self.folds), np.nan)
         self.scores = np.vstack([self.scores, nothing])
         self.seconds = np.vstack([self.seconds, nothing])
