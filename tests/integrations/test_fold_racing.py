@@ -259,6 +259,29 @@ def test_processor_time_tells_whether_fits_are_cheap_unless_they_wait_long():
         assert (len({row for row, _ in pairs}) == len(pairs) == 7) == is_cheap
 
 
+@pytest.mark.parametrize("is_cheap", [True, False])
+def test_the_time_of_fits_that_fail_does_not_tell_whether_fits_are_cheap(monkeypatch, is_cheap):
+    races = []
+    real = cross_validation.choose_folds
+
+    def counted(*args, **options):
+        races.append(args)
+        return real(*args, **options)
+
+    monkeypatch.setattr(cross_validation, "choose_folds", counted)
+    space = ConfigurationSpace({"x": [float(each) for each in np.linspace(0, 1, 30)]})
+    search = FoldSearch(space, folds=3, budget=40, policy=tv.WeightedTruVaR(), timed=False, seed=0)
+    seconds = (CHEAP, EXPENSIVE) if is_cheap else (EXPENSIVE, CHEAP)
+    while pairs := search.ask():
+        for row, fold in pairs:
+            x = search.configurations[row]["x"]
+            fails = 0.4 < x < 0.6  # the first configuration is in the middle
+            search.tell(row, fold, np.nan if fails else x, seconds[int(fails)])
+    assert search.failed.any()
+    assert search.complete.any()
+    assert bool(races) == is_cheap
+
+
 def test_a_budget_for_everything_needs_no_decisions():
     search, batches = searched(bump, budget=300)
     assert batches == [300]

@@ -231,6 +231,7 @@ class FoldSearch:
         self._n_asked = 0
         self._cheap: bool | None = None  # not known yet
         self._least_processor_seconds = float("inf")
+        self._least_seconds = float("inf")
         self._may_race = policy == WeightedTruVaR()
         self._race_model: ScoreModel | None = None
         self._race_costs: Array = np.empty(0)
@@ -255,7 +256,9 @@ class FoldSearch:
             processor_seconds: Processor time that the fit took; None: `seconds`.
         """
         processor_seconds = seconds if processor_seconds is None else processor_seconds
-        self._least_processor_seconds = min(self._least_processor_seconds, processor_seconds)
+        if np.isfinite(score):  # a fit that fails may end at once, and says nothing about the others
+            self._least_processor_seconds = min(self._least_processor_seconds, processor_seconds)
+            self._least_seconds = min(self._least_seconds, seconds)
         self.tried[row, fold] = True
         self.seconds[row, fold] = seconds
         if np.isfinite(score) and not self.failed[row]:
@@ -275,9 +278,9 @@ class FoldSearch:
         if self._may_race:
             if not self.tried.any():
                 return [(self._central_row(), fold) for fold in range(self.folds)]
-            if self._cheap is None:
+            if self._cheap is None and self._least_seconds < np.inf:
                 self._cheap = self._are_fits_cheap()
-            if self._cheap:
+            if self._cheap is not False:  # a race begins at random, until the first fit that does not fail
                 return self._race()
         pairs = self._explore() or self._complete()
         if not pairs and self.reserve > 0 and self.left >= self.folds:  # nothing was left to complete
@@ -306,7 +309,7 @@ class FoldSearch:
 
     def _are_fits_cheap(self) -> bool:
         """Return whether decisions have to be quick. The least time counts, as other work on a machine only adds."""
-        return self._least_processor_seconds < CHEAP_SECONDS and float(np.nanmin(self.seconds)) < CHEAP_WAIT
+        return self._least_processor_seconds < CHEAP_SECONDS and self._least_seconds < CHEAP_WAIT
 
     def _central_row(self) -> int:
         """Return the configuration whose numbers are nearest to the middle of their ranges."""
