@@ -259,6 +259,29 @@ def test_processor_time_tells_whether_fits_are_cheap_unless_they_wait_long():
         assert (len({row for row, _ in pairs}) == len(pairs) == 7) == is_cheap
 
 
+@pytest.mark.parametrize("is_cheap", [True, False])
+def test_the_time_of_fits_that_fail_does_not_tell_whether_fits_are_cheap(monkeypatch, is_cheap):
+    races = []
+    real = cross_validation.choose_folds
+
+    def counted(*args, **options):
+        races.append(args)
+        return real(*args, **options)
+
+    monkeypatch.setattr(cross_validation, "choose_folds", counted)
+    space = ConfigurationSpace({"x": [float(each) for each in np.linspace(0, 1, 30)]})
+    search = FoldSearch(space, folds=3, budget=40, policy=tv.WeightedTruVaR(), timed=False, seed=0)
+    seconds = (CHEAP, EXPENSIVE) if is_cheap else (EXPENSIVE, CHEAP)
+    while pairs := search.ask():
+        for row, fold in pairs:
+            x = search.configurations[row]["x"]
+            fails = 0.4 < x < 0.6  # the first configuration is in the middle
+            search.tell(row, fold, np.nan if fails else x, seconds[int(fails)])
+    assert search.failed.any()
+    assert search.complete.any()
+    assert bool(races) == is_cheap
+
+
 def test_a_budget_for_everything_needs_no_decisions():
     search, batches = searched(bump, budget=300)
     assert batches == [300]
@@ -272,14 +295,28 @@ def test_a_race_sees_through_effects_of_folds():
     assert abs(search.configurations[best]["x"] - 0.3) < 0.05
 
 
+def test_configurations_that_diverge_do_not_hide_the_others_from_the_policy():
+    """They diverge by another amount on every fold, by far more than the others differ."""
+
+    def score(x, fold):
+        return -1e3 * (1 + x) * (1 + fold**2) if x > 0.5 else -((x - 0.3) ** 2) + 0.01 * fold
+
+    search, _ = searched(score, budget=50, seconds=EXPENSIVE)
+    effects, error_variance = search._fold_effects()
+    assert np.abs(effects).max() < 0.1
+    assert error_variance < 1e-3
+    best = int(np.argmax(np.where(search.complete, search.scores.mean(axis=1), -np.inf)))
+    assert abs(search.configurations[best]["x"] - 0.3) < 0.03
+
+
 # -- configurations ----------------------------------------------------------------------------------------------------
 
 
 class Coin:
-    """A distribution with `rvs` only, as scikit-learn asks for."""
+    """A distribution with `rvs` only, as scikit-learn asks for, which gets a `RandomState`."""
 
     def rvs(self, random_state=None):
-        return ["heads", "tails"][np.random.default_rng(random_state).integers(2)]
+        return ["heads", "tails"][random_state.randint(2)]
 
 
 def test_draws_and_neighbours_keep_types_and_ranges():
@@ -306,3 +343,42 @@ def test_draws_and_neighbours_keep_types_and_ranges():
             assert each["n"] in (1, 2, 4)
     logs = np.log10([each["C"] for each in drawn if "C" in each])
     assert abs(logs.mean()) < 1.0  # five standard errors and more
+
+
+class Own:
+    """A distribution without quantiles."""
+
+    def __init__(self, low):
+        self.low = low
+
+    def rvs(self, random_state=None):
+        return self.low + random_state.uniform()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (loguniform(1.0, 2.0), loguniform(3.0, 4.0)),
+        (Own(1.0), Own(3.0)),
+        (np.linspace(1, 2, 800).tolist(), np.linspace(3, 4, 800).tolist()),
+    ],
+)
+def test_neighbours_are_of_the_grid_of_the_configuration_if_several_have_the_same_parameters(first, second):
+    space = ConfigurationSpace([{"kernel": ["a"], "C": first}, {"kernel": ["b"], "C": second}, {"C": first}])
+    rng = np.random.default_rng(0)
+    drawn = space.draw(60, rng)
+    assert len(drawn) > 50
+    found = [near for each in drawn for near in space.neighbours(each, 5, rng)]
+    again = [near for each in found[:50] for near in space.neighbours(each, 5, rng)]
+    assert {each.get("kernel") for each in found} == {"a", "b", None}
+    for each in [*drawn, *found, *again]:
+        low = 3.0 if each.get("kernel") == "b" else 1.0
+        assert low <= each["C"] <= low + 1
+
+
+def test_all_configurations_of_a_small_grid_are_drawn_and_have_neighbours():
+    space = ConfigurationSpace([{"C": [1, 2, 3]}, {"C": [5, 6]}])
+    rng = np.random.default_rng(0)
+    drawn = space.draw(10, rng)
+    assert drawn == space.listed()
+    assert {near["C"] for near in space.neighbours(drawn[-1], 20, rng)} == {5, 6}

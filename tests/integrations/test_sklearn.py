@@ -182,6 +182,24 @@ def test_refit_may_be_a_function_of_the_results():
     assert not hasattr(search, "best_score_")
 
 
+def test_a_function_for_refit_sees_only_configurations_that_were_evaluated_on_all_folds():
+    shown = {}
+
+    def worst(results):
+        shown.update(results)
+        return int(np.argmin(results["mean_test_score"]))
+
+    search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=60, random_state=0, refit=worst).fit(*IRIS)
+    is_complete = search.n_folds_ == 5
+    assert 0 < is_complete.sum() < len(is_complete)
+    assert shown.keys() == search.cv_results_.keys()
+    assert len(shown["params"]) == len(shown["param_C"]) == is_complete.sum()
+    assert is_complete[search.best_index_]
+    means = search.cv_results_["mean_test_score"]
+    assert means[search.best_index_] == means[is_complete].min()
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+
+
 def test_with_several_metrics_refit_names_the_one_to_search_by():
     search = small(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(*IRIS)
     assert search.multimetric_
@@ -243,6 +261,19 @@ def test_failing_configurations_are_excluded_with_a_warning():
     assert not search.summary_.table["possible"][0]
 
 
+def test_a_fold_that_cannot_be_scored_leaves_no_best_score_as_in_grid_search():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.repeat([0, 1], [40, 20])  # without the last fold there is only one class, so that no fit is possible
+    search = TruVaRSearchCV(SVC(), GRID, cv=KFold(3), budget=40, random_state=0)
+    with pytest.warns(UserWarning, match="No configuration has a score on all 3 folds"):
+        search.fit(X, y)
+    assert not (np.isfinite(search.cv_results_["mean_test_score"]) & (search.n_folds_ == 3)).any()
+    assert np.isnan(search.best_score_)
+    n_best = search.n_folds_[search.best_index_]
+    assert search.summary_.best_folds == n_best < 3
+    assert f"evaluated on {n_best} of 3 folds only" in str(search.summary_)
+
+
 def test_the_error_is_raised_if_every_fit_fails_or_none_may_fail():
     with pytest.raises(ValueError, match="fits failed"):
         TruVaRSearchCV(SVC(), {"C": [-1.0, -2.0]}, cv=3).fit(*IRIS)
@@ -278,6 +309,13 @@ def test_a_grid_of_one_configuration_is_evaluated_and_fitted():
     assert search.best_params_ == {"strategy": "prior"}
     assert "3 of 3 fits" in str(search.summary_)
     assert "strategy=prior" in str(search.summary_)
+
+
+def test_a_distribution_of_one_value_is_a_grid_of_one_configuration():
+    search = TruVaRSearchCV(SVC(), {"degree": randint(3, 4)}, cv=3, random_state=0).fit(*IRIS)
+    assert search.best_params_ == {"degree": 3}
+    assert search.n_folds_.tolist() == [3]
+    assert "3 of 3 fits" in str(search.summary_)
 
 
 def test_another_policy_can_be_used():

@@ -13,14 +13,16 @@ are listed; of anything larger a sample is drawn, and neighbours of the best con
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from truvar._typing import Array
+from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.domain.parameters import Categorical, Parameter, Range
 from truvar.domain.scales import is_geometric
@@ -58,6 +60,8 @@ class ConfigurationSpace:
         else:
             self._grid = ParameterGrid(grids)
             self.size = float(len(self._grid))
+            self._ends = list(accumulate(len(ParameterGrid(grid)) for grid in self.grids))
+        self._origins: dict[int, tuple[Configuration, Mapping[str, Any]]] = {}  # by the identity of a configuration
 
     def listed(self) -> list[Configuration]:
         """Return all configurations, in the order of `GridSearchCV`."""
@@ -73,21 +77,24 @@ class ConfigurationSpace:
                 for name, axis in grid.items():
                     for row, value in zip(rows, _drawn_values(axis, len(rows), rng), strict=True):
                         drawn[row][name] = value
+                self._remember([drawn[row] for row in rows], grid)
             return drawn
-        if self.size <= count:
-            return self.listed()
-        indices = np.unique(rng.integers(int(self.size), size=count))
-        return [self._grid[int(index)] for index in rng.permutation(indices)]
+        indices = np.arange(int(self.size)) if self.size <= count else self._drawn_indices(count, rng)
+        found: list[Configuration] = []
+        for index in indices.tolist():
+            found.append(self._grid[index])
+            self._remember(found[-1:], self.grids[bisect_right(self._ends, index)])
+        return found
 
     def neighbours(self, configuration: Configuration, count: int, rng: np.random.Generator) -> list[Configuration]:
         """Return configurations that differ from one in few parameters, and little.
 
         Args:
-            configuration: The configuration.
+            configuration: The configuration, as `draw` or this method returned it. Its neighbours are of the same grid.
             count: Number of neighbours.
             rng: Source of randomness.
         """
-        own = next(grid for grid in self.grids if grid.keys() == configuration.keys())
+        _, own = self._origins[id(configuration)]
         names = [name for name in own if is_distribution(own[name]) or len(own[name]) > 1]
         if not names:
             return []
@@ -98,7 +105,19 @@ class ConfigurationSpace:
             values = _changed_values(own[name], configuration[name], len(rows), rng)
             for row, value in zip(rows, values, strict=True):
                 found[row][name] = value
+        self._remember(found, own)
         return found
+
+    def _drawn_indices(self, count: int, rng: np.random.Generator) -> Index:
+        """Return random indices of configurations of the grids, each once, so that there may be fewer."""
+        return rng.permutation(np.unique(rng.integers(int(self.size), size=count)))
+
+    def _remember(self, configurations: Sequence[Configuration], grid: Mapping[str, Any]) -> None:
+        """Record which grid configurations are of: several grids may have the same parameters.
+
+        The configurations are kept too, so that no other object has the identity of one of them.
+        """
+        self._origins.update((id(each), (each, grid)) for each in configurations)
 
     def _sampler(self, count: int, seed: int) -> ParameterSampler:
         return ParameterSampler(self.grids, count, random_state=seed)
@@ -116,7 +135,8 @@ def _drawn_values(axis: Any, count: int, rng: np.random.Generator) -> list[Any]:
         return [values[index] for index in rng.integers(len(values), size=count)]
     if hasattr(axis, "ppf"):  # of scipy.stats, which draws many values as quickly as one
         return list(np.asarray(axis.rvs(size=count, random_state=int(rng.integers(2**31)))).tolist())
-    return [axis.rvs(random_state=int(rng.integers(2**31))) for _ in range(count)]
+    # Others are given what scikit-learn gives them.
+    return [axis.rvs(random_state=np.random.RandomState(int(rng.integers(2**31)))) for _ in range(count)]
 
 
 def _changed_values(axis: Any, value: Any, count: int, rng: np.random.Generator) -> list[Any]:

@@ -221,6 +221,7 @@ class FoldSearch:
         self._encoder = ConfigurationEncoder(space, drawn)
         self._known: dict[bytes, int] = {}
         self._add(drawn)
+        self._is_listed = self._is_listed or self._points.shape[1] == 0  # without columns there is one configuration
         policy.check_supported(Maximize(monotone=False), folds)
         self.reserve = max(folds, round(RESERVE * budget))
         self.reason = "the budget is spent"
@@ -230,6 +231,7 @@ class FoldSearch:
         self._n_asked = 0
         self._cheap: bool | None = None  # not known yet
         self._least_processor_seconds = float("inf")
+        self._least_seconds = float("inf")
         self._may_race = policy == WeightedTruVaR()
         self._race_model: ScoreModel | None = None
         self._race_costs: Array = np.empty(0)
@@ -254,7 +256,9 @@ class FoldSearch:
             processor_seconds: Processor time that the fit took; None: `seconds`.
         """
         processor_seconds = seconds if processor_seconds is None else processor_seconds
-        self._least_processor_seconds = min(self._least_processor_seconds, processor_seconds)
+        if np.isfinite(score):  # a fit that fails may end at once, and says nothing about the others
+            self._least_processor_seconds = min(self._least_processor_seconds, processor_seconds)
+            self._least_seconds = min(self._least_seconds, seconds)
         self.tried[row, fold] = True
         self.seconds[row, fold] = seconds
         if np.isfinite(score) and not self.failed[row]:
@@ -274,9 +278,9 @@ class FoldSearch:
         if self._may_race:
             if not self.tried.any():
                 return [(self._central_row(), fold) for fold in range(self.folds)]
-            if self._cheap is None:
+            if self._cheap is None and self._least_seconds < np.inf:
                 self._cheap = self._are_fits_cheap()
-            if self._cheap:
+            if self._cheap is not False:  # a race begins at random, until the first fit that does not fail
                 return self._race()
         pairs = self._explore() or self._complete()
         if not pairs and self.reserve > 0 and self.left >= self.folds:  # nothing was left to complete
@@ -305,7 +309,7 @@ class FoldSearch:
 
     def _are_fits_cheap(self) -> bool:
         """Return whether decisions have to be quick. The least time counts, as other work on a machine only adds."""
-        return self._least_processor_seconds < CHEAP_SECONDS and float(np.nanmin(self.seconds)) < CHEAP_WAIT
+        return self._least_processor_seconds < CHEAP_SECONDS and self._least_seconds < CHEAP_WAIT
 
     def _central_row(self) -> int:
         """Return the configuration whose numbers are nearest to the middle of their ranges."""
@@ -382,10 +386,9 @@ class FoldSearch:
     def _fold_effects(self) -> tuple[Array, float]:
         """Return the effects of the folds and the variance of the error.
 
-        In a race the better half counts: the errors of bad configurations are larger, and nobody asks about them.
+        The better half counts: the errors of bad configurations are larger, and nobody asks about them. One that
+        diverges would otherwise hide all differences between the others.
         """
-        if not self._cheap or not self._may_race:
-            return estimate_fold_effects(self.scores)
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
         means = np.nanmean(self.scores[rows], axis=1)
         better = rows[means >= np.median(means)] if len(rows) else rows
@@ -404,8 +407,8 @@ class FoldSearch:
             if point.tobytes() not in self._known:
                 self._known[point.tobytes()] = len(self.configurations) + len(new)
                 new.append(position)
+        self._points = np.vstack([self._points, points[new]]) if self.configurations else points[new]
         self.configurations += [configurations[position] for position in new]
-        self._points = np.vstack([self._points, points[new]]) if self._points.size else points[new]
         nothing = np.full((len(new), self.folds), np.nan)
         self.scores = np.vstack([self.scores, nothing])
         self.seconds = np.vstack([self.seconds, nothing])

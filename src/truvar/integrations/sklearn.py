@@ -28,7 +28,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
-from truvar._typing import Array
+from truvar._typing import Array, Mask
 from truvar.acquisition import policy_named
 from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.exceptions import InvalidArgumentError
@@ -54,7 +54,8 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         scoring: Metric or metrics, as for `GridSearchCV`.
         n_jobs: Number of fits at the same time, as for `GridSearchCV`.
         refit: Whether to fit the best configuration to all data, as for `GridSearchCV`. With several metrics: the one
-            to search by; if it is False or a function, the first metric is searched by.
+            to search by; if it is False or a function, the first metric is searched by. A function is given the
+            rows of `cv_results_` that were evaluated on all folds, and returns the index of one of these.
         cv: Cross-validation, as for `GridSearchCV`. The folds are drawn once.
         verbose: Above 0, the summary is printed.
         pre_dispatch: As for `GridSearchCV`.
@@ -70,7 +71,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
     Attributes:
         cv_results_: As for `GridSearchCV`, for the configurations that were evaluated, with NaN for folds that were
             not. Means are over the evaluated folds. Configurations that were evaluated on all folds come first in
-            `rank_test_score`.
+            `rank_test_score`; if there are none, `best_score_` is NaN, with a warning.
         n_folds_: Number of evaluated folds of each configuration of `cv_results_`.
         summary_: `Summary` of which configurations can still be best: of the whole grid or, if it is large, of those
             that were looked at.
@@ -279,10 +280,18 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         metric = self.refit if self.multimetric_ else "score"
         best: int | None = None
         if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, metric, results)
+            self.best_index_ = self._best_index(metric, results, search.tried[rows])
             best = rows[self.best_index_]
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
+                if not search.tried[best].all() and not np.isnan(self.best_score_):
+                    warnings.warn(
+                        f"No configuration has a score on all {search.folds} folds, so best_score_ is NaN, as for "
+                        "GridSearchCV; best_params_ is the best of those that have scores on some. Check that every "
+                        "fold can be scored, for example by shuffling.",
+                        stacklevel=3,
+                    )
+                    self.best_score_ = np.nan
             self.best_params_ = results["params"][self.best_index_]
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.cv_results_ = results
@@ -290,6 +299,15 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         self.summary_ = summarize(search, best)
         if self.verbose > 0:
             print(self.summary_)
+
+    def _best_index(self, metric: Any, results: dict[str, Any], tried: Mask) -> int:
+        """Return the index of the best configuration. A function is shown only those evaluated on all folds."""
+        shown = np.flatnonzero(tried.all(axis=1))
+        if not callable(self.refit) or len(shown) in (0, len(tried)):
+            return int(self._select_best_index(self.refit, metric, results))
+        restricted = {key: values[shown] for key, values in results.items() if key != "params"}
+        restricted["params"] = [results["params"][index] for index in shown]
+        return int(shown[self._select_best_index(self.refit, metric, restricted)])
 
     def _results(
         self, candidates: list[Configuration], rows: list[int], outcomes: dict[Pair, dict[str, Any]]
@@ -434,6 +452,7 @@ class Summary:
         fits: Number of fits.
         whole: Number of fits of the whole grid; infinite with distributions.
         folds: Number of folds.
+        best_folds: Number of folds that the best configuration was evaluated on.
         beta: Confidence parameter of the bounds.
         reason: Reason for which the search ended.
     """
@@ -445,6 +464,7 @@ class Summary:
     fits: int
     whole: float
     folds: int
+    best_folds: int
     beta: float
     reason: str
 
@@ -461,9 +481,10 @@ class Summary:
             share = f"{self.fits} fits; {self.reason}."
         best = ", ".join(f"{name}={_format_value(value)}" for name, value in self.best.items())
         best = best or "the estimator without changes"
-        lines = [
-            f"Best configuration evaluated on all {self.folds} folds: {best}, with a mean score of {self.score:.4g}."
-        ]
+        extent = f"all {self.folds} folds"
+        if self.best_folds < self.folds:
+            extent = f"{self.best_folds} of {self.folds} folds only"
+        lines = [f"Best configuration evaluated on {extent}: {best}, with a mean score of {self.score:.4g}."]
         if count > 1:
             lines += [
                 f"{possible} of {count} configurations can still be best; none is more than {self.epsilon:.2g} better.",
@@ -514,6 +535,7 @@ def summarize(search: FoldSearch, best: int | None) -> Summary:
         fits=int(n_tried.sum()),
         whole=search.n_all,
         folds=search.folds,
+        best_folds=int(n_tried[best]),
         beta=search.beta,
         reason=search.reason,
     )
