@@ -57,7 +57,7 @@ def lattice_bounds(posterior: Posterior, domain: Domain) -> LatticeBounds | None
     if domain.axes is None or not has_grid_product(posterior, domain):
         return None
     steps = lattice_steps(domain.axes, np.broadcast_to(form.lengthscales, len(domain.axes)))
-    return None if steps is None else LatticeBounds(posterior, domain, form, steps)
+    return None if steps is None else LatticeBounds(posterior, domain.axes, form, steps)
 
 
 class Lattice:
@@ -163,7 +163,7 @@ class LatticeBounds:
 
     Args:
         posterior: Posterior to follow; its kernel is stationary.
-        domain: Domain of the study, a regular grid, whose points are the sites.
+        axes: Coordinates along every axis of the regular grid whose points are the sites.
         form: The kernel.
         steps: Steps of the grid between two nodes, along every axis.
 
@@ -171,24 +171,23 @@ class LatticeBounds:
         count: Number of nodes that stand for the targets.
     """
 
-    def __init__(self, posterior: Posterior, domain: Domain, form: Stationary, steps: Sequence[int]) -> None:
-        assert domain.axes is not None
-        self._axes = domain.axes
+    def __init__(self, posterior: Posterior, axes: Sequence[Array], form: Stationary, steps: Sequence[int]) -> None:
+        self._axes = axes
         self._form = form
         self._posterior = posterior
-        lattice = Lattice(domain.axes, steps)
+        lattice = Lattice(axes, steps)
         self.count = prod(lattice.shape)
         self._levels = [lattice]
         self._matrices = lattice.matrices()
         self._nodes = NodePosterior(posterior, lattice.points(np.arange(self.count)))
         self._matrix = Matrix(self._nodes, single=False)  # type: ignore[arg-type]  # it has what a matrix follows
-        self._shape = tuple(len(axis) for axis in domain.axes)
+        self._shape = tuple(len(axis) for axis in axes)
         drift = 0.0  # of coordinates from an evenly spaced axis, in length-scales: no kernel has a larger slope than 1
-        scales = np.broadcast_to(form.lengthscales, len(domain.axes))
-        for axis, spacing, scale in zip(domain.axes, lattice.spacing, scales, strict=True):
+        scales = np.broadcast_to(form.lengthscales, len(axes))
+        for axis, spacing, scale in zip(axes, lattice.spacing, scales, strict=True):
             drift += float(np.abs(axis - axis[0] - spacing * np.arange(len(axis))).max()) / float(scale)
         self._slack = 2 * (KERNEL_ROUNDING + 4 * drift)
-        self._errors = [self._errors_of(lattice)]
+        self._errors = [lattice.errors(form, self._slack)]
         positions = lattice.positions()
         self._offset = [-int(where[0]) for where in positions]  # of the grid within the one that has all nodes
         extended = [
@@ -247,7 +246,7 @@ class LatticeBounds:
             if max(steps) == 1:
                 return None
             self._levels.append(Lattice(self._axes, [ceil(step / 2) for step in steps]))
-            self._errors.append(self._errors_of(self._levels[-1]))
+            self._errors.append(self._levels[-1].errors(self._form, self._slack))
         lattice = self._levels[level]
         at = np.unravel_index(sites, self._shape)
         used = np.flatnonzero(lattice.used_by(at))
@@ -307,9 +306,6 @@ class LatticeBounds:
         self._noise = lebesgue * (off + ROUNDING * lebesgue * size)
         quadratic = max(float(self._weights @ sums), 0.0) + float(magnitude.sum()) * off
         self._norm = self._form.variance * sqrt(quadratic) * (1 + 1e-9)
-
-    def _errors_of(self, lattice: Lattice) -> Array:
-        return lattice.errors(self._form, self._slack)
 
     def _expand(self, by_offset: Array) -> Array:
         """Return values by offset between the nodes at every site: (m,)."""
