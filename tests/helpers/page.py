@@ -1,8 +1,21 @@
 """Devices, and what the tests read from the page."""
 
+import time
+
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
 TIMEOUT = 60_000  # milliseconds
+
+
+def wait_until(page, expression: str) -> None:
+    """Wait until a JavaScript expression is true.
+
+    Playwright's `wait_for_function` asks again from within the page, where the content security policy forbids it.
+    """
+    deadline = time.monotonic() + TIMEOUT / 1000
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, f"not true within {TIMEOUT / 1000:.0f} s: {expression}"
+        page.wait_for_timeout(50)
 
 
 def tiles(page) -> dict[str, str]:

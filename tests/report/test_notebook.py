@@ -150,11 +150,15 @@ widget.render({{ model, el: document.getElementById("cell") }});
         page.on("pageerror", lambda error: mistakes.append(str(error)))
         page.expose_function("plane", lambda request: json.dumps(_plane(study, request)))
         page.goto(path.as_uri())
-        page.wait_for_timeout(600)
+        page.locator("#cell figure").first.wait_for()
+        for _ in range(100):
+            picture = image.open(io.BytesIO(page.screenshot(path=tmp_path / "map.png"))).convert("RGB")
+            colours = picture.getcolors(maxcolors=1_000_000)
+            if colours is not None and len(colours) > 60:
+                break
+            page.wait_for_timeout(100)
         assert mistakes == []
-        picture = image.open(io.BytesIO(page.screenshot(path=tmp_path / "map.png"))).convert("RGB")
         assert "Mean" in page.locator("#cell figure").first.inner_text() or dimensions == 1
         browser.close()
-    colours = picture.getcolors(maxcolors=1_000_000)
     assert colours is not None
     assert len(colours) > 60  # a drawing, not an empty frame

@@ -3,10 +3,11 @@
 import re
 
 import pytest
-from tests.helpers.page import DESKTOP, PHONE, tiles
+from tests.helpers.page import DESKTOP, PHONE, tiles, wait_until
 from tests.helpers.server import CURVE, GRID
 
 REFUSED = "Failed to load resource"  # how browsers log a request that was refused or did not reach the server
+NOTHING_UNSENT = "localStorage.getItem(`truvar-unsent:${location.pathname}`) === '[]'"
 TABLE = "site;x;y;duration;value\n" + "\n".join(
     f"s{k};{(k % 6) / 5:.1f};{(k // 6) / 5:.1f};{1 + k % 3};".replace(".", ",") for k in range(36)
 )
@@ -129,7 +130,7 @@ def test_values_that_are_entered_without_a_network_are_sent_once_and_in_order(pa
     page.evaluate("text => localStorage.setItem(`truvar-unsent:${location.pathname}`, text)", unsent[0])
     page.reload()
     page.locator('.measurements tr[data-id="6"]').wait_for()
-    page.wait_for_function("localStorage.getItem(`truvar-unsent:${location.pathname}`) === '[]'")
+    wait_until(page, NOTHING_UNSENT)
     assert api.get("/studies/boat/measurements")["measurements"] == rows
 
 
@@ -192,7 +193,7 @@ def test_the_page_is_opened_again_without_a_network_and_keeps_what_is_entered(pa
     api.post("/studies/reloaded/tell", {"point": {"x": 0.0, "y": 0.0}, "y": 0.25})
     page = page_on(PHONE, "#/study/reloaded", tolerate=REFUSED, service_workers="allow")
     page.evaluate("navigator.serviceWorker.ready.then(() => null)")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    wait_until(page, "navigator.serviceWorker.controller !== null")
     page.reload()  # now its files and answers pass the service worker
     page.locator('.measurements tr[data-id="1"]').wait_for()
     page.context.set_offline(True)
@@ -232,7 +233,7 @@ def test_a_lost_answer_does_not_count_a_value_twice(page_on, served):
     form.get_by_label("Measured value").fill("1.25")
     form.get_by_role("button", name="Save").click()
     page.locator('.measurements tr[data-id="1"]').wait_for()
-    page.wait_for_function("localStorage.getItem(`truvar-unsent:${location.pathname}`) === '[]'")
+    wait_until(page, NOTHING_UNSENT)
     assert len(attempts) >= 2
     assert len(set(attempts)) == 1
     assert [row["value"] for row in api.get("/studies/lost answer/measurements")["measurements"]] == [1.25]
