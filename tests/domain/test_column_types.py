@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from datetime import time
 from decimal import Decimal
 from io import StringIO
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.domain.tables import as_table, parse_table
@@ -60,8 +60,7 @@ def test_columns_that_pandas_may_have_shifted_are_warned_of_with_the_remedy() ->
     with pytest.warns(UserWarning, match=r"column 'z' is empty, and .* \(1, 4, ...\); .*index_col=False"):
         tv.Domain.table(shifted, columns=["x", "y"])
     right = pd.read_csv(StringIO(text), index_col=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         assert points_of(right, columns=["x", "y"]) == [[1, 2], [4, 5]]
         assert points_of(right.assign(value=np.nan), columns=["x", "y"]) == [[1, 2], [4, 5]]
         labelled = right.assign(value=np.nan).set_axis(pd.Index(["a", "b"], name="station"))
@@ -116,15 +115,13 @@ def test_numbers_with_a_unit_are_categories_with_a_warning(values: list[str]) ->
         UserWarning, match=rf"column 'x' holds numbers with a unit, such as '{values[0]}'.*without an order"
     ):
         tv.Domain.table(frame)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         tv.Domain.table(frame.astype("category"))
 
 
 @pytest.mark.parametrize("values", [["a1", "a2"], ["1 m", "2 s"], ["2026-01-01", "2026-01-02"], ["12:30", "12:45"]])
 def test_other_texts_are_no_numbers_with_a_unit(values: list[str]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         assert len(tv.Domain.table(pd.DataFrame({"x": values}))) == 2
 
 

@@ -1,12 +1,12 @@
 """Tables of GeoPandas and grids of xarray become domains, and results become tables and grids again."""
 
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.exceptions import InvalidDomainError, MissingDependencyError
@@ -73,8 +73,7 @@ def test_degrees_are_called_lon_and_lat_with_a_warning():
 
 
 def test_metres_and_unknown_units_give_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         assert tv.Domain.table(stations()).columns == tv.Domain.table(stations(crs=None)).columns == ("x", "y")
 
 

@@ -20,5 +20,7 @@ def wait_until(page, expression: str) -> None:
 
 def tiles(page) -> dict[str, str]:
     """Return the tiles at the top of a study, by their names in small letters."""
-    rows = [row.split("\n", 1) for row in page.locator(".key-numbers > div").all_inner_texts()]
+    # One call, since the page may redraw between two; the text of a removed tile has no lines.
+    script = "() => [...document.querySelectorAll('.key-numbers > div')].map((tile) => tile.innerText)"
+    rows = [row.split("\n", 1) for row in page.evaluate(script)]
     return {name.lower(): " ".join(text.split()) for name, text in rows}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,7 @@ class Api:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self.url = url
         self.http = httpx.Client(base_url=f"{url}/api", headers=headers, timeout=60)
+        weakref.finalize(self, self.http.close)
 
     def get(self, path: str, status: int = 200) -> Any:
         return self._checked(self.http.get(f"{self.url}/api{path}"), status)

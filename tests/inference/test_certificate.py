@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from dataclasses import replace
 from math import ceil, inf, log, pi
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from tests.helpers.theory_settings import GRID, THEOREM
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.acquisition.confidence import Epoch, lemma_beta, rkhs_beta
@@ -170,8 +170,7 @@ def test_more_measurements_than_theorem_beta_allows_for_end_the_regime_theorem()
 
 
 def test_theorem_beta_works_without_noise():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         study = tv.Study(GRID, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.0, policy=THEOREM)
         result = study.run(lambda point: float(np.sin(5 * point["x"])), steps=30)
     assert result.certificate.regime == "theorem"

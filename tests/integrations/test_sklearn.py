@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnknownPolicyError, UnsupportedNoiseLevelsError
@@ -468,6 +469,5 @@ def test_fold_effects_are_zero_without_scores():
 
 
 def test_no_warnings_are_raised():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         small(return_train_score=True).fit(*IRIS)

@@ -7,13 +7,13 @@ import json
 import re
 import struct
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, MissingDependencyError, OutputError
@@ -72,8 +72,7 @@ def advanced(study: tv.Study, steps: int) -> tv.Study:
 
 @pytest.fixture(autouse=True)
 def _no_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         yield
 
 

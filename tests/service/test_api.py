@@ -95,8 +95,10 @@ def test_changes_made_through_the_store_are_seen_and_streamed(served):
     versions = []
     ready = threading.Event()
 
+    listener = Api(api.url)
+
     def listen():
-        with Api(api.url).http.stream("GET", "/studies/streamed/live", timeout=30) as stream:
+        with listener.http.stream("GET", "/studies/streamed/live", timeout=30) as stream:
             assert stream.headers["content-type"].startswith("text/event-stream")
             for line in stream.iter_lines():
                 if line.startswith("data: "):

@@ -89,11 +89,13 @@ def test_tabs_show_convergence_slices_importance_and_model_check(page_on, served
     panel.locator("#panel-slices .curve").first.wait_for()
     assert panel.locator("#panel-slices .curve").count() == 2
     page.get_by_role("tab", name="Importance").click()
+    panel.locator(".bar-row").first.wait_for()
     rows = panel.locator(".bar-row").all_inner_texts()
     importance = {row["column"]: row["total"] for row in api.get(f"/studies/{measured}/model")["importance"]}
     assert len(rows) == 2
     assert f"{round(100 * importance['x'])} %, by itself" in " ".join(rows)
     page.get_by_role("tab", name="Model check").click()
+    panel.locator("#panel-check circle").first.wait_for()
     assert api.get(f"/studies/{measured}/model")["check"]["message"] in panel.locator("#panel-check").inner_text()
     assert panel.locator("#panel-check circle").count() == 9
 

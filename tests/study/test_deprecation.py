@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar._deprecation import deprecated_alias
@@ -82,8 +82,7 @@ def test_the_warning_points_at_the_caller() -> None:
 
 
 def test_looking_a_deprecated_name_up_does_not_warn() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         assert callable(a_study().outlook)
         assert "outlook" in dict(inspect.getmembers(tv.Study))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.cli import main
@@ -51,8 +51,7 @@ def test_tell_warns_once_and_names_id_point_value_and_remedy() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
     with pytest.warns(OutlierWarning) as caught:
         tell_with_an_error(study)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         study.tell(study.ask(), 0.5)
     (warning,) = [str(each.message) for each in caught]
     assert warning.startswith("measurement 9 (value 10000 at x 0.3) ")
@@ -65,8 +64,7 @@ def test_tell_warns_once_and_names_id_point_value_and_remedy() -> None:
 
 def test_a_right_value_is_not_named() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         for index in range(0, 40, 4):
             study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)))
     assert study.result().outliers == ()
@@ -92,8 +90,7 @@ def test_the_warning_disappears_when_further_values_support_the_measurement(stud
 def test_a_reopened_study_knows_the_outlier_and_does_not_warn_again(study: tv.Study) -> None:
     reopened = tv.Study.from_json(study.to_json())
     assert reopened.result().outliers == (WRONG,)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         reopened.tell(DOMAIN.point(3), measure(DOMAIN.point(3)))
 
 
@@ -150,8 +147,7 @@ def test_a_study_on_a_server_warns_and_answers_alike(served: Any, request: pytes
 
 def test_collected_messages_are_not_issued() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
-    with warnings.catch_warnings(), collect_outliers() as messages:
-        warnings.simplefilter("error")
+    with no_warnings(), collect_outliers() as messages:
         tell_with_an_error(study)
     assert list(messages) == [WRONG]
 

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.exceptions import OutlierWarning
@@ -33,8 +34,7 @@ def test_a_value_far_from_the_prediction_of_a_known_model_is_accepted_and_named(
 def test_plausible_values_are_told_without_a_warning():
     study = known()
     rng = np.random.default_rng(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         for _ in range(8):
             suggestion = study.ask()
             assert study.check_value(suggestion, 0.3) is None
@@ -83,8 +83,7 @@ def test_a_learned_model_questions_only_values_beyond_the_others():
 
 def test_values_of_a_run_are_not_typed():
     study = known()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         study.run(lambda point: 50.0, steps=2)
     assert study.steps == 2
 

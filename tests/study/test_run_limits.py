@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
@@ -169,8 +169,7 @@ def test_a_model_that_the_measurements_contradict_does_not_end_a_run(goal: Any, 
 
 
 def test_a_right_model_ends_a_run_without_a_warning() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         level_set().run(wave, f1=0.9)
 
 

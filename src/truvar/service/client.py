@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from math import inf, nan
@@ -156,6 +157,7 @@ class Server:
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self._http: httpx.Client = library.Client(base_url=f"{self.url}/api", headers=headers, timeout=timeout)
+        weakref.finalize(self, self._http.close)  # a connection that is dropped leaves no open socket
         self._transport_error = library.TransportError
 
     def studies(self) -> pd.DataFrame:
