@@ -1,4 +1,4 @@
-"""Members with shorter length-scales, and noise that is taken for a fine structure of f."""
+"""Members with more uncertainty, and noise that is taken for a fine structure of f."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
-from truvar.models.frozen import FrozenMember
+from truvar.models.frozen import Caution, FrozenMember
 
 LENGTHSCALE = 0.4
 NOISE = 0.09
@@ -23,51 +23,89 @@ def member(rows: list[int], values: list[float]) -> FrozenMember:
     return study._learner.surrogate.freeze().members[0]
 
 
-def naive_moments(rows: list[int], values: list[float], own: float, noise: float) -> tuple[Any, Any]:
-    """Mean and variance for a kernel of half the length-scale, plus `own` on the diagonal, by `inv`."""
+def naive_moments(rows: list[int], values: list[float], own: float = 0.0) -> tuple[Any, Any]:
+    """Mean and variance with standard deviations twice as large, plus `own`, by `inv`."""
     x = DOMAIN.points[:, 0]
-    kernel = np.exp(-0.5 * ((x[:, None] - x) / (LENGTHSCALE / 2)) ** 2) + own * np.eye(len(x))
-    inverse = np.linalg.inv(kernel[np.ix_(rows, rows)] + noise * np.eye(len(rows)))
+    kernel = np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2)
+    inverse = np.linalg.inv(kernel[np.ix_(rows, rows)] + NOISE * np.eye(len(rows)))
     mean = kernel[:, rows] @ inverse @ np.array(values)
     variance = np.diag(kernel - kernel[:, rows] @ inverse @ kernel[rows])
-    return mean, variance
+    return mean, 4.0 * (variance + own)
 
 
-def test_a_rougher_member_is_the_posterior_with_half_the_length_scale() -> None:
+@pytest.mark.parametrize("fine_structure", [False, True])
+def test_a_cautious_member_has_the_same_mean_and_larger_standard_deviations(fine_structure: bool) -> None:
     rows = [2, 9, 15]
     values = [0.3, -1.0, 0.7]
-    mean, variance = member(rows, values).rougher(2.0, 1).predict(DOMAIN.points)
-    expected_mean, expected_variance = naive_moments(rows, values, own=0.0, noise=NOISE)
+    mean, variance = (
+        member(rows, values).cautious(Caution(wider=2.0, fine_structure=fine_structure)).predict(DOMAIN.points)
+    )
+    expected_mean, expected_variance = naive_moments(rows, values, own=NOISE if fine_structure else 0.0)
     np.testing.assert_allclose(mean, expected_mean, atol=1e-9)
     np.testing.assert_allclose(variance, expected_variance, atol=1e-9)
 
 
-def test_with_a_fine_structure_measured_points_are_known_and_others_are_not() -> None:
+def test_a_cautious_member_with_shorter_length_scales_is_the_posterior_with_them() -> None:
     rows = [2, 9, 15]
     values = [0.3, -1.0, 0.7]
-    mean, variance = member(rows, values).rougher(2.0, 1, fine_structure=True).predict(DOMAIN.points)
-    expected_mean, expected_variance = naive_moments(rows, values, own=NOISE, noise=0.0)
+    mean, variance = member(rows, values).cautious(Caution(shorter=2.0)).predict(DOMAIN.points)
+    x = DOMAIN.points[:, 0]
+    kernel = np.exp(-0.5 * ((x[:, None] - x) / (LENGTHSCALE / 2)) ** 2)
+    inverse = np.linalg.inv(kernel[np.ix_(rows, rows)] + NOISE * np.eye(3))
+    np.testing.assert_allclose(mean, kernel[:, rows] @ inverse @ np.array(values), atol=1e-9)
+    np.testing.assert_allclose(variance, np.diag(kernel - kernel[:, rows] @ inverse @ kernel[rows]), atol=1e-9)
+
+
+def test_the_uncertainty_of_an_estimated_mean_is_larger_too() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize(), kernel=RBF(LENGTHSCALE), noise=NOISE)
+    for row, value in ((2, 0.3), (9, -1.0), (15, 0.7)):
+        study.tell(DOMAIN.point(row), value)
+    own = study._learner.surrogate.freeze().members[0]
+    assert own.whitened_ones is not None
+    mean, variance = own.cautious(Caution(wider=3.0)).predict(DOMAIN.points)
+    np.testing.assert_allclose(mean, own.predict(DOMAIN.points)[0], atol=1e-12)
+    np.testing.assert_allclose(variance, 9.0 * own.predict(DOMAIN.points)[1], atol=1e-9)
+
+
+def test_what_the_others_contradict_is_left_out() -> None:
+    rows = list(range(21))
+    values = [float(np.sin(3 * x)) for x in DOMAIN.points[:, 0]]
+    false = [*values[:8], values[8] + 6.0, *values[9:15], values[15] - 4.0, *values[16:]]
+    kept = [row for row in rows if row not in (8, 15)]
+    mean, variance = member(rows, false).cautious(Caution(wider=2.0)).predict(DOMAIN.points)
+    expected_mean, expected_variance = naive_moments(kept, [values[row] for row in kept])
     np.testing.assert_allclose(mean, expected_mean, atol=1e-9)
     np.testing.assert_allclose(variance, expected_variance, atol=1e-9)
-    np.testing.assert_allclose(mean[rows], values, atol=1e-9)
-    assert variance[rows].max() < 1e-9
-    assert np.delete(variance, rows).min() > 0.9 * NOISE
+
+
+def test_at_most_a_tenth_of_the_observations_is_left_out() -> None:
+    rows = list(range(21))
+    values = [6.0 * (-1) ** row for row in rows]
+    own = member(rows, values)
+    assert len(own.points) == 21
+    assert len(own.cautious(Caution(wider=2.0)).points) == 19
 
 
 @pytest.mark.parametrize(("gap", "is_noise"), [(0.6, True), (0.0, False)])
 def test_repeated_measurements_tell_noise_from_a_fine_structure(gap: float, is_noise: bool) -> None:
     rows = [2, 2, 9, 9, 15, 15]
     values = [0.3, 0.3 + gap, -1.0, -1.0 - gap, 0.7, 0.7 + gap]
-    smooth = member(rows, values).rougher(2.0, 1)
-    fine = member(rows, values).rougher(2.0, 1, fine_structure=True)
-    difference = fine.predict(DOMAIN.points)[1] - smooth.predict(DOMAIN.points)[1]
-    assert (np.abs(difference).max() < 1e-12) == is_noise
+    fine = member(rows, values).cautious(Caution(wider=2.0, fine_structure=True))
+    assert fine.own_variance == pytest.approx(0.0 if is_noise else 4.0 * NOISE)
 
 
 def test_joint_draws_have_the_moments_of_a_member_with_a_fine_structure() -> None:
-    fine = member([2, 9, 15], [0.3, -1.0, 0.7]).rougher(2.0, 1, fine_structure=True)
+    fine = member([2, 9, 15], [0.3, -1.0, 0.7]).cautious(Caution(wider=2.0, fine_structure=True))
     draws = fine.draw(DOMAIN.points, np.arange(0, 21, 2), 20_000, np.random.default_rng(0))
     mean, variance = fine.predict(DOMAIN.points)
     # Twenty-one points, 20,000 draws: six standard errors are exceeded in one of ten million runs.
-    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=6 / np.sqrt(20_000))
-    np.testing.assert_allclose(draws.var(axis=1), variance, atol=6 * np.sqrt(2 / 20_000))
+    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=6 * np.sqrt(variance.max() / 20_000))
+    np.testing.assert_allclose(draws.var(axis=1), variance, atol=6 * variance.max() * np.sqrt(2 / 20_000))
+
+
+def test_a_point_that_is_drawn_twice_has_the_same_value_twice() -> None:
+    fine = member([2, 9], [0.3, -1.0]).cautious(Caution(wider=2.0, fine_structure=True))
+    points = DOMAIN.points[[4, 11, 4]]
+    draws = fine.draw(points, np.arange(3), 50, np.random.default_rng(1))
+    np.testing.assert_allclose(draws[0], draws[2], atol=1e-3)
+    assert np.abs(draws[0] - draws[1]).mean() > 0.1

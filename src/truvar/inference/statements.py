@@ -18,11 +18,12 @@ that probability is subtracted instead, which is a union bound.
 Optimum: points are ruled out in ascending order of how often they are the optimum in one half of the draws, as long as
 the optimum is among them in at most a share 1 - q of the other half. What remains holds it with probability >= q.
 
-A learned model is fitted to measurements that cluster where its policy looks, and says little about how smooth f is
-elsewhere. So members with length-scales of half the size are added to the mixture, one for every four: a fifth of the
-draws. What is decided must not depend on the smoothness that was found elsewhere. Nor can single measurements tell
-noise from a fine structure of f: where the noise is learned, it belongs to f in these members, unless repeated
-measurements of a point say otherwise.
+A learned model is fitted to measurements that cluster where its policy looks, and says little about how f behaves
+elsewhere. So cautious members are added to the mixture, one for every four: a fifth of the draws. They leave out
+measurements that the others contradict, and are less sure of the rest: for a level set their standard deviations are
+larger by `WIDER`, for an optimum their length-scales are shorter by `SHORTER`. Nor can single measurements tell noise
+from a fine structure of f: where the noise is learned, f may deviate by it from point to point in these members, unless
+repeated measurements of a point say otherwise.
 
 Where more than `MAX_ROWS` points would have to be drawn, that many of them, chosen at random, stand for the others:
 `JointStatements.n_drawn` and `n_relevant` say so.
@@ -44,7 +45,7 @@ from truvar._typing import Array, Index, Mask
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.inference.bands import BandStatements, band_probabilities, band_statements, exceedance, reported_bands
-from truvar.models.frozen import FrozenPosterior
+from truvar.models.frozen import Caution, FrozenPosterior
 from truvar.models.transforms import OutputTransform
 from truvar.validation import check_fraction
 
@@ -53,8 +54,9 @@ CONFIDENCE = 0.95  # of the statements that are made unless another one is asked
 NEGLIGIBLE = 0.002  # total probability of an error at the points that are not drawn
 FEW_VALUES = 20_000  # up to which scipy.special is not needed
 MAX_ROWS = 4000  # points that are drawn, at most
-ROUGH = 0.25  # members with shorter length-scales that are added for every member of a learned model
-ROUGHER = 2.0  # factor by which these are shorter
+CAUTIOUS = 0.25  # cautious members that are added for every member of a learned model
+WIDER = 3.0  # level sets: factor by which their standard deviations are larger
+SHORTER = 2.0  # optima: factor by which their length-scales are shorter
 FAR = 4.5  # standard deviations: a point further below the best one's lower bound is not a potential optimum
 SAME_VALUE = 1e-6  # prior standard deviations: values that differ less are equal
 SCREENING_DRAWS = 128  # joint draws of a rough estimate
@@ -305,16 +307,17 @@ class StatementInputs:
         sites = surrogate.target_sites
         if surrogate.ensemble is not None:
             n = len(sites)
-            rough = posterior.rougher(
-                max(1, round(ROUGH * len(posterior.members))),
-                ROUGHER,
-                len(learner.domain.columns),
+            caution = Caution(
+                wider=WIDER if learner.goal.level_set else 1.0,
+                shorter=1.0 if learner.goal.level_set else SHORTER,
+                n_columns=len(learner.domain.columns),
                 fine_structure=surrogate.tasks is None and surrogate.ensemble.noise is not None,
             )
-            rough_means, rough_variances = rough.predict(sites)
-            means = np.vstack([surrogate.ensemble.means[:, :n], rough_means])
-            variances = np.vstack([surrogate.ensemble.variances[:, :n], rough_variances])
-            posterior = FrozenPosterior(posterior.members + rough.members)
+            cautious = posterior.cautious(max(1, round(CAUTIOUS * len(posterior.members))), caution)
+            cautious_means, cautious_variances = cautious.predict(sites)
+            means = np.vstack([surrogate.ensemble.means[:, :n], cautious_means])
+            variances = np.vstack([surrogate.ensemble.variances[:, :n], cautious_variances])
+            posterior = FrozenPosterior(posterior.members + cautious.members)
         elif surrogate.mean is None:  # the uncertainty of the estimated constant counts
             means, variances = posterior.predict(sites)
         else:

@@ -31,8 +31,29 @@ from truvar._typing import Array, Index
 from truvar.models.kernels import Covariance
 
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
+IMPLAUSIBLE = 3.0  # standard deviations: observations further from what the others predict are contradicted by them
+MOST_CONTRADICTED = 0.1  # share of the observations that may be
 CONTRADICTED = 2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
 JITTER = 1e-9  # share of the variances: added to those of the pivots, so that rounding leaves them positive
+
+
+@dataclass(frozen=True)
+class Caution:
+    """How a cautious member differs from the one that it is made of.
+
+    Attributes:
+        wider: Factor by which its standard deviations are larger, >= 1.
+        shorter: Factor by which its length-scales are shorter, >= 1.
+        n_columns: Number of coordinates; columns behind them are indices of tasks, which have no length-scale.
+        fine_structure: Whether f itself, and not only the measurement, may deviate from the smooth function: by a part
+            as large as the noise that is independent from point to point, and of which measurements tell nothing.
+            Repeated measurements of a point that say otherwise are believed.
+    """
+
+    wider: float = 1.0
+    shorter: float = 1.0
+    n_columns: int = 1
+    fine_structure: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +69,8 @@ class FrozenMember:
         whitened: L^-1 (y - prior mean). (t,)
         whitened_ones: L^-1 1, if the constant mean is an estimate whose uncertainty counts; None otherwise. (t,)
         scales: Length-scales that distances are measured in when pivots are spread. (d',) or (1,)
+        own_variance: Variance of a part of f that is independent from point to point, and of which observations tell
+            nothing.
     """
 
     covariance: Covariance
@@ -58,6 +81,7 @@ class FrozenMember:
     whitened: Array
     whitened_ones: Array | None
     scales: Array
+    own_variance: float = 0.0
 
     def solve(self, points: Array) -> Array:
         """Return v(x) = L^-1 k_t(x) at points (q, d'): (t, q)."""
@@ -71,18 +95,15 @@ class FrozenMember:
         solved = self.solve(points)
         mean = self.prior_mean(points) + self.whitened @ solved
         variance = self.prior_variance(points) - (solved**2).sum(axis=0) + self._constant(solved) ** 2
-        return mean, np.maximum(variance, 0.0)
+        return mean, np.maximum(variance, 0.0) + self.own_variance
 
-    def rougher(self, factor: float, n_columns: int, fine_structure: bool = False) -> FrozenMember:
-        """Return the posterior of the same observations with length-scales shorter by a factor.
+    def cautious(self, caution: Caution) -> FrozenMember:
+        """Return the posterior of those observations that the others do not contradict, with more uncertainty."""
+        own = self._fine_structure_variance() if caution.fine_structure else 0.0
+        shorter = self if caution.shorter == 1 else self._with_shorter_lengthscales(caution.shorter, caution.n_columns)
+        return replace(shorter._without_contradicted()._wider(caution.wider), own_variance=caution.wider**2 * own)
 
-        Args:
-            factor: The factor, > 1.
-            n_columns: Number of coordinates; columns behind them are indices of tasks, which have no length-scale.
-            fine_structure: Whether f itself, and not the measurement, is what deviates from the smooth function: the
-                noise becomes a part of f that is independent from point to point. Repeated measurements of a point
-                that say otherwise are believed.
-        """
+    def _with_shorter_lengthscales(self, factor: float, n_columns: int) -> FrozenMember:
         stretch = np.ones(self.points.shape[1])
         stretch[:n_columns] = factor  # k(a x, a x') has length-scales shorter by a
 
@@ -92,43 +113,78 @@ class FrozenMember:
         noise = np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0)
         within = covariance(self.points, self.points)
         within[np.diag_indices_from(within)] += noise
-        residuals = self.lower @ self.whitened
-        member = self._with(covariance, self.prior_variance, within, residuals, stretch)
-        own = float(np.median(noise)) if fine_structure and len(noise) else 0.0
-        if own == 0.0:
-            return member
+        member = replace(self, covariance=covariance, scales=self.scales / stretch)
+        return member._of_observations(self.points, within, self._data())
 
-        def structured(points: Array, others: Array) -> Array:
-            return covariance(points, others) + own * _same_point(points, others)
+    def _wider(self, factor: float) -> FrozenMember:
+        """Return the member with standard deviations larger by a factor: covariance and noise are by its square."""
+        ones = self.whitened_ones
+
+        def covariance(points: Array, others: Array) -> Array:
+            return factor**2 * self.covariance(points, others)
 
         def prior_variance(points: Array) -> Array:
-            return self.prior_variance(points) + own
+            return factor**2 * self.prior_variance(points)
 
-        repeated = _same_point(self.points, self.points)
-        repeated[np.diag_indices_from(repeated)] = 0.0
-        if repeated.any():
-            within = within + own * repeated
-        candidate = self._with(structured, prior_variance, within, residuals, stretch)
-        return candidate if candidate.log_likelihood >= member.log_likelihood - CONTRADICTED else member
-
-    def _with(
-        self,
-        covariance: Covariance,
-        prior_variance: Callable[[Array], Array],
-        within: Array,
-        residuals: Array,
-        stretch: Array,
-    ) -> FrozenMember:
-        """Return the posterior of the same observations with another prior covariance."""
-        lower = _cholesky(within)
         return replace(
             self,
             covariance=covariance,
             prior_variance=prior_variance,
-            lower=lower,
-            whitened=solve_triangular(lower, residuals, lower=True, check_finite=False),
-            scales=self.scales / stretch,
+            lower=factor * self.lower,
+            whitened=self.whitened / factor,
+            whitened_ones=None if ones is None else ones / factor,
         )
+
+    def _fine_structure_variance(self) -> float:
+        """Return the variance of the noise if it may be a fine structure of f, and 0 if repeats contradict that."""
+        noise = np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0)
+        own = float(np.median(noise)) if len(noise) else 0.0
+        repeated = _same_point(self.points, self.points)
+        repeated[np.diag_indices_from(repeated)] = 0.0
+        if own == 0.0 or not repeated.any():
+            return own
+        structured = self._of_observations(self.points, self.lower @ self.lower.T + own * repeated, self._data())
+        return own if structured.log_likelihood >= self.log_likelihood - CONTRADICTED else 0.0
+
+    def _without_contradicted(self) -> FrozenMember:
+        """Return the posterior without the observations that the others contradict, the worst first.
+
+        Observation i is (Q r)_i / Q_ii^(1/2) standard deviations from what the others predict, with Q the inverse of
+        the observations' covariance and r their residuals. Without observation j, Q is smaller by q_j q_j^T / Q_jj.
+        """
+        t = len(self.points)
+        if t == 0:
+            return self
+        inverse = solve_triangular(self.lower, np.eye(t), lower=True, check_finite=False)
+        precision = inverse.T @ inverse
+        weighted = inverse.T @ self.whitened
+        kept = np.ones(t, dtype=bool)
+        for _ in range(int(MOST_CONTRADICTED * t)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                deviation = np.where(kept, np.abs(weighted) / np.sqrt(np.diag(precision)), 0.0)
+            worst = int(np.argmax(deviation))
+            if deviation[worst] <= IMPLAUSIBLE:
+                break
+            kept[worst] = False
+            column = precision[:, worst] / precision[worst, worst]
+            weighted = weighted - column * weighted[worst]
+            precision = precision - np.outer(column, precision[worst])
+        if kept.all():
+            return self
+        covariance = (self.lower @ self.lower.T)[np.ix_(kept, kept)]
+        return self._of_observations(self.points[kept], covariance, self._data()[kept])
+
+    def _data(self) -> Array:
+        """Return the residuals of the observations, and ones where the constant mean is estimated, (t, 1 or 2)."""
+        whitened = [self.whitened] if self.whitened_ones is None else [self.whitened, self.whitened_ones]
+        return np.asarray(self.lower @ np.array(whitened).T)
+
+    def _of_observations(self, points: Array, covariance: Array, data: Array) -> FrozenMember:
+        """Return the member for other observations: their points, their covariance with noise, and `_data`."""
+        lower = _cholesky(covariance)
+        whitened = solve_triangular(lower, data, lower=True, check_finite=False)
+        ones = None if self.whitened_ones is None else whitened[:, 1]
+        return replace(self, points=points, lower=lower, whitened=whitened[:, 0], whitened_ones=ones)
 
     @property
     def log_likelihood(self) -> float:
@@ -153,6 +209,15 @@ class FrozenMember:
         """
         if len(points) == 0:
             return np.zeros((0, count))
+        draws = self._draw_smooth(points, pivots, count, rng)
+        if self.own_variance > 0:
+            distinct, positions = np.unique(points, axis=0, return_inverse=True)
+            own = np.sqrt(self.own_variance) * rng.standard_normal((len(distinct), count))
+            draws += own[positions.ravel()]
+        return draws
+
+    def _draw_smooth(self, points: Array, pivots: Index, count: int, rng: np.random.Generator) -> Array:
+        """Return `draw` without the part that is independent from point to point."""
         solved = self.solve(points)
         constant = self._constant(solved)
         mean = self.prior_mean(points) + self.whitened @ solved
@@ -194,10 +259,10 @@ class FrozenPosterior:
     members: tuple[FrozenMember, ...]
 
     @blas_in_one_thread()
-    def rougher(self, count: int, factor: float, n_columns: int, fine_structure: bool = False) -> FrozenPosterior:
-        """Return members with length-scales shorter by a factor, made of `count` of these; see `FrozenMember`."""
+    def cautious(self, count: int, caution: Caution) -> FrozenPosterior:
+        """Return members with more uncertainty, made of `count` of these."""
         chosen = np.linspace(0, len(self.members) - 1, count).round().astype(int)
-        return FrozenPosterior(tuple(self.members[j].rougher(factor, n_columns, fine_structure) for j in chosen))
+        return FrozenPosterior(tuple(self.members[j].cautious(caution) for j in chosen))
 
     @blas_in_one_thread()
     def predict(self, points: Array) -> tuple[Array, Array]:
