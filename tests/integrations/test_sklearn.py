@@ -143,8 +143,9 @@ def test_equal_configurations_have_a_row_each_as_in_grid_search():
     [
         {"C": loguniform(1e-3, 1e3), "gamma": loguniform(1e-4, 1e1), "kernel": ["rbf", "sigmoid"]},
         {"C": np.logspace(-3, 3, 1000), "gamma": np.logspace(-4, 1, 1000)},
+        {name: np.logspace(-4, 1, 40_000) for name in ("C", "gamma", "tol", "coef0", "cache_size")},
     ],
-    ids=["distributions", "a million configurations"],
+    ids=["distributions", "a million configurations", "more than an index can count"],
 )
 def test_large_spaces_are_searched_through_a_sample(space):
     search = TruVaRSearchCV(SVC(), space, cv=3, budget=45, random_state=0).fit(*IRIS)

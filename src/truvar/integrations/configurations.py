@@ -13,6 +13,7 @@ are listed; of anything larger a sample is drawn, and neighbours of the best con
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -44,7 +45,7 @@ class ConfigurationSpace:
 
     Attributes:
         grids: The grids.
-        size: Number of configurations; infinite with distributions.
+        size: Number of configurations; infinite with distributions, and where it is too large for an index.
 
     Raises:
         ValueError: If a list is empty, as in scikit-learn.
@@ -53,14 +54,14 @@ class ConfigurationSpace:
 
     def __init__(self, grids: Any) -> None:
         self.grids: list[Mapping[str, Any]] = [grids] if isinstance(grids, Mapping) else list(grids)
-        self._has_distributions = any(is_distribution(axis) for grid in self.grids for axis in grid.values())
-        if self._has_distributions:
+        self.size = float("inf")
+        if any(is_distribution(axis) for grid in self.grids for axis in grid.values()):
             self._sampler(1, 0)
-            self.size = float("inf")
         else:
             self._grid = ParameterGrid(grids)
-            self.size = float(len(self._grid))
-            self._ends = list(accumulate(len(ParameterGrid(grid)) for grid in self.grids))
+            self._ends = list(accumulate(math.prod(len(axis) for axis in grid.values()) for grid in self.grids))
+            if self._ends[-1] <= sys.maxsize:
+                self.size = float(self._ends[-1])
         self._origins: dict[int, tuple[Configuration, Mapping[str, Any]]] = {}  # by the identity of a configuration
 
     def listed(self) -> list[Configuration]:
@@ -69,7 +70,7 @@ class ConfigurationSpace:
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Configuration]:
         """Return random configurations."""
-        if self._has_distributions:
+        if math.isinf(self.size):
             own = rng.integers(len(self.grids), size=count)
             drawn: list[Configuration] = [{} for _ in range(count)]
             for number, grid in enumerate(self.grids):
