@@ -35,6 +35,7 @@ import truvar as tv
 from benchmarks.scratch.problems import Instance, Noise, cases
 from benchmarks.scratch.score import markdown
 from truvar.acquisition.confidence import lemma_beta
+from truvar.inference import statements
 from truvar.models.kernels import named_kernel
 
 CHECKPOINTS = (15, 25, 40, 60)
@@ -353,6 +354,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--policies", help="policies, with commas between; default: auto, truvar and straddle or ei")
     parser.add_argument("--starts", type=int, default=200, help="runs of every family, goal and policy; default 200")
     parser.add_argument("--steps", type=int, default=CHECKPOINTS[-1], help="measurements of a run; default 60")
+    parser.add_argument(
+        "--wider", type=float, default=statements.WIDER, help="how much larger the cautious draws' deviations are"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs; default 1")
     parser.add_argument("--json", type=Path, help="finished runs are kept there, one per line, and not made again")
     given = parser.parse_args(arguments)
@@ -361,6 +365,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checkpoints = [t for t in CHECKPOINTS if t <= given.steps] or [given.steps]
     kept = _read(given.json)
     made = {key: kept[key] for key in todo if key in kept}
+    statements.WIDER = given.wider
     for each in _make([key for key in todo if key not in made], checkpoints, given.jobs):
         made[each.key] = each
         if given.json is not None:
@@ -379,10 +384,17 @@ def _make(todo: Sequence[Key], checkpoints: Sequence[int], jobs: int) -> Iterabl
             print(".", end="", file=sys.stderr, flush=True)
         return
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    workers = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_set_wider, initargs=(statements.WIDER,)
+    )
+    with workers as pool:
         for future in as_completed([pool.submit(run, key, checkpoints) for key in todo]):
             yield future.result()
             print(".", end="", file=sys.stderr, flush=True)
+
+
+def _set_wider(factor: float) -> None:
+    statements.WIDER = factor
 
 
 def _read(path: Path | None) -> dict[Key, Run]:

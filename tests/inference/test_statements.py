@@ -337,6 +337,26 @@ def test_joint_statements_of_a_right_model_are_true_as_often_as_they_say() -> No
     assert n_regret >= binom.ppf(0.001, n, 0.95)
 
 
+@pytest.mark.filterwarnings("ignore::truvar.exceptions.OutlierWarning")
+@pytest.mark.parametrize("seed", [2, 3, 5])
+def test_nothing_is_decided_by_a_single_measurement_that_the_others_contradict(seed: int) -> None:
+    axis = np.linspace(0, 1, 20)
+    square = tv.Domain.grid(x=axis, y=axis)
+    truth = np.sin(3 * square.points[:, 0]) + square.points[:, 1] ** 2
+    rng = np.random.default_rng(seed)
+    rows = rng.choice(len(square), 40, replace=False)
+    mistaken = next(row for row in rows if truth[row] < 0.6)
+    study = tv.Study(square, tv.LevelSet(1.0), seed=seed)
+    for row in rows:
+        error = 4.0 if row == mistaken else 0.02 * rng.standard_normal()
+        study.tell(square.point(int(row)), float(truth[row] + error))
+    classes = study.result().classify()
+    assert classes.above.any()
+    assert classes.below.any()
+    assert (truth[classes.above] >= 1.0).all()
+    assert (truth[classes.below] < 1.0).all()
+
+
 def test_points_that_are_seldom_the_optimum_are_not_ruled_out_together() -> None:
     """Of 5,000 equally probable points 2,048 draws leave most undrawn; they hold the optimum nearly always."""
     rng = np.random.default_rng(0)

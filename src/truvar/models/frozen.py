@@ -110,9 +110,8 @@ class FrozenMember:
         def covariance(points: Array, others: Array) -> Array:
             return self.covariance(points * stretch, others * stretch)
 
-        noise = np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0)
         within = covariance(self.points, self.points)
-        within[np.diag_indices_from(within)] += noise
+        within[np.diag_indices_from(within)] += self._noise()
         member = replace(self, covariance=covariance, scales=self.scales / stretch)
         return member._of_observations(self.points, within, self._data())
 
@@ -137,8 +136,7 @@ class FrozenMember:
 
     def _fine_structure_variance(self) -> float:
         """Return the variance of the noise if it may be a fine structure of f, and 0 if repeats contradict that."""
-        noise = np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0)
-        own = float(np.median(noise)) if len(noise) else 0.0
+        own = float(np.median(self._noise())) if len(self.points) else 0.0
         repeated = _same_point(self.points, self.points)
         repeated[np.diag_indices_from(repeated)] = 0.0
         if own == 0.0 or not repeated.any():
@@ -160,8 +158,8 @@ class FrozenMember:
         weighted = inverse.T @ self.whitened
         kept = np.ones(t, dtype=bool)
         for _ in range(int(MOST_CONTRADICTED * t)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                deviation = np.where(kept, np.abs(weighted) / np.sqrt(np.diag(precision)), 0.0)
+            positive = np.maximum(np.diag(precision), np.finfo(float).tiny)  # but for rounding
+            deviation = np.where(kept, np.abs(weighted) / np.sqrt(positive), 0.0)
             worst = int(np.argmax(deviation))
             if deviation[worst] <= IMPLAUSIBLE:
                 break
@@ -173,6 +171,10 @@ class FrozenMember:
             return self
         covariance = (self.lower @ self.lower.T)[np.ix_(kept, kept)]
         return self._of_observations(self.points[kept], covariance, self._data()[kept])
+
+    def _noise(self) -> Array:
+        """Return the noise variances of the observations, (t,)."""
+        return np.asarray(np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0))
 
     def _data(self) -> Array:
         """Return the residuals of the observations, and ones where the constant mean is estimated, (t, 1 or 2)."""
