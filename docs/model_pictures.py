@@ -1,8 +1,8 @@
 """Draw the pictures of the pages about the learned model and about trust: `python docs/model_pictures.py`.
 
 `averaging.png` compares the single best hyperparameters with the average over plausible ones; `power.png` compares a
-model of skewed values with a model of a power of them; `worst-case.png` shows a study that knows nothing and decides a
-region wrongly. Needs matplotlib.
+model of skewed values with a model of a power of them; `unseen.png` shows what a study that knows nothing says
+of a region that it has not seen. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def power(left: Any, right: Any) -> None:
     left.set_ylim(-6, 27)
 
 
-def worst_case() -> None:
+def unseen() -> None:
     """Draw a level set of two lobes after 40 measurements, one lobe of which is not seen yet."""
     domain = tv.Domain.grid(distance_m=np.linspace(0, 1478, 50), depth_m=np.linspace(-18, 0, 50))
     cost = tv.Cost(base=4, travel={"distance_m": 0.25}, magnitude={"depth_m": 4})
@@ -101,10 +101,10 @@ def worst_case() -> None:
     classes = study.result().classify()
     print(study.result().certificate)
     print(f"{int((classes.below & (truth >= 7)).sum())} points above 7 are shown as below")
-    study.plot(truth=truth).savefig(IMAGES / "worst-case.png")
+    study.plot(truth=truth).savefig(IMAGES / "unseen.png")
 
 
 if __name__ == "__main__":
     two_panels("averaging.png", averaging)
     two_panels("power.png", power)
-    worst_case()
+    unseen()

@@ -56,7 +56,7 @@ FROM_ELSEWHERE = {
     "live-map.png": "python docs/report_pictures.py",
     "averaging.png": "python docs/model_pictures.py",
     "power.png": "python docs/model_pictures.py",
-    "worst-case.png": "python docs/model_pictures.py",
+    "unseen.png": "python docs/model_pictures.py",
     "page-dark.png": "python docs/screenshot.py",
     "page-phone.png": "python docs/screenshot.py",
     "page-phone-dark.png": "python docs/screenshot.py",
