@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import erfc, isfinite, sqrt
 from statistics import NormalDist
@@ -307,9 +307,8 @@ class StatementInputs:
         sites = surrogate.target_sites
         if surrogate.ensemble is not None:
             n = len(sites)
-            caution = Caution(
-                wider=WIDER if learner.goal.level_set else 1.0,
-                shorter=1.0 if learner.goal.level_set else SHORTER,
+            caution = replace(
+                Caution(wider=WIDER) if learner.goal.level_set else Caution(shorter=SHORTER),
                 n_columns=len(learner.domain.columns),
                 fine_structure=surrogate.tasks is None and surrogate.ensemble.noise is not None,
             )

@@ -39,7 +39,7 @@ JITTER = 1e-9  # share of the variances: added to those of the pivots, so that r
 
 @dataclass(frozen=True)
 class Caution:
-    """How a cautious member differs from the one that it is made of.
+    """Differences of a cautious member from the one that it is made of.
 
     Attributes:
         wider: Factor by which its standard deviations are larger, >= 1.
