@@ -360,6 +360,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs; default 1")
     parser.add_argument("--json", type=Path, help="finished runs are kept there, one per line, and not made again")
     given = parser.parse_args(arguments)
+    if given.json is not None and given.wider != statements.WIDER:
+        parser.error("runs with another --wider are not kept: leave out --json")
     policies = given.policies.split(",") if given.policies else None
     todo = keys(given.families.split(","), given.goals.split(","), policies, given.starts)
     checkpoints = [t for t in CHECKPOINTS if t <= given.steps] or [given.steps]

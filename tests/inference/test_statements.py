@@ -21,6 +21,7 @@ from truvar.inference.statements import (
     mixture_quantile,
     probability_above,
 )
+from truvar.models import ensemble
 from truvar.models.frozen import FrozenPosterior, spread_points
 
 LINE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
@@ -355,6 +356,23 @@ def test_nothing_is_decided_by_a_single_measurement_that_the_others_contradict(s
     assert classes.below.any()
     assert (truth[classes.above] >= 1.0).all()
     assert (truth[classes.below] < 1.0).all()
+
+
+@pytest.mark.parametrize("goal", [tv.LevelSet(0.3), tv.Maximize()], ids=["level set", "optimum"])
+def test_a_domain_too_large_to_average_over_many_members_has_cautious_ones_too(
+    goal: tv.LevelSet | tv.Maximize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ensemble, "MEMORY", 1.0)
+    study = tv.Study(LINE, goal, seed=0)
+    for row in range(0, len(LINE), 3):
+        study.tell(LINE.point(row), float(np.sin(6 * LINE.points[row, 0])))
+    assert study._learner.surrogate.ensemble is None
+    best = LINE.points[study.result().best.index]
+    inputs = StatementInputs.of(study._learner, best)
+    assert inputs.means.shape == inputs.variances.shape == (5, len(LINE))
+    np.testing.assert_array_equal(inputs.means[0], inputs.means[3])
+    np.testing.assert_allclose(inputs.posterior.predict(inputs.sites)[1], inputs.variances, rtol=1e-6, atol=1e-12)
+    assert (inputs.variances[4] > inputs.variances[0]).mean() > 0.9
 
 
 def test_points_that_are_seldom_the_optimum_are_not_ruled_out_together() -> None:

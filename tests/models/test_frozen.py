@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 import truvar as tv
 from truvar.models.frozen import Caution, FrozenMember
@@ -14,6 +14,11 @@ from truvar.models.frozen import Caution, FrozenMember
 LENGTHSCALE = 0.4
 NOISE = 0.09
 DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 21))
+
+
+def fine_structure(t: int) -> Caution:
+    """Return the caution of doubled standard deviations where the noise of all of t observations is learned."""
+    return Caution(wider=2.0, learned_noise=np.ones(t, dtype=bool))
 
 
 def member(rows: list[int], values: list[float]) -> FrozenMember:
@@ -33,14 +38,13 @@ def naive_moments(rows: list[int], values: list[float], own: float = 0.0) -> tup
     return mean, 4.0 * (variance + own)
 
 
-@pytest.mark.parametrize("fine_structure", [False, True])
-def test_a_cautious_member_has_the_same_mean_and_larger_standard_deviations(fine_structure: bool) -> None:
+@pytest.mark.parametrize("is_learned", [False, True])
+def test_a_cautious_member_has_the_same_mean_and_larger_standard_deviations(is_learned: bool) -> None:
     rows = [2, 9, 15]
     values = [0.3, -1.0, 0.7]
-    mean, variance = (
-        member(rows, values).cautious(Caution(wider=2.0, fine_structure=fine_structure)).predict(DOMAIN.points)
-    )
-    expected_mean, expected_variance = naive_moments(rows, values, own=NOISE if fine_structure else 0.0)
+    caution = fine_structure(3) if is_learned else Caution(wider=2.0)
+    mean, variance = member(rows, values).cautious(caution).predict(DOMAIN.points)
+    expected_mean, expected_variance = naive_moments(rows, values, own=NOISE if is_learned else 0.0)
     np.testing.assert_allclose(mean, expected_mean, atol=1e-9)
     np.testing.assert_allclose(variance, expected_variance, atol=1e-9)
 
@@ -67,6 +71,44 @@ def test_the_uncertainty_of_an_estimated_mean_is_larger_too() -> None:
     np.testing.assert_allclose(variance, 9.0 * own.predict(DOMAIN.points)[1], atol=1e-9)
 
 
+def test_an_estimated_mean_is_that_of_the_observations_that_are_kept() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize(), kernel=RBF(LENGTHSCALE), noise=NOISE)
+    without = tv.Study(DOMAIN, tv.Maximize(), kernel=RBF(LENGTHSCALE), noise=NOISE)
+    for row, x in enumerate(DOMAIN.points[:, 0]):
+        study.tell(DOMAIN.point(row), float(np.sin(3 * x)) + (20.0 if row == 8 else 0.0))
+        if row != 8:
+            without.tell(DOMAIN.point(row), float(np.sin(3 * x)))
+    cautious = study._learner.surrogate.freeze().members[0].cautious(Caution(wider=2.0))
+    mean, variance = without._learner.surrogate.freeze().members[0].predict(DOMAIN.points)
+    np.testing.assert_allclose(cautious.predict(DOMAIN.points)[0], mean, atol=1e-9)
+    np.testing.assert_allclose(cautious.predict(DOMAIN.points)[1], 4.0 * variance, atol=1e-9)
+
+
+def test_only_learned_noise_can_be_a_fine_structure() -> None:
+    own = member([2, 9, 15], [0.3, -1.0, 0.7])
+    assert own.cautious(Caution(learned_noise=np.zeros(3, dtype=bool))).own_variance == 0.0
+    assert own.cautious(Caution(learned_noise=np.array([False, True, False]))).own_variance == pytest.approx(NOISE)
+
+
+def test_repeats_whose_noise_is_given_say_nothing_about_learned_noise() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize(), kernel=RBF(LENGTHSCALE), mean=0.0, noise=NOISE)
+    for row, value in ((2, 0.3), (9, -1.0), (15, 0.7)):
+        study.tell(DOMAIN.point(row), value)
+    for value in (0.1, 0.102):
+        study.tell(DOMAIN.point(5), value, noise=1e-6)
+    learned = np.array([True, True, True, False, False])
+    own = study._learner.surrogate.freeze().members[0]
+    assert own.cautious(Caution(learned_noise=learned)).own_variance == pytest.approx(NOISE)
+
+
+def test_shorter_length_scales_of_a_kernel_that_is_not_stationary_leave_its_variances_consistent() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize(), kernel=DotProduct(1.0), mean=0.0, noise=NOISE)
+    study.tell(DOMAIN.point(2), 0.3)
+    shorter = study._learner.surrogate.freeze().members[0].cautious(Caution(shorter=2.0))
+    kernel = shorter.covariance(DOMAIN.points, DOMAIN.points)
+    np.testing.assert_allclose(shorter.prior_variance(DOMAIN.points), np.diag(kernel), atol=1e-12)
+
+
 def test_what_the_others_contradict_is_left_out() -> None:
     rows = list(range(21))
     values = [float(np.sin(3 * x)) for x in DOMAIN.points[:, 0]]
@@ -90,12 +132,12 @@ def test_at_most_a_tenth_of_the_observations_is_left_out() -> None:
 def test_repeated_measurements_tell_noise_from_a_fine_structure(gap: float, is_noise: bool) -> None:
     rows = [2, 2, 9, 9, 15, 15]
     values = [0.3, 0.3 + gap, -1.0, -1.0 - gap, 0.7, 0.7 + gap]
-    fine = member(rows, values).cautious(Caution(wider=2.0, fine_structure=True))
+    fine = member(rows, values).cautious(fine_structure(6))
     assert fine.own_variance == pytest.approx(0.0 if is_noise else 4.0 * NOISE)
 
 
 def test_joint_draws_have_the_moments_of_a_member_with_a_fine_structure() -> None:
-    fine = member([2, 9, 15], [0.3, -1.0, 0.7]).cautious(Caution(wider=2.0, fine_structure=True))
+    fine = member([2, 9, 15], [0.3, -1.0, 0.7]).cautious(fine_structure(3))
     draws = fine.draw(DOMAIN.points, np.arange(0, 21, 2), 20_000, np.random.default_rng(0))
     mean, variance = fine.predict(DOMAIN.points)
     # Twenty-one points, 20,000 draws: six standard errors are exceeded in one of ten million runs.
@@ -104,7 +146,7 @@ def test_joint_draws_have_the_moments_of_a_member_with_a_fine_structure() -> Non
 
 
 def test_a_point_that_is_drawn_twice_has_the_same_value_twice() -> None:
-    fine = member([2, 9], [0.3, -1.0]).cautious(Caution(wider=2.0, fine_structure=True))
+    fine = member([2, 9], [0.3, -1.0]).cautious(fine_structure(2))
     points = DOMAIN.points[[4, 11, 4]]
     draws = fine.draw(points, np.arange(3), 50, np.random.default_rng(1))
     np.testing.assert_allclose(draws[0], draws[2], atol=1e-3)

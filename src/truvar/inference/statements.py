@@ -21,9 +21,9 @@ the optimum is among them in at most a share 1 - q of the other half. What remai
 A learned model is fitted to measurements that cluster where its policy looks, and says little about how f behaves
 elsewhere. So cautious members are added to the mixture, one for every four: a fifth of the draws. They leave out
 measurements that the others contradict, and are less sure of the rest: for a level set their standard deviations are
-larger by `WIDER`, for an optimum their length-scales are shorter by `SHORTER`. Nor can single measurements tell noise
-from a fine structure of f: where the noise is learned, f may deviate by it from point to point in these members, unless
-repeated measurements of a point say otherwise.
+`WIDER` times as large, for an optimum their length-scales are `SHORTER` times shorter. Nor can single measurements tell
+noise from a fine structure of f: where the noise is learned, f may deviate by it from point to point in these members,
+unless repeated measurements of a point say otherwise.
 
 Where more than `MAX_ROWS` points would have to be drawn, that many of them, chosen at random, stand for the others:
 `JointStatements.n_drawn` and `n_relevant` say so.
@@ -45,6 +45,7 @@ from truvar._typing import Array, Index, Mask
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.inference.bands import BandStatements, band_probabilities, band_statements, exceedance, reported_bands
+from truvar.models.ensemble import EnsembleModel
 from truvar.models.frozen import Caution, FrozenPosterior
 from truvar.models.transforms import OutputTransform
 from truvar.validation import check_fraction
@@ -54,6 +55,7 @@ CONFIDENCE = 0.95  # of the statements that are made unless another one is asked
 NEGLIGIBLE = 0.002  # total probability of an error at the points that are not drawn
 FEW_VALUES = 20_000  # up to which scipy.special is not needed
 MAX_ROWS = 4000  # points that are drawn, at most
+MIN_MEMBERS = 4  # of a learned model, so that one in five can be cautious
 CAUTIOUS = 0.25  # cautious members that are added for every member of a learned model
 WIDER = 3.0  # level sets: factor by which their standard deviations are larger
 SHORTER = 2.0  # optima: factor by which their length-scales are shorter
@@ -305,18 +307,8 @@ class StatementInputs:
         surrogate = learner.surrogate
         posterior = surrogate.freeze()
         sites = surrogate.target_sites
-        if surrogate.ensemble is not None:
-            n = len(sites)
-            caution = replace(
-                Caution(wider=WIDER) if learner.goal.level_set else Caution(shorter=SHORTER),
-                n_columns=len(learner.domain.columns),
-                fine_structure=surrogate.tasks is None and surrogate.ensemble.noise is not None,
-            )
-            cautious = posterior.cautious(max(1, round(CAUTIOUS * len(posterior.members))), caution)
-            cautious_means, cautious_variances = cautious.predict(sites)
-            means = np.vstack([surrogate.ensemble.means[:, :n], cautious_means])
-            variances = np.vstack([surrogate.ensemble.variances[:, :n], cautious_variances])
-            posterior = FrozenPosterior(posterior.members + cautious.members)
+        if surrogate.model is not None and surrogate.observations:
+            means, variances, posterior = _with_cautious_members(learner, posterior)
         elif surrogate.mean is None:  # the uncertainty of the estimated constant counts
             means, variances = posterior.predict(sites)
         else:
@@ -344,6 +336,34 @@ class StatementInputs:
             excluded=excluded,
             allows=allows,
         )
+
+
+def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -> tuple[Array, Array, FrozenPosterior]:
+    """Return the posterior of a learned model with cautious members added, and its means and variances at the sites.
+
+    Where the domain is too large for many members, those that there are count several times.
+    """
+    surrogate = learner.surrogate
+    sites = surrogate.target_sites
+    learned_noise = None
+    if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
+        learned_noise = np.array([not action.noise_given for action, _ in surrogate.observations], dtype=bool)
+        if len(learned_noise) != len(posterior.members[0].points):  # exact repeats say nothing and are left out
+            learned_noise = None
+    caution = Caution(wider=WIDER) if learner.goal.level_set else Caution(shorter=SHORTER)
+    caution = replace(caution, n_columns=len(learner.domain.columns), learned_noise=learned_noise)
+    copies = -(-MIN_MEMBERS // len(posterior.members))
+    cautious = posterior.cautious(round(CAUTIOUS * copies * len(posterior.members)), caution)
+    if surrogate.ensemble is None:
+        means, variances = posterior.predict(sites)
+    else:
+        means, variances = surrogate.ensemble.means[:, : len(sites)], surrogate.ensemble.variances[:, : len(sites)]
+    cautious_means, cautious_variances = cautious.predict(sites)
+    return (
+        np.vstack([means] * copies + [cautious_means]),
+        np.vstack([variances] * copies + [cautious_variances]),
+        FrozenPosterior(posterior.members * copies + cautious.members),
+    )
 
 
 def joint_statements(inputs: StatementInputs) -> JointStatements:

@@ -27,17 +27,18 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.models.kernels import Covariance
 
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
 IMPLAUSIBLE = 3.0  # standard deviations: observations further from what the others predict are contradicted by them
 MOST_CONTRADICTED = 0.1  # share of the observations that may be
 CONTRADICTED = 2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
+BLOCK = 65_536  # points that are predicted at once, which bounds the memory
 JITTER = 1e-9  # share of the variances: added to those of the pivots, so that rounding leaves them positive
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Caution:
     """Differences of a cautious member from the one that it is made of.
 
@@ -45,15 +46,15 @@ class Caution:
         wider: Factor by which its standard deviations are larger, >= 1.
         shorter: Factor by which its length-scales are shorter, >= 1.
         n_columns: Number of coordinates; columns behind them are indices of tasks, which have no length-scale.
-        fine_structure: Whether f itself, and not only the measurement, may deviate from the smooth function: by a part
-            as large as the noise that is independent from point to point, and of which measurements tell nothing.
-            Repeated measurements of a point that say otherwise are believed.
+        learned_noise: Observations whose noise is learned, (t,); None: no noise is. f itself, and not only the
+            measurement, may then deviate from the smooth function: by a part as large as that noise, independent from
+            point to point, of which measurements tell nothing. Repeated measurements that say otherwise are believed.
     """
 
     wider: float = 1.0
     shorter: float = 1.0
     n_columns: int = 1
-    fine_structure: bool = False
+    learned_noise: Mask | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ class FrozenMember:
 
     def cautious(self, caution: Caution) -> FrozenMember:
         """Return the posterior of those observations that the others do not contradict, with more uncertainty."""
-        own = self._fine_structure_variance() if caution.fine_structure else 0.0
+        own = 0.0 if caution.learned_noise is None else self._fine_structure_variance(caution.learned_noise)
         shorter = self if caution.shorter == 1 else self._with_shorter_lengthscales(caution.shorter, caution.n_columns)
         return replace(shorter._without_contradicted()._wider(caution.wider), own_variance=caution.wider**2 * own)
 
@@ -110,9 +111,13 @@ class FrozenMember:
         def covariance(points: Array, others: Array) -> Array:
             return self.covariance(points * stretch, others * stretch)
 
+        def prior_variance(points: Array) -> Array:
+            return self.prior_variance(points * stretch)
+
         within = covariance(self.points, self.points)
         within[np.diag_indices_from(within)] += self._noise()
-        member = replace(self, covariance=covariance, scales=self.scales / stretch)
+        scales = self.scales / stretch
+        member = replace(self, covariance=covariance, prior_variance=prior_variance, scales=scales)
         return member._of_observations(self.points, within, self._data())
 
     def _wider(self, factor: float) -> FrozenMember:
@@ -134,14 +139,20 @@ class FrozenMember:
             whitened_ones=None if ones is None else ones / factor,
         )
 
-    def _fine_structure_variance(self) -> float:
-        """Return the variance of the noise if it may be a fine structure of f, and 0 if repeats contradict that."""
-        own = float(np.median(self._noise())) if len(self.points) else 0.0
-        repeated = _same_point(self.points, self.points)
+    def _fine_structure_variance(self, learned: Mask) -> float:
+        """Return the variance of the learned noise if it may be a fine structure of f, 0 if repeats contradict that.
+
+        Args:
+            learned: Observations whose noise is learned. (t,)
+        """
+        noise = self._noise()
+        own = float(np.median(noise[learned])) if learned.any() else 0.0
+        repeated = _same_point(self.points, self.points) * np.outer(learned, learned)
         repeated[np.diag_indices_from(repeated)] = 0.0
         if own == 0.0 or not repeated.any():
             return own
-        structured = self._of_observations(self.points, self.lower @ self.lower.T + own * repeated, self._data())
+        shared = repeated * np.minimum(own, np.sqrt(np.outer(noise, noise)))
+        structured = self._of_observations(self.points, self.lower @ self.lower.T + shared, self._data())
         return own if structured.log_likelihood >= self.log_likelihood - CONTRADICTED else 0.0
 
     def _without_contradicted(self) -> FrozenMember:
@@ -185,8 +196,17 @@ class FrozenMember:
         """Return the member for other observations: their points, their covariance with noise, and `_data`."""
         lower = _cholesky(covariance)
         whitened = solve_triangular(lower, data, lower=True, check_finite=False)
-        ones = None if self.whitened_ones is None else whitened[:, 1]
-        return replace(self, points=points, lower=lower, whitened=whitened[:, 0], whitened_ones=ones)
+        member = replace(self, points=points, lower=lower, whitened=whitened[:, 0])
+        if self.whitened_ones is None:
+            return member
+        residuals, ones = whitened.T
+        shift = float(ones @ residuals) / float(ones @ ones)  # of the estimated constant
+        return replace(
+            member,
+            prior_mean=lambda points: self.prior_mean(points) + shift,
+            whitened=residuals - shift * ones,
+            whitened_ones=ones,
+        )
 
     @property
     def log_likelihood(self) -> float:
@@ -269,8 +289,13 @@ class FrozenPosterior:
     @blas_in_one_thread()
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return means and variances of every member at points (q, d'): (members, q) each."""
-        moments = [member.predict(points) for member in self.members]
-        return np.array([mean for mean, _ in moments]), np.array([variance for _, variance in moments])
+        means = np.empty((len(self.members), len(points)))
+        variances = np.empty_like(means)
+        for j, member in enumerate(self.members):
+            for begin in range(0, len(points), BLOCK):
+                rows = slice(begin, begin + BLOCK)
+                means[j, rows], variances[j, rows] = member.predict(points[rows])
+        return means, variances
 
     @blas_in_one_thread()
     def draw(self, points: Array, count: int, seed: tuple[int, int]) -> Array:
