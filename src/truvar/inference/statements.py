@@ -357,7 +357,8 @@ def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -
     if surrogate.ensemble is None:
         means, variances = posterior.predict(sites)
     else:
-        means, variances = surrogate.ensemble.means[:, : len(sites)], surrogate.ensemble.variances[:, : len(sites)]
+        means = surrogate.ensemble.means[:, : len(sites)]
+        variances = surrogate.ensemble.variances[:, : len(sites)]
     cautious_means, cautious_variances = cautious.predict(sites)
     return (
         np.vstack([means] * copies + [cautious_means]),
