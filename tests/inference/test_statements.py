@@ -302,6 +302,9 @@ def test_quantiles_of_a_mixture() -> None:
         quantile = mixture_quantile(means, variances, level)
         np.testing.assert_allclose(1 - probability_above(means, variances, quantile), level, atol=1e-9)
     assert mixture_quantile(means, variances, 0.95)[1] == pytest.approx(1.0 + 2 * norm.ppf(0.95))
+    copied = mixture_quantile(np.vstack([means[:1], means]), np.vstack([variances[:1], variances]), 0.9)
+    weights = np.array([2.0, *np.ones(len(means) - 1)]) / (len(means) + 1)
+    np.testing.assert_allclose(1 - probability_above(means, variances, copied, weights), 0.9, atol=1e-9)
     assert str(Estimate(0.5, 0.25, 0.75)) == "0.5 (0.25 to 0.75)"
     assert FAR > 3
 

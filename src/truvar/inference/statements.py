@@ -401,15 +401,16 @@ def _unknown(
     )
 
 
-def probability_above(means: Array, variances: Array, threshold: Array | float) -> Array:
+def probability_above(means: Array, variances: Array, threshold: Array | float, weights: Array | None = None) -> Array:
     """Return P(f > threshold) of a mixture, (n,), given means and variances of its members, (members, n) each.
 
-    A value that is known exactly counts as above if it is at least the threshold.
+    A value that is known exactly counts as above if it is at least the threshold. Weights, (members,), are those of the
+    members; None: all count the same.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (means - threshold) / np.sqrt(variances)
     u = np.where(variances > 0, u, np.where(means >= threshold, np.inf, -np.inf))
-    return np.asarray(normal_distribution(u).mean(axis=0))
+    return np.asarray(np.average(normal_distribution(u), axis=0, weights=weights))
 
 
 def normal_distribution(u: Array) -> Array:
@@ -434,6 +435,7 @@ def mixture_quantile(means: Array, variances: Array, level: float) -> Array:
         variances: Variances of the members. (members, n)
         level: Probability below the quantile.
     """
+    means, variances, weights = _distinct_members(means, variances)
     sd = np.sqrt(variances)
     normal_quantile = NormalDist().inv_cdf(level)
     if len(means) == 1:
@@ -443,10 +445,21 @@ def mixture_quantile(means: Array, variances: Array, level: float) -> Array:
     high = (means + reach * sd).max(axis=0)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        too_low = 1.0 - probability_above(means, variances, middle) < level
+        too_low = 1.0 - probability_above(means, variances, middle, weights) < level
         low = np.where(too_low, middle, low)
         high = np.where(too_low, high, middle)
     return np.asarray((low + high) / 2)
+
+
+def _distinct_members(means: Array, variances: Array) -> tuple[Array, Array, Array | None]:
+    """Return the members of a mixture without copies of the first one, and their weights if there were some."""
+    is_copy = np.array([j > 0 and np.array_equal(mean, means[0]) for j, mean in enumerate(means)])
+    is_copy &= np.array([np.array_equal(variance, variances[0]) for variance in variances])
+    if not is_copy.any():
+        return means, variances, None
+    weights = np.ones(int((~is_copy).sum()))
+    weights[0] += is_copy.sum()
+    return means[~is_copy], variances[~is_copy], weights / len(means)
 
 
 # -- level sets --------------------------------------------------------------------------------------------------------
