@@ -59,7 +59,7 @@ def rows(quick: bool) -> list[Row]:
     found = []
     for case in CASES:
         for count in representers:
-            for name, policy in (("before", tv.TruVaR(refine=False)), ("refined", tv.TruVaR())):
+            for name, policy in (("without refinement", tv.TruVaR(refine=False)), ("refined", tv.TruVaR())):
                 what = f"{case.name}, known kernel, {count} representers, TruVaR {name}"
                 found.append(_row(what, case, policy, count, known_seeds, marks, learned=False))
     what = f"{CASES[-1].name}, known kernel, {representers[0]} representers, TruVaR refined, M not monotone"
@@ -67,7 +67,7 @@ def rows(quick: bool) -> list[Row]:
     found.append(_row(what, CASES[-1], tv.TruVaR(), representers[0], known_seeds, marks, learned=False, goal=goal))
     for case in CASES[:1] if quick else CASES[:2]:
         for count in representers:
-            plans = [("auto before", tv.Plus(refine=False)), ("auto refined", tv.Plus()), ("ei", tv.EI())]
+            plans = [("plus without refinement", tv.Plus(refine=False)), ("plus refined", tv.Plus()), ("ei", tv.EI())]
             for name, policy in plans:
                 what = f"{case.name}, from nothing, {count} representers, {name}"
                 found.append(_row(what, case, policy, count, learned_seeds, marks, learned=True))
