@@ -42,6 +42,7 @@ lint: $(VENV)/.ready-dev  ## check style, docstrings, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python .ci/check_style.py
+	$(BIN)/python .ci/structure.py
 	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports
 
