@@ -233,7 +233,7 @@ def naive_moments(
         j = int(q[2])
         entry = model.covariance[row][i, j] * float(kernel(p[None, :2], q[None, :2])[0, 0])
         if i == j and not model.known_means[i]:
-            entry += CONSTANT * model.covariance[row][i, i]
+            entry += CONSTANT * model.covariance[row][i, i] * float(kernel.diag(p[None, :2])[0])
         return entry
 
     t = len(points)

@@ -337,7 +337,9 @@ def location_and_scale(values: Array, reference: float | None, mean: float | Non
     scale = float(np.sqrt(np.mean((values - shift) ** 2))) if len(values) > 1 else 0.0
     if reference is not None:
         scale = max(scale, abs(reference - shift) / REFERENCE)
-    return shift, scale if scale > max(1e-12 * abs(shift), SMALLEST_UNIT) else max(abs(shift), 1.0)
+    if scale > max(1e-12 * abs(shift), SMALLEST_UNIT):
+        return shift, scale
+    return shift, abs(shift) if abs(shift) > SMALLEST_UNIT else 1.0
 
 
 def _standardisations(
@@ -419,7 +421,8 @@ def _starts(
         [0.5 * np.log(previous.signal[0] / option.scale**2)],
     ]
     if data.learns_noise:
-        parts.append([np.log((previous.mode_noise or 1e-12) / option.scale**2)])
+        noise = (previous.mode_noise or 0.0) / option.scale**2
+        parts.append([np.log(noise) if noise > 0 else prior.mean[len(data.extent) + 1]])
     if option.learn_power:
         parts.append([previous.transform.power])
     warm = np.concatenate([np.asarray(part, dtype=float) for part in parts])

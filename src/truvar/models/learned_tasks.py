@@ -60,6 +60,7 @@ TARGET_CORRELATION = 0.5  # mean of artanh of the correlation with the target: a
 CORRELATION_SD = 1.0  # of artanh of every partial correlation: 95 % of the correlations are above -0.90 and below 0.99
 SCALE_SD = 0.5  # of the log standard deviation of a task, in its unit
 OPPOSITE = -0.75  # artanh of the correlation from which a second search starts: the sign has two basins
+SMALLEST_SHARE = 1e-24  # of the squared unit of a task: the smallest variance that a search starts from
 
 
 @dataclass(frozen=True)
@@ -471,14 +472,14 @@ def _starts(
     covariance = previous.covariance[0]
     if data.family is None:
         covariance = covariance * data.kernel_variance
-    deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-24))
+    relative = np.sqrt(np.maximum(np.diag(covariance) / scales**2, SMALLEST_SHARE))
+    deviations = relative * scales
     if layout.dimension and previous.lengthscales is not None:
         warm[: layout.dimension] = np.log(previous.lengthscales[0] / data.extent)
-    relative = np.log(deviations / scales)
-    warm[layout.scales] = relative[:1] if layout.common else relative[data.count - layout.n_scales :]
+    warm[layout.scales] = np.log(relative[:1] if layout.common else relative[data.count - layout.n_scales :])
     if layout.n_partials:
         partials = partial_correlations(covariance / np.outer(deviations, deviations))
         warm[layout.partials] = np.arctanh(np.clip(partials, -1.0 + 1e-6, 1.0 - 1e-6))
     if layout.learn_noise and previous.noise is not None:
-        warm[layout.noise] = np.log(np.maximum(previous.noise[0], 1e-300) / scales**2)
+        warm[layout.noise] = np.log(np.maximum(previous.noise[0] / scales**2, SMALLEST_SHARE))
     return [warm] if count > LARGE else [*starts, warm]
