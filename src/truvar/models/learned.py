@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import chdtri, ndtri
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.models.ensemble import CONSTANT, EnsembleModel
 from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mode, sample_posterior
 from truvar.models.kernels import SMOOTHNESS, twice_nu
@@ -82,6 +82,11 @@ class FitData:
     categorical: tuple[int, ...] = ()
 
     @property
+    def exact(self) -> Mask:
+        """Which observations were given as exact, (t,)."""
+        return np.zeros(len(self.values), bool) if self.noise is None else self.noise == 0.0
+
+    @property
     def learns_noise(self) -> bool:
         """Whether a noise variance is learned, if only for measurements to come."""
         if self.learn_noise is not None:
@@ -108,7 +113,7 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
     logarithm = OutputTransform(log=data.log)
     values = logarithm.forward(data.values)
     reference = None if data.reference is None else float(logarithm.forward(data.reference))
-    separate = find_outliers(values, reference, data.points / data.extent)
+    separate = find_outliers(values, reference, data.points / data.extent, data.exact)
     outliers = np.array(separate, dtype=int)
     found = _search(family, data, values, reference, outliers, previous)
     if separate and not _is_credible(found.fit, values, separate, reference, data.direction):
@@ -292,8 +297,6 @@ def _contradicted(
     family: str, data: FitData, values: Array, reference: float | None, found: _Found, previous: EnsembleModel | None
 ) -> Index:
     """Return the positions of observations that their close neighbours contradict."""
-    if data.noise is not None and not data.noise.any():  # the user says that the values are exact
-        return np.array([], dtype=int)
     fits = [found.fit]
     shift, scale = location_and_scale(values[found.kept], reference, data.mean)
     quartiles = np.quantile(values[found.kept], [0.25, 0.75])

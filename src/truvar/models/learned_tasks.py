@@ -345,7 +345,7 @@ def fit_tasks(data: TaskData, previous: TaskModel | None, seed: int, marginalise
         seed: Seed of the sample.
         marginalise: Whether to draw a sample; otherwise there is the mode alone.
     """
-    outliers = task_outliers(data.modelled_values, data.tasks, data.modelled_reference)
+    outliers = task_outliers(data)
     kept = np.setdiff1d(np.arange(len(data.values)), outliers)
     shifts, scales = _standardisation(data, kept)
     likelihood = TaskLikelihood(data, kept, shifts, scales)
@@ -374,18 +374,14 @@ def unfitted_tasks(data: TaskData) -> TaskModel:
     return _model(data, likelihood, theta, shifts, scales, (), float("nan"))
 
 
-def task_outliers(values: Array, tasks: Index, reference: float | None) -> tuple[int, ...]:
-    """Return the positions of gross errors among the values of each task.
-
-    Args:
-        values: The values as they are modelled. (t,)
-        tasks: Their tasks. (t,)
-        reference: A value of the target that counts as plausible.
-    """
+def task_outliers(data: TaskData) -> tuple[int, ...]:
+    """Return the positions of outliers among the values of each task."""
     found: list[int] = []
-    for task in np.unique(tasks):
-        own = np.flatnonzero(tasks == task)
-        found += [int(own[position]) for position in find_outliers(values[own], reference if task == 0 else None)]
+    for task in np.unique(data.tasks):
+        own = np.flatnonzero(data.tasks == task)
+        reference = data.modelled_reference if task == 0 else None
+        outliers = find_outliers(data.modelled_values[own], reference, exact=data.noise[own] == 0.0)
+        found += [int(own[position]) for position in outliers]
     return tuple(sorted(found))
 
 
@@ -440,8 +436,9 @@ def _standardisation(data: TaskData, kept: Index) -> tuple[Array, Array]:
     variances = np.diag(data.covariance) / data.covariance[0, 0]
     ratios = np.sqrt(np.where(variances > 0, variances, 1.0))
     common = scales[0]
-    if len(values) > 1:
-        common = location_and_scale((values - shifts[tasks]) / ratios[tasks], None, 0.0)[1]
+    deviations = (values - shifts[tasks]) / ratios[tasks]
+    if len(values) > 1 and deviations.any():
+        common = location_and_scale(deviations, None, 0.0)[1]
     if data.modelled_reference is not None:
         common = max(common, abs(data.modelled_reference - shifts[0]) / REFERENCE)
     return shifts, common * ratios
