@@ -258,3 +258,37 @@ def test_draws_of_a_study_without_noise_leave_out_no_value(goal: tv.Goal) -> Non
             study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)) + OFF * (index == NEIGHBOUR))
     members = study.result().source.posterior.members
     assert {len(member.points) for member in members} == {21}
+
+
+# -- what can be the answer --------------------------------------------------------------------------------------------
+
+BOX = tv.Domain.box(x=(0, 1))
+
+
+@pytest.mark.parametrize(("policy", "domain"), [("ei", DOMAIN), ("pi", DOMAIN), ("mes", DOMAIN), ("auto", BOX)])
+def test_a_policy_does_not_compare_with_a_value_that_the_model_leaves_out(policy: str, domain: tv.Domain) -> None:
+    study = tv.Study(domain, tv.Maximize(), policy=policy)
+    with collect_outliers():
+        tell_with_an_error(study)
+    assert study.result().outliers == (WRONG,)
+    right = max(measure(DOMAIN.point(index)) for index in range(0, 40, 5))
+    best = study.policy_context().best_y
+    assert best is not None
+    assert study.transform.inverse(best) == pytest.approx(right)
+    assert study.gains().max() > 0  # something may be better than the best right value
+
+
+def test_the_best_value_so_far_is_not_at_an_excluded_place() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize())
+    for index in range(0, 40, 5):
+        study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)))
+    best = study.result().best_observed
+    assert best is not None
+    assert best.index == 10
+    study.exclude(DOMAIN.point(10))
+    second = study.result().best_observed
+    assert second is not None
+    assert second.index == 15
+    assert study.transform.inverse(study.policy_context().best_y) == pytest.approx(second.value)
+    study.allow(DOMAIN.point(10))
+    assert study.result().best_observed == best
