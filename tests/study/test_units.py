@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, RationalQuadratic
 
 import truvar as tv
 from truvar.domain.action import Action
@@ -140,3 +141,38 @@ def test_results_scale_with_the_values(kind: str, goal: str) -> None:
         plain.ask()
     for exponent in EXPONENTS[goal]:
         assert_scaled(scaled_study(kind, goal, 2.0**exponent), plain, 2.0**exponent)
+
+
+def test_a_power_of_the_values_scales_with_them() -> None:
+    plain = scaled_study("averaged", "maximum", 1.0, truth=skewed)
+    assert plain.transform.power != 1.0
+    plain.ask()
+    for exponent in EXPONENTS["maximum"]:
+        scaled = scaled_study("averaged", "maximum", 2.0**exponent, truth=skewed)
+        assert scaled.transform.power == pytest.approx(plain.transform.power, rel=1e-9)
+        assert_scaled(scaled, plain, 2.0**exponent)
+
+
+def test_logarithms_are_shifted_by_the_unit() -> None:
+    plain = scaled_study("averaged", "level", 1.0, truth=skewed, transform="log")
+    plain.ask()
+    for exponent in EXPONENTS["level"]:
+        scaled = scaled_study("averaged", "level", 2.0**exponent, truth=skewed, transform="log")
+        assert_scaled(scaled, plain, 2.0**exponent, rtol=1e-4)  # the sum of two logarithms is rounded
+
+
+@pytest.mark.parametrize("kernel", [composed_kernel(1.0), tv.Learned("matern32")], ids=["own", "learned"])
+def test_a_fit_to_a_table_scales_with_its_values(kernel: Any) -> None:
+    x = np.linspace(0, 1, 25)
+
+    def fitted_study(unit: float) -> tv.Study:
+        study = tv.Study(LINE, tv.LevelSet(0.4 * unit), kernel=kernel)
+        study.fit(pd.DataFrame({"x": x, "value": [unit * (field(each) + 0.05 * np.cos(70 * each)) for each in x]}))
+        for row in ROWS:
+            study.tell(LINE.point(row), unit * field(LINE.points[row, 0]))
+        return study
+
+    plain = fitted_study(1.0)
+    plain.ask()
+    for exponent in EXPONENTS["level"]:
+        assert_scaled(fitted_study(2.0**exponent), plain, 2.0**exponent, rtol=1e-3)
