@@ -144,9 +144,7 @@ def has_model(learner: ActiveLearner) -> bool:
     needed = MIN_MEASUREMENTS
     if not learner.domain.continuous:
         needed = min(needed, len(learner.domain))
-    if surrogate.family is not None:
-        needed = max(needed, surrogate.family.least)
-    return surrogate.fitted and count >= needed
+    return surrogate.fitted and count >= max(needed, surrogate.least)
 
 
 def _regret_goal(learner: ActiveLearner, limits: StatementLimits) -> float | None:
