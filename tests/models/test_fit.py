@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import pandas as pd
 import pytest
 from scipy.optimize import check_grad
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
 import truvar as tv
+from truvar.exceptions import InvalidModelError
 from truvar.models import fit as fitting
 from truvar.models.fit import Learned, Model, fit, fit_kernel
 from truvar.models.kernels import named_kernel
@@ -281,6 +283,45 @@ def test_fixed_hyperparameters_stay_fixed() -> None:
     model = fit_kernel(kernel, points, values, 0.01, 0.0, 0)
     assert model.kernel.k1.constant_value == 3.0
     assert not np.allclose(model.kernel.k2.length_scale, 0.3)
+
+
+@pytest.mark.parametrize("noise", [None, 0.01])
+@pytest.mark.parametrize("exponent", [-40, 30])
+def test_a_kernel_of_the_users_own_is_fitted_in_the_units_of_the_values(exponent: int, noise: float | None) -> None:
+    points, values = draw(TRUE, 40, 1)
+    unit = 2.0**exponent
+    kernel = ConstantKernel(1.0) * RBF([0.3, 0.3])
+    one = fit_kernel(kernel, points, values, noise, None, 0)
+    other = fit_kernel(kernel, points, unit * values, None if noise is None else noise * unit**2, None, 0)
+    assert other.kernel.k1.constant_value / unit**2 == pytest.approx(one.kernel.k1.constant_value, rel=1e-3)
+    np.testing.assert_allclose(other.kernel.k2.length_scale, one.kernel.k2.length_scale, rtol=1e-3)
+    assert other.mean / unit == pytest.approx(one.mean, rel=1e-3)
+    assert other.log_likelihood == pytest.approx(one.log_likelihood - 40 * np.log(unit), rel=1e-5)
+    if noise is None:
+        assert other.noise is not None
+        assert other.noise / unit**2 == pytest.approx(one.noise, rel=1e-3)
+    assert other.kernel.k1.constant_value_bounds == kernel.k1.constant_value_bounds  # as the user gave them
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e9])
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF([0.3, 0.3]), ConstantKernel(1.0, "fixed") * RBF([0.3, 0.3]), ConstantKernel(1.0, (0.1, 10)) * RBF(0.3)],
+)
+def test_a_kernel_whose_variance_the_values_cannot_have_is_refused(kernel: Kernel, unit: float) -> None:
+    points, values = draw(TRUE, 40, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn, about the bounds
+        with pytest.raises(InvalidModelError, match=r"within its bounds.*multiply it by ConstantKernel"):
+            fit_kernel(kernel, points, unit * values, None, None, 0)
+
+
+def test_equal_values_are_fitted() -> None:
+    points, _ = draw(TRUE, 10, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn, about the bounds
+        model = fit_kernel(ConstantKernel(1.0) * RBF([0.3, 0.3]), points, np.full(10, 3.0), 0.01, None, 0)
+    assert model.mean == pytest.approx(3.0)
 
 
 def test_a_problem_file_names_its_training_data_relative_to_itself(tmp_path: Path) -> None:

@@ -120,6 +120,18 @@ def test_what_the_others_contradict_is_left_out() -> None:
     np.testing.assert_allclose(variance, expected_variance, atol=1e-9)
 
 
+def test_observations_given_as_exact_are_not_left_out() -> None:
+    rows = list(range(21))
+    values = [float(np.sin(3 * x)) for x in DOMAIN.points[:, 0]]
+    false = [*values[:8], values[8] + 6.0, *values[9:15], values[15] - 4.0, *values[16:]]
+    exact = np.arange(21) == 8
+    cautious = member(rows, false).cautious(Caution(wider=2.0, exact=exact))
+    assert DOMAIN.points[8, 0] in cautious.points[:, 0]
+    assert DOMAIN.points[15, 0] not in cautious.points[:, 0]
+    everything = member(rows, false).cautious(Caution(wider=2.0, exact=np.ones(21, dtype=bool)))
+    assert len(everything.points) == 21
+
+
 def test_at_most_a_tenth_of_the_observations_is_left_out() -> None:
     rows = list(range(21))
     values = [6.0 * (-1) ** row for row in rows]

@@ -233,7 +233,7 @@ def naive_moments(
         j = int(q[2])
         entry = model.covariance[row][i, j] * float(kernel(p[None, :2], q[None, :2])[0, 0])
         if i == j and not model.known_means[i]:
-            entry += CONSTANT * model.covariance[row][i, i]
+            entry += CONSTANT * model.covariance[row][i, i] * float(kernel.diag(p[None, :2])[0])
         return entry
 
     t = len(points)
@@ -429,9 +429,16 @@ def test_a_task_without_values_has_the_prior_correlation_and_the_unit_of_the_tar
 
 def test_gross_errors_are_found_in_each_task_by_itself() -> None:
     values = np.concatenate([np.linspace(0, 1, 10), 1e6 + np.linspace(0, 1, 10)])
-    tasks = np.repeat([0, 1], 10)
-    assert task_outliers(values, tasks, None) == ()
+    noise = np.full(20, np.nan)
+
+    def outliers() -> tuple[int, ...]:
+        own = {"points": np.zeros((20, 2)), "tasks": np.repeat([0, 1], 10), "values": values.copy(), "noise": noise}
+        return task_outliers(replace(task_data(2, "learned", "learned", "learned"), **own))
+
+    assert outliers() == ()
     values[13] = 0.0
-    assert task_outliers(values, tasks, None) == (13,)
+    assert outliers() == (13,)
     values[4] = 1e6
-    assert task_outliers(values, tasks, None) == (4, 13)
+    assert outliers() == (4, 13)
+    noise[4] = 0.0  # given as exact
+    assert outliers() == (13,)

@@ -42,3 +42,14 @@ def test_a_value_as_far_off_as_the_threshold_is_not_an_error() -> None:
     values = np.append(0.01 * SMOOTH, 3.0)
     assert find_outliers(values) == (20,)
     assert find_outliers(values, reference=2.5) == ()
+
+
+def test_a_value_given_as_exact_is_no_outlier_and_makes_others_like_it_plausible() -> None:
+    values = np.append(np.linspace(0.0, 1.0, 20), [90.0, 95.0])
+    exact = np.zeros(22, dtype=bool)
+    assert find_outliers(values, exact=exact) == (20, 21)
+    exact[20] = True
+    assert find_outliers(values, exact=exact) == ()
+    exact[:] = False
+    exact[:5] = True  # exact values among the others change nothing
+    assert find_outliers(values, exact=exact) == (20, 21)

@@ -87,6 +87,16 @@ def test_values_that_were_told_count_for_the_design() -> None:
     assert correlation(study) > 0.9
 
 
+def test_a_known_kernel_with_learned_tasks_is_not_finished_before_ten_values() -> None:
+    study = tv.Study(LINE, tv.LevelSet(-50.0), kernel=KERNEL, mean=0.0, noise=1e-4, tasks=PAIR)
+    for row in range(0, 36, 4):
+        study.tell(LINE.point(row), hill(LINE.point(row)))
+        assert study.finished is None
+        assert study.check_stop(f1=0.5).reason is None
+    study.tell(LINE.point(36), hill(LINE.point(36)))
+    assert study.finished is not None
+
+
 # -- what is learned ---------------------------------------------------------------------------------------------------
 
 

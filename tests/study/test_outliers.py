@@ -220,3 +220,75 @@ def test_the_command_line_and_a_server_name_a_contradicted_value(
     assert main(["tell", *words]) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"truvar: measurement {CONTRADICTED} ")
+
+
+# -- values that were told as exact ------------------------------------------------------------------------------------
+
+
+def test_a_value_told_as_exact_is_never_left_out() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize())
+    for index in range(0, 40, 5):
+        study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)))
+    with collect_outliers():
+        exact = study.tell(DOMAIN.point(12), TYPING_ERROR, noise=0.0)
+    result = study.result()
+    assert result.outliers == ()
+    assert result.best_observed is not None
+    assert result.best_observed.id == exact
+    assert result.mean[12] == pytest.approx(TYPING_ERROR, rel=1e-3)
+
+
+def test_neighbours_do_not_contradict_a_value_told_as_exact() -> None:
+    study = tv.Study(DOMAIN, tv.LevelSet(0.5))
+    with collect_outliers():
+        for position, index in enumerate(range(0, 41, 2)):
+            value = measure(DOMAIN.point(index)) + 0.01 * (-1) ** position
+            if index == NEIGHBOUR:
+                study.tell(DOMAIN.point(index), value + OFF, noise=0.0)
+            else:
+                study.tell(DOMAIN.point(index), value)
+    assert study.result().outliers == ()
+
+
+@pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.5)])
+def test_draws_of_a_study_without_noise_leave_out_no_value(goal: tv.Goal) -> None:
+    study = tv.Study(DOMAIN, goal, noise=0.0, kernel=tv.Learned("matern12"))
+    with collect_outliers():
+        for index in range(0, 41, 2):
+            study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)) + OFF * (index == NEIGHBOUR))
+    members = study.result().source.posterior.members
+    assert {len(member.points) for member in members} == {21}
+
+
+# -- what can be the answer --------------------------------------------------------------------------------------------
+
+BOX = tv.Domain.box(x=(0, 1))
+
+
+@pytest.mark.parametrize(("policy", "domain"), [("ei", DOMAIN), ("pi", DOMAIN), ("mes", DOMAIN), ("auto", BOX)])
+def test_a_policy_does_not_compare_with_a_value_that_the_model_leaves_out(policy: str, domain: tv.Domain) -> None:
+    study = tv.Study(domain, tv.Maximize(), policy=policy)
+    with collect_outliers():
+        tell_with_an_error(study)
+    assert study.result().outliers == (WRONG,)
+    right = max(measure(DOMAIN.point(index)) for index in range(0, 40, 5))
+    best = study.policy_context().best_y
+    assert best is not None
+    assert study.transform.inverse(best) == pytest.approx(right)
+    assert study.gains().max() > 0  # something may be better than the best right value
+
+
+def test_the_best_value_so_far_is_not_at_an_excluded_place() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize())
+    for index in range(0, 40, 5):
+        study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)))
+    best = study.result().best_observed
+    assert best is not None
+    assert best.index == 10
+    study.exclude(DOMAIN.point(10))
+    second = study.result().best_observed
+    assert second is not None
+    assert second.index == 15
+    assert study.transform.inverse(study.policy_context().best_y) == pytest.approx(second.value)
+    study.allow(DOMAIN.point(10))
+    assert study.result().best_observed == best

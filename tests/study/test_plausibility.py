@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
@@ -91,3 +91,25 @@ def test_values_of_a_run_are_not_typed():
 def test_what_cannot_be_a_value_is_refused():
     with pytest.raises(tv.TruvarError, match="measured value"):
         known().check_value({"x": 0.5}, float("nan"))
+
+
+PAIR = tv.Tasks(names=["yield", "assay"], cost=[10.0, 1.0])
+KNOWN_PAIR = tv.Tasks(covariance=[[1.0, 0.5], [0.5, 1.0]], names=["yield", "assay"], cost=[10.0, 1.0])
+
+
+@pytest.mark.parametrize("kernel", [None, ConstantKernel(1.0) * RBF(0.2)])
+def test_the_first_value_of_a_task_whose_unit_is_not_known_is_plausible(kernel):
+    study = tv.Study(LINE, tv.LevelSet(0.5), mean=0.0, kernel=kernel or tv.Learned(), tasks=PAIR)
+    with no_warnings():
+        for row in range(0, 40, 8):
+            study.tell(LINE.point(row), float(np.sin(6 * row / 40)), task="yield")
+        assert study.check_value(LINE.point(3), 500.0, task="assay") is None
+        study.tell(LINE.point(3), 500.0, task="assay")
+
+
+def test_the_first_value_of_a_task_whose_unit_is_known_may_be_implausible():
+    study = tv.Study(LINE, tv.LevelSet(0.5), mean=0.0, tasks=KNOWN_PAIR)
+    for row in range(0, 40, 8):
+        study.tell(LINE.point(row), float(np.sin(6 * row / 40)), task="yield")
+    assert study.check_value(LINE.point(3), 0.5, task="assay") is None
+    assert "standard deviations" in study.check_value(LINE.point(3), 500.0, task="assay")

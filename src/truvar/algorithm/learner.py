@@ -306,10 +306,9 @@ class ActiveLearner:
         return table, None
 
     def _values_in_model(self) -> list[tuple[Action, float]]:
-        """Return the measurements of the target that can be the answer, with their values in the units of the model."""
+        """Return `eligible_observations` with their values in the units of the model."""
         forward = self.surrogate.transform.forward
-        kept = [(a, y) for a, y in self.surrogate.observations if a.task == 0 and not self._is_excluded(a)]
-        return [(action, float(forward(y))) for action, y in kept]
+        return [(action, float(forward(y))) for action, y in self.eligible_observations()]
 
     def _explore_among(
         self, context: PolicyContext, targets: Mask, table: Candidates, rows: Index
@@ -465,11 +464,8 @@ class ActiveLearner:
         state = self.state
         surrogate = self.surrogate
         excluded = self.excluded
-        limited = self.availability is not None
-        values = [y for a, y in surrogate.observations if a.task == 0 and not (limited and self._is_excluded(a))]
-        best_y = None
-        if values:
-            best_y = float(surrogate.transform.forward(max(values) if self.goal.sign > 0 else min(values)))
+        best = self.best_observed()
+        best_y = None if best is None else float(surrogate.transform.forward(best[1]))
         return PolicyContext(
             engine=surrogate.engine,
             goal=self.model_goal,
@@ -564,13 +560,6 @@ class ActiveLearner:
         """Points of the domain that are excluded, or where a measurement failed; None: there never were any."""
         return None if self.availability is None else self.availability.excluded
 
-    def _is_excluded(self, action: Action) -> bool:
-        """Return whether the place of an observation cannot be the optimum, as it is excluded."""
-        if self.goal.level_set or self.availability is None:
-            return False
-        d = len(self.domain.columns)
-        return not self.actions.allows(action.point[None, :d])[0]
-
     @property
     def sets_complete(self) -> str | None:
         """Why the paper's sets leave nothing to find out, if the confidence bounds hold; None if they do."""
@@ -627,9 +616,7 @@ class ActiveLearner:
         """Return the point of a box to recommend, (d,)."""
         sign = self.goal.sign
         d = len(self.domain.columns)
-        measured = [
-            action.point[:d] for action, _ in self.observations if action.task == 0 and not self._is_excluded(action)
-        ]
+        measured = [action.point[:d] for action, _ in self.eligible_observations()]
         recommendable = self._measurable()
         on_domain = np.where(recommendable, sign * self.surrogate.moments[0], -np.inf)
         starts = np.stack([self.domain.points[int(np.argmax(on_domain))], *measured])
@@ -654,7 +641,7 @@ class ActiveLearner:
     def _recommendable(self, mean: Array, variance: Array) -> Mask:
         """Return which points of the domain may be recommended, given the moments in the units of the model."""
         measurable = self._measurable()
-        rows = [action.site for action, _ in self.observations if action.task == 0 and action.site is not None]
+        rows = [action.site for action, _ in self.eligible_observations() if action.site is not None]
         rows = [row for row in rows if measurable[row]]
         if self.surrogate.ensemble is None or not rows:
             return measurable
@@ -683,11 +670,23 @@ class ActiveLearner:
         known_well = (lead > 0) & (variance <= (KNOWN_WELL * self.posterior.scale) ** 2)
         return np.asarray(known_well | (lead >= THREE_TO_ONE * np.sqrt(variance)))
 
+    def eligible_observations(self) -> list[tuple[Action, float]]:
+        """Return the measurements of the target that can be the answer, in order.
+
+        Outliers that the model leaves out cannot be it, nor can an optimum lie at an excluded place.
+        """
+        left_out = () if self.surrogate.model is None else self.surrogate.model.outliers
+        kept = [each for position, each in enumerate(self.observations) if position not in left_out]
+        kept = [(action, y) for action, y in kept if action.task == 0]
+        if not kept or self.goal.level_set or self.availability is None:
+            return kept
+        points = np.stack([action.point[: len(self.domain.columns)] for action, _ in kept])
+        allowed = self.actions.allows(points)
+        return [each for each, is_allowed in zip(kept, allowed, strict=True) if is_allowed]
+
     def best_observed(self) -> tuple[Action, float] | None:
-        """Return the measurement of the target with the best value, gross errors left out; None before the first."""
-        left_out = {action.id for action, _ in self.surrogate.outliers}
-        measured = [each for each in self.observations if each[0].task == 0 and each[0].id not in left_out]
-        return max(measured, key=lambda each: self.goal.sign * each[1], default=None)
+        """Return the measurement with the best value among `eligible_observations`; None without any."""
+        return max(self.eligible_observations(), key=lambda each: self.goal.sign * each[1], default=None)
 
     @property
     def epsilon(self) -> float:

@@ -144,9 +144,7 @@ def has_model(learner: ActiveLearner) -> bool:
     needed = MIN_MEASUREMENTS
     if not learner.domain.continuous:
         needed = min(needed, len(learner.domain))
-    if surrogate.family is not None:
-        needed = max(needed, surrogate.family.least)
-    return surrogate.fitted and count >= needed
+    return surrogate.fitted and count >= max(needed, surrogate.least)
 
 
 def _regret_goal(learner: ActiveLearner, limits: StatementLimits) -> float | None:
@@ -262,12 +260,9 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
 
 
 def _incumbent(learner: ActiveLearner) -> float | None:
-    """Return the best posterior mean at a measured point, gross errors left out; None without one."""
+    """Return the best posterior mean at a measured point that can be the answer; None without one."""
     d = len(learner.domain.columns)
-    left_out = {action.id for action, _ in learner.surrogate.outliers}
-    points = [action.point[:d] for action, _ in learner.observations if action.task == 0 and action.id not in left_out]
-    if learner.availability is not None:
-        points = [point for point in points if learner.actions.allows(point[None, :])[0]]
+    points = [action.point[:d] for action, _ in learner.eligible_observations()]
     if not points:
         return None
     mean, _ = learner.surrogate.predict(np.unique(np.stack(points), axis=0))

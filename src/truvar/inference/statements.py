@@ -346,12 +346,13 @@ def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -
     surrogate = learner.surrogate
     sites = surrogate.target_sites
     learned_noise = None
-    if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
-        learned_noise = np.array([not action.noise_given for action, _ in surrogate.observations], dtype=bool)
-        if len(learned_noise) != len(posterior.members[0].points):  # exact repeats say nothing and are left out
-            learned_noise = None
+    exact = None
+    if len(posterior.members[0].points) == len(surrogate.observations):  # exact repeats say nothing and are left out
+        exact = surrogate.given_noise([action for action, _ in surrogate.observations]) == 0.0
+        if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
+            learned_noise = np.array([not action.noise_given for action, _ in surrogate.observations], dtype=bool)
     caution = Caution(wider=WIDER) if learner.goal.level_set else Caution(shorter=SHORTER)
-    caution = replace(caution, n_columns=len(learner.domain.columns), learned_noise=learned_noise)
+    caution = replace(caution, n_columns=len(learner.domain.columns), learned_noise=learned_noise, exact=exact)
     copies = -(-MIN_MEMBERS // len(posterior.members))
     cautious = posterior.cautious(round(CAUTIOUS * copies * len(posterior.members)), caution)
     if surrogate.ensemble is None:

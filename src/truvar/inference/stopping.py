@@ -51,7 +51,7 @@ def finished(
         return None
     if learner.looks_in_contexts:  # that the best of all contexts is known says nothing of the others
         return None
-    if surrogate.family is not None and len(learner.observations) < surrogate.family.least:
+    if len(learner.observations) < surrogate.least:
         return None
     complete = learner.sets_complete
     if complete is not None:

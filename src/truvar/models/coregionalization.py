@@ -5,7 +5,8 @@
 | B_j, the covariance between the tasks | `TaskModel.covariance[j]`; row 0: the mode, the others: the sample | (T, T) |
 | c(x, x') | the correlation function of the family, or the kernel that the user gave | |
 | Cov(f_a(x), f_b(x')) = B_ab c(x, x') | `TaskEnsemble` | |
-| m_a, the constant mean of task a | N(shift_a, 9 B_aa), integrated out; or known | (T,) |
+| v, the largest c(x, x) over the sites; 1 for a correlation function | `prior_scale` squared | |
+| m_a, the constant mean of task a | N(shift_a, 9 v B_aa), integrated out; or known | (T,) |
 | s_a^2, the noise variance of task a | `TaskModel.noise[j]`; or known | (T,) |
 | r_a, the unit of task a | `TaskModel.units`; the model sees y_a / r_a; r_0 = 1 | (T,) |
 
@@ -30,6 +31,7 @@ from truvar.models.kernels import (
     Stationary,
     check_named_kernel,
     covariance_function,
+    prior_scale,
     twice_nu,
 )
 from truvar.models.transforms import OutputTransform
@@ -122,7 +124,9 @@ class TaskEnsemble(Ensemble):
         self._known_kernel = kernel
         self.between = model.covariance[rows] / np.outer(model.units, model.units)  # (M, T, T)
         self.variance_of = np.diagonal(self.between, axis1=1, axis2=2)  # (M, T)
-        self.constants = np.where(model.known_means, 0.0, CONSTANT * self.variance_of)
+        kernel_variance = 1.0 if kernel is None else prior_scale(kernel, _coordinates(self.sites)) ** 2
+        self._signal = kernel_variance * self.variance_of  # variance of each task, (M, T)
+        self.constants = np.where(model.known_means, 0.0, CONSTANT * self._signal)
         self.task_noise = None if model.noise is None else model.noise[rows] / model.units**2
         self.shifts = model.shifts / model.units
         self._point_offset = offset
@@ -162,7 +166,7 @@ class TaskEnsemble(Ensemble):
     def _noise_of(self, j: int, noise: Array, learned: Array, points: Array) -> Array:
         tasks = _tasks_of(points)
         own = noise if self.task_noise is None else np.where(learned, self.task_noise[j][tasks], noise)
-        return np.asarray(np.maximum(own, 1e-8 * self.variance_of[j][tasks]))
+        return np.asarray(np.maximum(own, 1e-8 * self._signal[j][tasks]))
 
 
 def correlation_matrix(partials: Array, count: int) -> Array:

@@ -20,7 +20,8 @@ from truvar._typing import Array
 from truvar.domain.domain import Domain, number_column
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError
 from truvar.messages import for_interface, unknown_name
-from truvar.models.kernels import check_kernel_name, indicator_columns, named_kernel, to_sklearn
+from truvar.models.coregionalization import power_of_two
+from truvar.models.kernels import check_kernel_name, indicator_columns, named_kernel, prior_scale, to_sklearn
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ NOISE_PRIOR = (np.log(1e-3), 2.0)  # of the log noise variance, relative to the 
 LENGTH_BOUNDS = (np.log(0.01), np.log(10.0))
 SIGNAL_BOUNDS = (np.log(1e-2), np.log(1e2))
 NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
+DEFAULT_BOUNDS = (1e-5, 1e5)  # of a scikit-learn hyperparameter for which none are given
+SIGNAL_RANGE = (1e-6, 1e12)  # of a fitted variance, relative to that of the values: below is noise, above is rounding
 
 
 @dataclass(frozen=True)
@@ -279,6 +282,9 @@ def fit_kernel(
 ) -> Model:
     """Return a kernel of the user's own, fitted within its bounds by scikit-learn's maximum likelihood.
 
+    The values are divided by a power of two near their spread. Bounds of a variance that are scikit-learn's default
+    belong to no unit, and count relative to the square of that power.
+
     Args:
         kernel: Kernel with its starting values and bounds.
         points: Coordinates. (q, d)
@@ -286,26 +292,64 @@ def fit_kernel(
         noise: Known noise variance; None: learned along with the kernel.
         mean: Constant mean; None: learned.
         seed: Seed of the random starting points.
+
+    Raises:
+        InvalidModelError: If the kernel cannot have the variance of the values.
     """
     from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import WhiteKernel
+    from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 
-    variance = max(float(np.var(values)), 1e-300)
+    kernel = to_sklearn(kernel)
     centre = float(np.mean(values)) if mean is None else mean
-    kernel = with_noise = to_sklearn(kernel)
+    spread = float(np.sqrt(np.mean((values - centre) ** 2))) or prior_scale(kernel, points)
+    unit = float(power_of_two(np.array(spread)))
+    variance = (spread / unit) ** 2  # of the values that are fitted
+    scaled = ConstantKernel(unit**-2, "fixed") * _with_bounds_in_unit(kernel, unit**2)
     if noise is None:
-        with_noise = kernel + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
-    alpha = (noise or 0.0) + JITTER * variance
-    regressor = GaussianProcessRegressor(with_noise, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
+        scaled = scaled + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
+    alpha = (noise or 0.0) / unit**2 + JITTER * variance
+    regressor = GaussianProcessRegressor(scaled, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
     with blas_in_one_thread():
-        regressor.fit(points, values - centre)
-        fitted = regressor.kernel_ if noise is not None else regressor.kernel_.k1
+        try:
+            regressor.fit(points, (values - centre) / unit)
+        except np.linalg.LinAlgError:
+            raise _unsuitable(kernel, spread) from None
+        found = regressor.kernel_ if noise is not None else regressor.kernel_.k1
+        low, high = SIGNAL_RANGE
+        if not low <= float(found.diag(points).max()) / variance <= high:
+            raise _unsuitable(kernel, spread)
         if mean is None:
             covariance = regressor.kernel_(points) + alpha * np.eye(len(values))
             ones = cho_solve(cho_factor(covariance, lower=True), np.ones(len(values)))
             centre = float(ones @ values / ones.sum())
-    learned_noise = None if noise is not None else float(regressor.kernel_.k2.noise_level)
-    return Model(fitted, centre, learned_noise, float(regressor.log_marginal_likelihood_value_))
+    learned_noise = None if noise is not None else float(regressor.kernel_.k2.noise_level) * unit**2
+    likelihood = float(regressor.log_marginal_likelihood_value_) - len(values) * float(np.log(unit))
+    return Model(kernel.clone_with_theta(found.k2.theta), centre, learned_noise, likelihood)
+
+
+def _with_bounds_in_unit(kernel: Kernel, unit: float) -> Kernel:
+    """Return a kernel with the default bounds of its variances multiplied by the unit of a variance.
+
+    A variance outside such bounds starts at the unit.
+    """
+    parameters = kernel.get_params(deep=True)
+    changed: dict[str, Any] = {}
+    for name, bounds in parameters.items():
+        if not name.endswith(("constant_value_bounds", "noise_level_bounds")) or not isinstance(bounds, tuple):
+            continue
+        if bounds == DEFAULT_BOUNDS:
+            low, high = (unit * bound for bound in bounds)
+            value = name.removesuffix("_bounds")
+            changed[name] = (low, high)
+            changed[value] = parameters[value] if low <= parameters[value] <= high else unit
+    return kernel.clone_with_theta(kernel.theta).set_params(**changed)
+
+
+def _unsuitable(kernel: Kernel, spread: float) -> InvalidModelError:
+    return InvalidModelError(
+        f"the kernel {kernel} cannot be fitted within its bounds to values with a standard deviation of {spread:.3g}; "
+        f"multiply it by ConstantKernel({spread**2:.3g}), correct the bounds, or leave out the kernel to learn one"
+    )
 
 
 def training_data(

@@ -49,12 +49,14 @@ class Caution:
         learned_noise: Observations whose noise is learned, (t,); None: no noise is. f itself, and not only the
             measurement, may then deviate from the smooth function: by a part as large as that noise, independent from
             point to point, of which measurements tell nothing. Repeated measurements that say otherwise are believed.
+        exact: Observations that were given as exact, which no others contradict, (t,); None: there are none.
     """
 
     wider: float = 1.0
     shorter: float = 1.0
     n_columns: int = 1
     learned_noise: Mask | None = None
+    exact: Mask | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,8 @@ class FrozenMember:
         """Return the posterior of those observations that the others do not contradict, with more uncertainty."""
         own = 0.0 if caution.learned_noise is None else self._fine_structure_variance(caution.learned_noise)
         shorter = self if caution.shorter == 1 else self._with_shorter_lengthscales(caution.shorter, caution.n_columns)
-        return replace(shorter._without_contradicted()._wider(caution.wider), own_variance=caution.wider**2 * own)
+        kept = shorter._without_contradicted(caution.exact)
+        return replace(kept._wider(caution.wider), own_variance=caution.wider**2 * own)
 
     def _with_shorter_lengthscales(self, factor: float, n_columns: int) -> FrozenMember:
         stretch = np.ones(self.points.shape[1])
@@ -155,11 +158,14 @@ class FrozenMember:
         structured = self._of_observations(self.points, self.lower @ self.lower.T + shared, self._data())
         return own if structured.log_likelihood >= self.log_likelihood - CONTRADICTED else 0.0
 
-    def _without_contradicted(self) -> FrozenMember:
+    def _without_contradicted(self, exact: Mask | None) -> FrozenMember:
         """Return the posterior without the observations that the others contradict, the worst first.
 
         Observation i is (Q r)_i / Q_ii^(1/2) standard deviations from what the others predict, with Q the inverse of
         the observations' covariance and r their residuals. Without observation j, Q is smaller by q_j q_j^T / Q_jj.
+
+        Args:
+            exact: Observations that stay in any case, (t,); None: there are none.
         """
         t = len(self.points)
         if t == 0:
@@ -168,9 +174,10 @@ class FrozenMember:
         precision = inverse.T @ inverse
         weighted = inverse.T @ self.whitened
         kept = np.ones(t, dtype=bool)
+        doubtful = kept if exact is None else ~exact
         for _ in range(int(MOST_CONTRADICTED * t)):
             positive = np.maximum(np.diag(precision), np.finfo(float).tiny)  # but for rounding
-            deviation = np.where(kept, np.abs(weighted) / np.sqrt(positive), 0.0)
+            deviation = np.where(kept & doubtful, np.abs(weighted) / np.sqrt(positive), 0.0)
             worst = int(np.argmax(deviation))
             if deviation[worst] <= IMPLAUSIBLE:
                 break

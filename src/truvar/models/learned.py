@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import chdtri, ndtri
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.models.ensemble import CONSTANT, EnsembleModel
 from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mode, sample_posterior
 from truvar.models.kernels import SMOOTHNESS, twice_nu
@@ -82,6 +82,11 @@ class FitData:
     categorical: tuple[int, ...] = ()
 
     @property
+    def exact(self) -> Mask:
+        """Which observations were given as exact, (t,)."""
+        return np.zeros(len(self.values), bool) if self.noise is None else self.noise == 0.0
+
+    @property
     def learns_noise(self) -> bool:
         """Whether a noise variance is learned, if only for measurements to come."""
         if self.learn_noise is not None:
@@ -108,7 +113,7 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
     logarithm = OutputTransform(log=data.log)
     values = logarithm.forward(data.values)
     reference = None if data.reference is None else float(logarithm.forward(data.reference))
-    separate = find_outliers(values, reference, data.points / data.extent)
+    separate = find_outliers(values, reference, data.points / data.extent, data.exact)
     outliers = np.array(separate, dtype=int)
     found = _search(family, data, values, reference, outliers, previous)
     if separate and not _is_credible(found.fit, values, separate, reference, data.direction):
@@ -292,8 +297,6 @@ def _contradicted(
     family: str, data: FitData, values: Array, reference: float | None, found: _Found, previous: EnsembleModel | None
 ) -> Index:
     """Return the positions of observations that their close neighbours contradict."""
-    if data.noise is not None and not data.noise.any():  # the user says that the values are exact
-        return np.array([], dtype=int)
     fits = [found.fit]
     shift, scale = location_and_scale(values[found.kept], reference, data.mean)
     quartiles = np.quantile(values[found.kept], [0.25, 0.75])
@@ -337,7 +340,9 @@ def location_and_scale(values: Array, reference: float | None, mean: float | Non
     scale = float(np.sqrt(np.mean((values - shift) ** 2))) if len(values) > 1 else 0.0
     if reference is not None:
         scale = max(scale, abs(reference - shift) / REFERENCE)
-    return shift, scale if scale > max(1e-12 * abs(shift), SMALLEST_UNIT) else max(abs(shift), 1.0)
+    if scale > max(1e-12 * abs(shift), SMALLEST_UNIT):
+        return shift, scale
+    return shift, abs(shift) if abs(shift) > SMALLEST_UNIT else 1.0
 
 
 def _standardisations(
@@ -419,7 +424,8 @@ def _starts(
         [0.5 * np.log(previous.signal[0] / option.scale**2)],
     ]
     if data.learns_noise:
-        parts.append([np.log((previous.mode_noise or 1e-12) / option.scale**2)])
+        noise = (previous.mode_noise or 0.0) / option.scale**2
+        parts.append([np.log(noise) if noise > 0 else prior.mean[len(data.extent) + 1]])
     if option.learn_power:
         parts.append([previous.transform.power])
     warm = np.concatenate([np.asarray(part, dtype=float) for part in parts])

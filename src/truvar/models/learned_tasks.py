@@ -60,6 +60,7 @@ TARGET_CORRELATION = 0.5  # mean of artanh of the correlation with the target: a
 CORRELATION_SD = 1.0  # of artanh of every partial correlation: 95 % of the correlations are above -0.90 and below 0.99
 SCALE_SD = 0.5  # of the log standard deviation of a task, in its unit
 OPPOSITE = -0.75  # artanh of the correlation from which a second search starts: the sign has two basins
+SMALLEST_SHARE = 1e-24  # of the squared unit of a task: the smallest variance that a search starts from
 
 
 @dataclass(frozen=True)
@@ -344,7 +345,7 @@ def fit_tasks(data: TaskData, previous: TaskModel | None, seed: int, marginalise
         seed: Seed of the sample.
         marginalise: Whether to draw a sample; otherwise there is the mode alone.
     """
-    outliers = task_outliers(data.modelled_values, data.tasks, data.modelled_reference)
+    outliers = task_outliers(data)
     kept = np.setdiff1d(np.arange(len(data.values)), outliers)
     shifts, scales = _standardisation(data, kept)
     likelihood = TaskLikelihood(data, kept, shifts, scales)
@@ -373,18 +374,14 @@ def unfitted_tasks(data: TaskData) -> TaskModel:
     return _model(data, likelihood, theta, shifts, scales, (), float("nan"))
 
 
-def task_outliers(values: Array, tasks: Index, reference: float | None) -> tuple[int, ...]:
-    """Return the positions of gross errors among the values of each task.
-
-    Args:
-        values: The values as they are modelled. (t,)
-        tasks: Their tasks. (t,)
-        reference: A value of the target that counts as plausible.
-    """
+def task_outliers(data: TaskData) -> tuple[int, ...]:
+    """Return the positions of outliers among the values of each task."""
     found: list[int] = []
-    for task in np.unique(tasks):
-        own = np.flatnonzero(tasks == task)
-        found += [int(own[position]) for position in find_outliers(values[own], reference if task == 0 else None)]
+    for task in np.unique(data.tasks):
+        own = np.flatnonzero(data.tasks == task)
+        reference = data.modelled_reference if task == 0 else None
+        outliers = find_outliers(data.modelled_values[own], reference, exact=data.noise[own] == 0.0)
+        found += [int(own[position]) for position in outliers]
     return tuple(sorted(found))
 
 
@@ -439,8 +436,9 @@ def _standardisation(data: TaskData, kept: Index) -> tuple[Array, Array]:
     variances = np.diag(data.covariance) / data.covariance[0, 0]
     ratios = np.sqrt(np.where(variances > 0, variances, 1.0))
     common = scales[0]
-    if len(values) > 1:
-        common = location_and_scale((values - shifts[tasks]) / ratios[tasks], None, 0.0)[1]
+    deviations = (values - shifts[tasks]) / ratios[tasks]
+    if len(values) > 1 and deviations.any():
+        common = location_and_scale(deviations, None, 0.0)[1]
     if data.modelled_reference is not None:
         common = max(common, abs(data.modelled_reference - shifts[0]) / REFERENCE)
     return shifts, common * ratios
@@ -471,14 +469,14 @@ def _starts(
     covariance = previous.covariance[0]
     if data.family is None:
         covariance = covariance * data.kernel_variance
-    deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-24))
+    relative = np.sqrt(np.maximum(np.diag(covariance) / scales**2, SMALLEST_SHARE))
+    deviations = relative * scales
     if layout.dimension and previous.lengthscales is not None:
         warm[: layout.dimension] = np.log(previous.lengthscales[0] / data.extent)
-    relative = np.log(deviations / scales)
-    warm[layout.scales] = relative[:1] if layout.common else relative[data.count - layout.n_scales :]
+    warm[layout.scales] = np.log(relative[:1] if layout.common else relative[data.count - layout.n_scales :])
     if layout.n_partials:
         partials = partial_correlations(covariance / np.outer(deviations, deviations))
         warm[layout.partials] = np.arctanh(np.clip(partials, -1.0 + 1e-6, 1.0 - 1e-6))
     if layout.learn_noise and previous.noise is not None:
-        warm[layout.noise] = np.log(np.maximum(previous.noise[0], 1e-300) / scales**2)
+        warm[layout.noise] = np.log(np.maximum(previous.noise[0] / scales**2, SMALLEST_SHARE))
     return [warm] if count > LARGE else [*starts, warm]

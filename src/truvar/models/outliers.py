@@ -3,7 +3,7 @@
 The rule looks at the values alone and is deliberately blunt, since a high value that stands alone may be exactly what a
 study looks for. A group of at most a tenth of the values counts as gross errors if it is separated from all others by
 many times their range, and the others are spread over that range rather than piled up with a few exceptions or a
-heavy tail.
+heavy tail. A value that was given as exact is no error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from truvar._typing import Array
+from truvar._typing import Array, Mask
 
 LEAST = 6  # values below which nothing is called an outlier
 SEPARATION = 12.0  # gap between the outliers and the other values, in ranges of the latter
@@ -21,7 +21,9 @@ CLOSE = 0.05  # root mean square distance of the coordinates, in extents, of two
 LIGHT_TAIL = 0.3  # and as a share of the range from their lowest to their highest tenth; a normal distribution has 0.53
 
 
-def find_outliers(values: Array, reference: float | None = None, points: Array | None = None) -> tuple[int, ...]:
+def find_outliers(
+    values: Array, reference: float | None = None, points: Array | None = None, exact: Mask | None = None
+) -> tuple[int, ...]:
     """Return the positions of values that are gross errors.
 
     Args:
@@ -29,8 +31,12 @@ def find_outliers(values: Array, reference: float | None = None, points: Array |
         reference: A value that counts as plausible, such as the threshold of a level set.
         points: Where they were measured, in extents of the domain: values that are alike and close to each other
             confirm each other. (t, d)
+        exact: Values that are known to be right, and plausible like the reference; None: there are none. (t,)
     """
-    found = _separate_group(values, reference)
+    plausible = values[:0] if exact is None else values[exact]
+    if reference is not None:
+        plausible = np.append(plausible, reference)
+    found = _separate_group(values, plausible)
     if points is not None and _confirm_each_other(points[list(found)]):
         return ()
     return found
@@ -57,27 +63,24 @@ def _confirm_each_other(points: Array) -> bool:
     return False
 
 
-def _separate_group(values: Array, reference: float | None) -> tuple[int, ...]:
+def _separate_group(values: Array, plausible: Array) -> tuple[int, ...]:
     t = len(values)
     if t < LEAST:
         return ()
     order = np.argsort(values, kind="stable")
     ascending = values[order]
     for count in range(1, max(1, t // 10) + 1):
-        if _is_separate(ascending[:-count], float(ascending[-count]), reference):
+        if _is_separate(ascending[:-count], float(ascending[-count]), plausible):
             return tuple(sorted(int(i) for i in order[-count:]))
-        if _is_separate(ascending[count:], float(ascending[count - 1]), reference):
+        if _is_separate(ascending[count:], float(ascending[count - 1]), plausible):
             return tuple(sorted(int(i) for i in order[:count]))
     return ()
 
 
-def _is_separate(inside: Array, nearest: float, reference: float | None) -> bool:
+def _is_separate(inside: Array, nearest: float, plausible: Array) -> bool:
     """Return whether a group is far from the other values, given these in ascending order and its nearest value."""
-    low = float(inside[0])
-    high = float(inside[-1])
-    if reference is not None:
-        low = min(low, reference)
-        high = max(high, reference)
+    low = float(plausible.min(initial=inside[0]))
+    high = float(plausible.max(initial=inside[-1]))
     if max(nearest - high, low - nearest) <= SEPARATION * (high - low):
         return False
     tenth, quarter, three_quarters, nine_tenths = np.quantile(inside, [0.1, 0.25, 0.75, 0.9])

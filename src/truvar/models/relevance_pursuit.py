@@ -19,6 +19,7 @@ is left out only if all of this holds, with the numbers of one of the `RULES`:
 - it is enclosed: it lies between opponents, observations with values that differ from its own by more than D_i / 2,
   which are close, and closer than any observation with a similar value. Beyond a sharp front or at the border of the
   domain there is a side without opponents; and a second measurement that confirms it is closer;
+- it was not given as exact;
 - c_i is large: c_i supposes a function that varies by D_i within a length-scale that is shorter by the factor
   max(2, sqrt(2 D_i / s)), s being the signal standard deviation without i, so that a sparse peak stays one.
 """
@@ -244,13 +245,16 @@ def leave_one_out(likelihood: MarginalLikelihood, theta: Array) -> tuple[Array, 
 
 
 def _suspects(likelihood: MarginalLikelihood, kept: Index, thetas: Sequence[Array], prior: HyperPrior) -> list[int]:
-    """Return the positions with the largest z-scores that are not isolated."""
+    """Return the positions with the largest z-scores that are not isolated, values given as exact left out."""
     within = likelihood.subset(kept)
+    exact = ~within.learned & (within.noise == 0.0)
+    if exact.all():
+        return []
     limit = min(SUSPICIOUS, MASKED * np.sqrt(len(kept)))
     found: set[int] = set()
     for theta in thetas:
         errors, sds = leave_one_out(within, theta)
-        sizes = np.abs(errors) / sds
+        sizes = np.where(exact, 0.0, np.abs(errors) / sds)
         worst = int(np.argmax(sizes))
         if sizes[worst] >= limit and int(kept[worst]) not in found:
             longest = np.exp(prior.mean[: likelihood.dimension]) / SHARPER

@@ -415,6 +415,12 @@ class Surrogate:
         """Return the noise variance of a measurement in the units of the model."""
         return max(action.noise / self._unit(action.task) ** 2, self.minimum_noise)
 
+    def given_noise(self, actions: Sequence[Action]) -> Array:
+        """Return the noise variances of measurements, NaN where they are learned, (t,)."""
+        learned = self._learns_task_noise if self.learns_tasks else self.family is not None and self.family.noise
+        given = [action.noise if action.noise_given or not learned else np.nan for action in actions]
+        return np.array(given, dtype=float)
+
     # -- private -----------------------------------------------------------------------------------------------------
 
     @property
@@ -439,13 +445,15 @@ class Surrogate:
             return False
         if isinstance(self.model, TaskModel):
             return self._is_task_outlier_new(action, y) or self._is_far_off(action, y)
-        residuals = self._residuals([*self.observations, (action, y)])
+        observations = [*self.observations, (action, y)]
+        residuals = self._residuals(observations)
         logarithm = OutputTransform(log=self.transform.log)
         reference = self._reference_of_residuals(residuals)
         modelled_reference = None if reference is None else float(logarithm.forward(reference))
-        points = np.stack([each.point for each, _ in [*self.observations, (action, y)]]) / self.domain.extent
+        points = np.stack([each.point for each, _ in observations]) / self.domain.extent
+        exact = self.given_noise([each for each, _ in observations]) == 0.0
         known = self.model.outliers if self.model.separate is None else self.model.separate
-        if find_outliers(logarithm.forward(residuals), modelled_reference, points) != known:
+        if find_outliers(logarithm.forward(residuals), modelled_reference, points, exact) != known:
             return True
         return self._is_far_off(action, y)
 
@@ -557,9 +565,7 @@ class Surrogate:
 
         d = len(self.domain.columns)
         actions = [action for action, _ in self.observations]
-        noise = np.array([action.noise for action in actions], dtype=float)
-        if family.noise:
-            noise[[not action.noise_given for action in actions]] = np.nan
+        noise = self.given_noise(actions)
         exact = not np.nan_to_num(noise).any()
         points = np.array([action.point for action in actions]).reshape(len(actions), d)
         values = self._residuals(self.observations)
@@ -713,8 +719,7 @@ class Surrogate:
         if self.model is None:
             return False
         observations = [*self.observations, (action, y)]
-        data = self._task_data(observations)
-        return task_outliers(data.modelled_values, data.tasks, data.modelled_reference) != self.model.outliers
+        return task_outliers(self._task_data(observations)) != self.model.outliers
 
     def _fit_tasks(self) -> TaskModel:
         from truvar.models.learned_tasks import fit_tasks, unfitted_tasks  # imports slowly, and is not always needed
@@ -798,9 +803,6 @@ class Surrogate:
         points = np.ascontiguousarray(sites[:, :d])
         tasks = sites[:, -1].astype(int)
         values = np.array([y for _, y in observations]) - self._task_means_at(sites)
-        own = np.array([action.noise for action in actions], dtype=float)
-        if self._learns_task_noise:
-            own = np.array([action.noise if action.noise_given else np.nan for action in actions], dtype=float)
         kernel = None
         kernel_variance = 1.0
         family = None if self.family is None else self.family.kernel
@@ -818,7 +820,7 @@ class Surrogate:
             points=points,
             tasks=tasks,
             values=values,
-            noise=own,
+            noise=self.given_noise(actions),
             learn_noise=self._learns_task_noise,
             extent=self.domain.extent,
             spacing=self.domain.spacing,

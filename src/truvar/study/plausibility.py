@@ -54,8 +54,10 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
         return None
     surrogate = state.learner.surrogate
     values = [y for each, y in state.learner.observations if each.task == action.task]
-    known_mean = surrogate.mean is not None or len(values) >= LEAST_FOR_MEAN
-    if surrogate.fitted and known_mean:
+    tasks = surrogate.tasks
+    # If the covariance is learned, the mean that the user gave is that of the target alone.
+    is_mean_given = surrogate.mean is not None and (action.task == 0 or tasks is None or not tasks.learned)
+    if surrogate.fitted and (is_mean_given or len(values) >= LEAST_FOR_MEAN):
         return _far_from_prediction(state, action, value, values)
     goal = state.config.goal
     if isinstance(goal, LevelSet) and goal.threshold is not None and action.task == 0:
@@ -109,7 +111,7 @@ def _far_from_prediction(state: StudyState, action: Action, value: float, values
     reach = UNEXPECTED if surrogate.family is None else UNEXPECTED_LEARNED
     if not distance > reach:
         return None
-    if len(values) >= LEAST_FOR_MEAN or surrogate.family is not None:
+    if len(values) >= LEAST_FOR_MEAN or (values and surrogate.family is not None):
         # A value not far outside the range of the others says more about the model than about the value.
         spread = RANGES * (max(values) - min(values))
         if min(values) - spread <= value <= max(values) + spread:

@@ -100,7 +100,7 @@ class Result:
         lower: Lower confidence bounds.
         upper: Upper confidence bounds.
         best: The point to report.
-        best_observed: The best measurement; None before the first.
+        best_observed: The best measurement, outliers and those at excluded places left out; None without one.
         epsilon: Largest error of the answer, if the bounds hold.
         bounds_certificate: What follows from the confidence bounds; `certificate` has it after the joint statements.
         model_check: Whether every measurement agrees with what the others predict; a failed check is repeated by the
