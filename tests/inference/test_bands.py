@@ -130,6 +130,25 @@ def test_statements_agree_with_draws_counted_one_by_one() -> None:
     assert right.mean() >= 0.8 - 0.015
 
 
+def test_a_band_too_narrow_to_be_certain_leaves_points_far_from_it_decided() -> None:
+    """The mean of one point lies in a band of probability 1e-4: that point is undecided, and not all of them."""
+    study = banded(noise=0.001)
+    for x in np.linspace(0, 1, 11):
+        study.tell({"x": x}, hill({"x": x}))
+    mean = float(study.result().mean[7])
+    sd = float(study.result().sd[7])
+    narrow = banded(tv.LevelSet([mean - 1e-4 * sd, mean + 1e-4 * sd]), noise=0.001)
+    for x in np.linspace(0, 1, 11):
+        narrow.tell({"x": x}, hill({"x": x}))
+    result = narrow.result()
+    assert result.bands[7] == 1
+    classes = result.classify()
+    far = np.abs(result.mean - mean) > 6 * result.sd
+    assert far.sum() >= 4
+    assert not classes.undecided[far].any()
+    assert classes.undecided[7]
+
+
 def test_a_run_finds_the_bands_and_says_so() -> None:
     study = banded()
     result = study.run(lambda point: hill(point), steps=14)
