@@ -430,8 +430,8 @@ def test_a_task_without_values_has_the_prior_correlation_and_the_unit_of_the_tar
 def test_gross_errors_are_found_in_each_task_by_itself() -> None:
     values = np.concatenate([np.linspace(0, 1, 10), 1e6 + np.linspace(0, 1, 10)])
     tasks = np.repeat([0, 1], 10)
-    assert task_outliers(values, tasks, None) == ()
+    assert task_outliers(values, tasks, ()) == ()
     values[13] = 0.0
-    assert task_outliers(values, tasks, None) == (13,)
+    assert task_outliers(values, tasks, ()) == (13,)
     values[4] = 1e6
-    assert task_outliers(values, tasks, None) == (4, 13)
+    assert task_outliers(values, tasks, ()) == (4, 13)

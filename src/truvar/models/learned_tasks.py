@@ -51,7 +51,16 @@ from truvar.models.hyperposterior import (
     squared_distances,
 )
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
-from truvar.models.learned import EFFORT, FLAT, LARGE, REFERENCE, is_one_sided, location_and_scale, prior_members
+from truvar.models.learned import (
+    EFFORT,
+    FLAT,
+    LARGE,
+    REFERENCE,
+    is_one_sided,
+    location_and_scale,
+    nearest_reference,
+    prior_members,
+)
 from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform
@@ -79,8 +88,8 @@ class TaskData:
         covariance: The known covariance between the tasks; None: learned. (T, T)
         kernel: Known kernel between the points; None: learned. (t, t)
         kernel_variance: Largest prior variance of the known kernel.
-        reference: A value of the target that matters, such as the threshold; None without one.
-        thresholds: The threshold minus the mean function at the target's points; None without one of them.
+        references: Values of the target that matter, such as the thresholds.
+        thresholds: The nearest threshold minus the mean function at the target's points; None without one of them.
         log: Whether the logarithms of the values are modelled.
         categorical: Positions of the columns of categories.
     """
@@ -97,7 +106,7 @@ class TaskData:
     covariance: Array | None = None
     kernel: Array | None = None
     kernel_variance: float = 1.0
-    reference: float | None = None
+    references: tuple[float, ...] = ()
     thresholds: Array | None = None
     log: bool = False
     categorical: tuple[int, ...] = ()
@@ -113,9 +122,15 @@ class TaskData:
         return OutputTransform(log=self.log).forward(self.values)
 
     @property
+    def modelled_references(self) -> tuple[float, ...]:
+        """The references or their logarithms."""
+        return tuple(OutputTransform(log=self.log).forward(np.array(self.references)).tolist())
+
+    @property
     def modelled_reference(self) -> float | None:
-        """The reference or its logarithm."""
-        return None if self.reference is None else float(OutputTransform(log=self.log).forward(self.reference))
+        """The reference nearest to the typical value of the target, or its logarithm; None without one."""
+        target = self.modelled_values[self.tasks == 0]
+        return nearest_reference(target, self.modelled_references, self.means[0])
 
 
 @dataclass(frozen=True)
@@ -344,7 +359,7 @@ def fit_tasks(data: TaskData, previous: TaskModel | None, seed: int, marginalise
         seed: Seed of the sample.
         marginalise: Whether to draw a sample; otherwise there is the mode alone.
     """
-    outliers = task_outliers(data.modelled_values, data.tasks, data.modelled_reference)
+    outliers = task_outliers(data.modelled_values, data.tasks, data.modelled_references)
     kept = np.setdiff1d(np.arange(len(data.values)), outliers)
     shifts, scales = _standardisation(data, kept)
     likelihood = TaskLikelihood(data, kept, shifts, scales)
@@ -373,18 +388,18 @@ def unfitted_tasks(data: TaskData) -> TaskModel:
     return _model(data, likelihood, theta, shifts, scales, (), float("nan"))
 
 
-def task_outliers(values: Array, tasks: Index, reference: float | None) -> tuple[int, ...]:
+def task_outliers(values: Array, tasks: Index, references: Sequence[float]) -> tuple[int, ...]:
     """Return the positions of gross errors among the values of each task.
 
     Args:
         values: The values as they are modelled. (t,)
         tasks: Their tasks. (t,)
-        reference: A value of the target that counts as plausible.
+        references: Values of the target that count as plausible.
     """
     found: list[int] = []
     for task in np.unique(tasks):
         own = np.flatnonzero(tasks == task)
-        found += [int(own[position]) for position in find_outliers(values[own], reference if task == 0 else None)]
+        found += [int(own[position]) for position in find_outliers(values[own], references if task == 0 else ())]
     return tuple(sorted(found))
 
 

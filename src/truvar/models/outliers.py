@@ -21,29 +21,26 @@ CLOSE = 0.05  # root mean square distance of the coordinates, in extents, of two
 LIGHT_TAIL = 0.3  # and as a share of the range from their lowest to their highest tenth; a normal distribution has 0.53
 
 
-def find_outliers(values: Array, reference: float | None = None, points: Array | None = None) -> tuple[int, ...]:
+def find_outliers(values: Array, references: Sequence[float] = (), points: Array | None = None) -> tuple[int, ...]:
     """Return the positions of values that are gross errors.
 
     Args:
         values: Measured values, in order. (t,)
-        reference: A value that counts as plausible, such as the threshold of a level set.
+        references: Values that count as plausible, such as the thresholds of a level set.
         points: Where they were measured, in extents of the domain: values that are alike and close to each other
             confirm each other. (t, d)
     """
-    found = _separate_group(values, reference)
+    found = _separate_group(values, references)
     if points is not None and _confirm_each_other(points[list(found)]):
         return ()
     return found
 
 
-def separation(values: Array, outliers: Sequence[int], reference: float | None = None) -> float:
-    """Return the gap between outliers and the other values, in ranges of the latter, `reference` included."""
+def separation(values: Array, outliers: Sequence[int], references: Sequence[float] = ()) -> float:
+    """Return the gap between outliers and the other values, in ranges of the latter, `references` included."""
     rest = np.delete(values, outliers)
-    low = float(rest.min())
-    high = float(rest.max())
-    if reference is not None:
-        low = min(low, reference)
-        high = max(high, reference)
+    low = min([float(rest.min()), *references])
+    high = max([float(rest.max()), *references])
     far = values[list(outliers)]
     gap = float(np.min(np.maximum(far - high, low - far)))
     return gap / (high - low) if high > low else np.inf
@@ -57,27 +54,24 @@ def _confirm_each_other(points: Array) -> bool:
     return False
 
 
-def _separate_group(values: Array, reference: float | None) -> tuple[int, ...]:
+def _separate_group(values: Array, references: Sequence[float]) -> tuple[int, ...]:
     t = len(values)
     if t < LEAST:
         return ()
     order = np.argsort(values, kind="stable")
     ascending = values[order]
     for count in range(1, max(1, t // 10) + 1):
-        if _is_separate(ascending[:-count], float(ascending[-count]), reference):
+        if _is_separate(ascending[:-count], float(ascending[-count]), references):
             return tuple(sorted(int(i) for i in order[-count:]))
-        if _is_separate(ascending[count:], float(ascending[count - 1]), reference):
+        if _is_separate(ascending[count:], float(ascending[count - 1]), references):
             return tuple(sorted(int(i) for i in order[:count]))
     return ()
 
 
-def _is_separate(inside: Array, nearest: float, reference: float | None) -> bool:
+def _is_separate(inside: Array, nearest: float, references: Sequence[float]) -> bool:
     """Return whether a group is far from the other values, given these in ascending order and its nearest value."""
-    low = float(inside[0])
-    high = float(inside[-1])
-    if reference is not None:
-        low = min(low, reference)
-        high = max(high, reference)
+    low = min([float(inside[0]), *references])
+    high = max([float(inside[-1]), *references])
     if max(nearest - high, low - nearest) <= SEPARATION * (high - low):
         return False
     tenth, quarter, three_quarters, nine_tenths = np.quantile(inside, [0.1, 0.25, 0.75, 0.9])

@@ -103,8 +103,8 @@ class Surrogate:
         prior: Kernel, mean, noise and tasks, known or to be learned.
         seed: Seed of the hyperparameter search.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
-        reference: A value that matters, such as the threshold of a level set: what was measured far from it says little
-            about how far the values elsewhere may be.
+        references: Values that matter, such as the thresholds of a level set, in ascending order: what was measured
+            far from all of them says little about how far the values elsewhere may be.
         learn_power: Whether the values may be modelled by a power of them.
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
 
@@ -139,12 +139,12 @@ class Surrogate:
         prior: Prior,
         seed: int = 0,
         engine: EngineLike = None,
-        reference: float | None = None,
+        references: tuple[float, ...] = (),
         learn_power: bool = True,
         direction: int = 0,
     ) -> None:
         self.domain = domain
-        self.reference = reference
+        self.references = references
         self.tasks = prior.tasks
         self.seed = seed
         self.family = _family_to_learn(prior)
@@ -441,11 +441,10 @@ class Surrogate:
             return self._is_task_outlier_new(action, y) or self._is_far_off(action, y)
         residuals = self._residuals([*self.observations, (action, y)])
         logarithm = OutputTransform(log=self.transform.log)
-        reference = self._reference_of_residuals(residuals)
-        modelled_reference = None if reference is None else float(logarithm.forward(reference))
+        references = logarithm.forward(np.array(self._references_of_residuals(residuals))).tolist()
         points = np.stack([each.point for each, _ in [*self.observations, (action, y)]]) / self.domain.extent
         known = self.model.outliers if self.model.separate is None else self.model.separate
-        if find_outliers(logarithm.forward(residuals), modelled_reference, points) != known:
+        if find_outliers(logarithm.forward(residuals), references, points) != known:
             return True
         return self._is_far_off(action, y)
 
@@ -565,8 +564,8 @@ class Surrogate:
         values = self._residuals(self.observations)
         plain = self.mean is None and self.mean_function is None
         thresholds = None
-        if self.mean_function is not None and self.reference is not None:
-            thresholds = self.reference - self.mean_function(points)
+        if self.mean_function is not None and self.references:
+            thresholds = self._nearest_threshold(values) - self.mean_function(points)
         return FitData(
             points=points,
             values=values,
@@ -575,7 +574,7 @@ class Surrogate:
             extent=self.domain.extent,
             spacing=self.domain.spacing,
             mean=self.mean,
-            reference=self._reference_of_residuals(values),
+            references=self._references_of_residuals(values),
             log=family.transform == "log",
             learn_power=self._learn_power and family.transform == "auto" and plain and exact,
             thresholds=thresholds,
@@ -591,13 +590,20 @@ class Surrogate:
         d = len(self.domain.columns)
         return values - self.mean_function(np.stack([action.point[:d] for action, _ in observations]))
 
-    def _reference_of_residuals(self, residuals: Array) -> float | None:
-        """Return the value that matters for the residuals: how near to the typical one the threshold comes."""
-        if self.reference is None or self.mean_function is None:
-            return self.reference
+    def _references_of_residuals(self, residuals: Array) -> tuple[float, ...]:
+        """Return the values that matter for the residuals: how near to the typical one each threshold comes."""
+        if self.mean_function is None:
+            return self.references
         typical = float(np.median(residuals)) if len(residuals) else 0.0
-        differences = self.reference - self.mean_function.values
-        return float(differences[np.argmin(np.abs(differences - typical))])
+        differences = np.array(self.references)[:, None] - self.mean_function.values
+        nearest = np.abs(differences - typical).argmin(axis=1)
+        return tuple(differences[np.arange(len(differences)), nearest].tolist())
+
+    def _nearest_threshold(self, residuals: Array) -> float:
+        """Return the threshold that, minus the mean function, comes nearest to the typical residual."""
+        typical = float(np.median(residuals)) if len(residuals) else 0.0
+        distances = np.abs(np.array(self._references_of_residuals(residuals)) - typical)
+        return self.references[int(np.argmin(distances))]
 
     def _check_can_be_modelled(self, y: float) -> None:
         if self.model is not None and abs(y) > LARGEST:
@@ -714,7 +720,7 @@ class Surrogate:
             return False
         observations = [*self.observations, (action, y)]
         data = self._task_data(observations)
-        return task_outliers(data.modelled_values, data.tasks, data.modelled_reference) != self.model.outliers
+        return task_outliers(data.modelled_values, data.tasks, data.modelled_references) != self.model.outliers
 
     def _fit_tasks(self) -> TaskModel:
         from truvar.models.learned_tasks import fit_tasks, unfitted_tasks  # imports slowly, and is not always needed
@@ -812,8 +818,8 @@ class Surrogate:
             covariance = np.asarray(self.tasks.covariance, dtype=float)
         target = points[tasks == 0]
         thresholds = None
-        if self.mean_function is not None and self.reference is not None and len(target):
-            thresholds = self.reference - self.mean_function(target)
+        if self.mean_function is not None and self.references and len(target):
+            thresholds = self._nearest_threshold(values[tasks == 0]) - self.mean_function(target)
         return TaskData(
             points=points,
             tasks=tasks,
@@ -827,7 +833,7 @@ class Surrogate:
             covariance=covariance,
             kernel=kernel,
             kernel_variance=kernel_variance,
-            reference=self._reference_of_residuals(values[tasks == 0]),
+            references=self._references_of_residuals(values[tasks == 0]),
             thresholds=thresholds,
             log=self.family is not None and self.family.transform == "log",
             categorical=self.domain.categorical,
