@@ -525,8 +525,7 @@ class ActiveLearner:
     @property
     def moments(self) -> tuple[Array, Array]:
         """Posterior mean and standard deviation on the domain, in the user's units: (n,) each."""
-        mean, variance = self.surrogate.moments
-        return self.surrogate.transform.inverse_moments(mean, np.sqrt(variance))
+        return self.surrogate.user_moments
 
     @property
     def observations(self) -> list[tuple[Action, float]]:

@@ -281,6 +281,14 @@ class Surrogate:
         n = len(self.domain)
         return self.posterior.mean[:n], self.posterior.variance[:n]
 
+    @property
+    def user_moments(self) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation on the domain, in the user's units: (n,) each."""
+        n = len(self.domain)
+        if self.ensemble is not None:
+            return self.transform.inverse_moments(self.ensemble.means[:, :n], self.ensemble.variances[:, :n])
+        return self.transform.inverse_moments(self.posterior.mean[None, :n], self.posterior.variance[None, :n])
+
     def freeze(self) -> FrozenPosterior:
         """Return the posterior as it is now, in the units of `transform`; it can be asked after further observations.
 
@@ -302,33 +310,43 @@ class Surrogate:
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean (q,) and variance (q,) of the target at points (q, d), from observations alone."""
-        mean, variance = self.predict_modelled(points)
-        mean, sd = self.transform.inverse_moments(mean, np.sqrt(variance))
+        mean, sd = self.transform.inverse_moments(*self._predict_members(self._target_points(points)))
         return mean, sd**2
 
     def predict_measurement(self, action: Action) -> tuple[float, float]:
         """Return mean and variance of the value that a measurement would give, its noise included."""
-        mean, variance = self._latent_moments(action)
+        means, variances = self._latent_moments(action)
         unit = self._unit(action.task)
-        mean, sd = self.transform.inverse_moments(unit * mean, unit * np.sqrt(variance + action.noise / unit**2))
+        mean, sd = self.transform.inverse_moments(unit * means, unit**2 * variances + action.noise)
         return float(mean[0]), float(sd[0] ** 2)
 
     def _latent_moments(self, action: Action) -> tuple[Array, Array]:
-        """Return mean (1,) and variance (1,) of f where an action measures, in the units of `transform`."""
+        """Return means and variances of f by member where an action measures, as `transform` has it: (members, 1)."""
         if self.ensemble is None and action.site is not None:
             here = slice(action.site, action.site + 1)
-            return self.posterior.mean[here], self.posterior.variance[here]  # kept for every site: no solve
-        source: Ensemble | Posterior = self.posterior if self.ensemble is None else self.ensemble
-        return source.predict(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
+            return self.posterior.mean[None, here], self.posterior.variance[None, here]  # kept for every site: no solve
+        return self._predict_members(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
 
     def predict_modelled(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance in the units of `transform`."""
-        points = np.array(points, dtype=float)  # a copy, as the posterior remembers its last answer by the array
-        if self.tasks is not None:
-            points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
+        points = self._target_points(points)
         if self.ensemble is not None:
             return self.ensemble.predict(points)
         return self.posterior.predict(points)
+
+    def _target_points(self, points: Array) -> Array:
+        """Return a copy of points (q, d) as the posterior takes them, as it remembers its last answer by the array."""
+        points = np.array(points, dtype=float)
+        if self.tasks is not None:
+            points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
+        return points
+
+    def _predict_members(self, points: Array) -> tuple[Array, Array]:
+        """Return means and variances by member, in the units of `transform`: (members, q) each."""
+        if self.ensemble is not None:
+            return self.ensemble.member_moments(np.ascontiguousarray(points))
+        mean, variance = self.posterior.predict(points)
+        return mean[None, :], variance[None, :]
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Fit kernel and mean (and noise, if it is learned) to another data set. The surrogate does not change.
