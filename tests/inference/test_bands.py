@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 from tests.helpers.small import LINE, a_study, hill, on
@@ -13,6 +14,8 @@ import truvar as tv
 from truvar.domain.goals import Bands, Regions
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.bands import band_probabilities, certainty_of, reported_bands
+from truvar.models.learned import nearest_reference
+from truvar.models.outliers import find_outliers
 from truvar.problem import problem_from_dict
 from truvar.report.status import describe_goal
 
@@ -130,6 +133,25 @@ def test_statements_agree_with_draws_counted_one_by_one() -> None:
     assert right.mean() >= 0.8 - 0.015
 
 
+def test_a_band_too_narrow_to_be_certain_leaves_points_far_from_it_decided() -> None:
+    """The mean of one point lies in a band of probability 1e-4: that point is undecided, and not all of them."""
+    study = banded(noise=0.001)
+    for x in np.linspace(0, 1, 11):
+        study.tell({"x": x}, hill({"x": x}))
+    mean = float(study.result().mean[7])
+    sd = float(study.result().sd[7])
+    narrow = banded(tv.LevelSet([mean - 1e-4 * sd, mean + 1e-4 * sd]), noise=0.001)
+    for x in np.linspace(0, 1, 11):
+        narrow.tell({"x": x}, hill({"x": x}))
+    result = narrow.result()
+    assert result.bands[7] == 1
+    classes = result.classify()
+    far = np.abs(result.mean - mean) > 6 * result.sd
+    assert far.sum() >= 4
+    assert not classes.undecided[far].any()
+    assert classes.undecided[7]
+
+
 def test_a_run_finds_the_bands_and_says_so() -> None:
     study = banded()
     result = study.run(lambda point: hill(point), steps=14)
@@ -164,6 +186,46 @@ def test_a_learned_model_has_bands_too() -> None:
     assert copy.ask().point == study.ask().point
     result = study.run(lambda point: hill(point), steps=11, resume=True)
     assert result.f1(on(LINE, hill)) >= 0.8
+
+
+@pytest.mark.filterwarnings("ignore::truvar.exceptions.OutlierWarning")
+@pytest.mark.parametrize("tasks", [None, tv.Tasks(names=["target", "other"])], ids=["one task", "two tasks"])
+def test_a_far_threshold_does_not_blur_the_near_one(tasks: tv.Tasks | None) -> None:
+    """34 exact values of 101 points: a threshold that no value comes near to says nothing about the others."""
+    domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 101))
+    f = np.sin(6 * domain.points[:, 0])
+    study = tv.Study(domain, tv.LevelSet([0.5, 1000.0]), tasks=tasks)
+    study.tell_frame(pd.DataFrame({"x": domain.points[::3, 0], "value": f[::3], "noise": 0.0}))
+    result = study.result()
+    assert result.classify().undecided.sum() <= 5
+    assert result.f1(f) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::truvar.exceptions.OutlierWarning")
+def test_a_value_near_a_far_threshold_is_no_error() -> None:
+    values = np.append(np.linspace(0.0, 1.0, 20), 1100.0)
+    assert find_outliers(values, [0.5]) == (20,)
+    assert find_outliers(values, [0.5, 1000.0]) == ()
+    assert nearest_reference(values, [0.5, 1000.0], None) == 0.5
+    assert nearest_reference(values, [0.5, 1000.0], 900.0) == 1000.0
+    assert nearest_reference(values[:0], [0.5, 2.0, 1000.0], None) == 2.0
+    assert nearest_reference(values, [], None) is None
+
+
+@pytest.mark.parametrize("levels", [[0.5, 1000.0], [0.1, 0.5]], ids=str)
+def test_the_threshold_nearest_to_a_mean_function_counts(levels: list[float]) -> None:
+    domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
+    study = tv.Study(domain, tv.LevelSet(levels), mean=lambda x: 0.5 + 2 * x[:, 0])
+    for row in range(0, 30, 3):
+        study.tell(domain.point(row), float(0.5 + 2 * domain.points[row, 0] + 0.1 * np.sin(9 * domain.points[row, 0])))
+    data = study._learner.surrogate._fit_data(study._learner.surrogate.family)
+    residuals = data.values
+    naive = []
+    for level in levels:
+        differences = level - (0.5 + 2 * domain.points[:, 0])
+        naive.append(min(differences, key=lambda each: abs(each - np.median(residuals))))
+    np.testing.assert_allclose(data.references, naive)
+    np.testing.assert_allclose(data.thresholds, 0.5 - (0.5 + 2 * data.points[:, 0]))
 
 
 FOR_BANDS = ["auto", "truvar", "plus", "sur", "straddle", "gchk", "variance", "random"]

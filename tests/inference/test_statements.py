@@ -13,6 +13,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.statements import (
+    CAUTIOUS,
+    DRAWS,
     FAR,
     Estimate,
     StatementInputs,
@@ -22,7 +24,7 @@ from truvar.inference.statements import (
     probability_above,
 )
 from truvar.models import ensemble
-from truvar.models.frozen import FrozenPosterior, spread_points
+from truvar.models.frozen import Caution, FrozenPosterior, spread_points
 
 LINE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
 SQUARE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 12), y=np.linspace(0.0, 1.0, 12))
@@ -201,6 +203,76 @@ def test_the_threshold_of_a_share_of_the_maximum_is_drawn_too() -> None:
     np.testing.assert_allclose(study.result().probability, expected, atol=0.04)
 
 
+@pytest.mark.parametrize("goal", [tv.LevelSet(fraction_of_max=0.95), tv.LevelSet(fraction_of_min=0.7)], ids=str)
+def test_shares_of_the_optimum_have_the_probabilities_of_naive_draws(goal: tv.LevelSet) -> None:
+    """Draws with the full covariance: p, the joint confidence in its order, and F1, counted draw by draw."""
+    study = measured(goal, 7)
+    posterior, sites = frozen(study)
+    member = posterior.members[0]
+    solved = member.solve(sites)
+    covariance = member.covariance(sites, sites) - solved.T @ solved
+    mean = member.predict(sites)[0]
+    draws = multivariate_normal(mean, covariance, allow_singular=True).rvs(20_000, random_state=3)
+    true = np.empty(draws.shape, bool)
+    for s, draw in enumerate(draws):
+        threshold = goal.fraction_of_max * draw.max() if goal.fraction_of_max else goal.fraction_of_min * draw.min()
+        true[s] = draw >= threshold
+    result = study.result()
+    np.testing.assert_allclose(result.probability, true.mean(axis=0), atol=0.03)
+    alive = np.ones(len(draws), bool)
+    certainty = np.maximum(result.probability, 1 - result.probability)
+    for i in np.argsort(-certainty, kind="stable"):
+        alive &= true[:, i] == (result.probability[i] >= 0.5)
+        assert result.statements.decided_confidence[i] == pytest.approx(min(alive.mean(), certainty[i]), abs=0.03)
+    reported = result.classification
+    scores = [2 * (reported & each).sum() / (reported.sum() + each.sum()) for each in true[:4000]]
+    assert result.expected_f1.mean == pytest.approx(np.mean(scores), abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::truvar.exceptions.OutlierWarning")
+def test_a_measured_maximum_narrower_than_the_sample_of_points_is_above_its_share() -> None:
+    """One of 6,000 points is above 80 % of the maximum, and measured with its neighbours."""
+    x = np.linspace(0.0, 1.0, 6000)
+    transect = tv.Domain.grid(x=x)
+    study = tv.Study(transect, tv.LevelSet(fraction_of_max=0.8), kernel=Matern(0.004, nu=0.5), mean=1.0, noise=1e-4)
+    top = 2593
+    for row in [*range(0, 6000, 100), *range(top - 3, top + 4)]:
+        study.tell(transect.point(row), 50.0 if row == top else 1.0)
+    result = study.result()
+    classes = result.classify()
+    assert classes.above.tolist() == [row == top for row in range(6000)]
+    assert result.probability[top] > 0.99
+    assert result.expected_f1.low > 0.99
+
+
+def test_every_point_of_a_large_domain_has_its_own_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points that are not drawn have their own p: f has steep slopes between those that are."""
+    monkeypatch.setattr("truvar.inference.statements.MAX_ROWS", 20)
+    monkeypatch.setattr("truvar.inference.statements.MAX_OPTIMA", 20)
+    domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 200))
+    f = np.sin(30 * domain.points[:, 0]) + domain.points[:, 0]
+    study = tv.Study(domain, tv.LevelSet(fraction_of_max=0.8), kernel=Matern(0.1, nu=2.5), mean=0.0, noise=1e-4)
+    for row in range(0, 200, 4):
+        study.tell(domain.point(row), float(f[row]))
+    result = study.result()
+    classes = result.classify()
+    truth = f >= 0.8 * f.max()
+    assert not (classes.above & ~truth).any()
+    assert not (classes.below & truth).any()
+    assert classes.undecided.sum() < 20
+    assert np.abs(result.probability - truth).max() < 0.9
+
+
+def test_a_point_that_is_reported_but_certainly_below_is_no_hit() -> None:
+    """The only point measured has the largest mean of 400, and some of the others are higher nearly always."""
+    domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 400))
+    study = tv.Study(domain, tv.LevelSet(fraction_of_max=0.9), kernel=RBF(1e-4), mean=0.0, noise=1e-6)
+    study.tell(domain.point(0), 0.5)
+    result = study.result()
+    assert result.classification.tolist() == [True] + [False] * 399
+    assert result.expected_f1.high == 0.0
+
+
 def test_values_known_exactly_are_decided() -> None:
     domain = tv.Domain.grid(x=[0.0, 0.5, 1.0])
     study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.01), mean=0.0, noise=0.0)
@@ -303,8 +375,8 @@ def test_quantiles_of_a_mixture() -> None:
         np.testing.assert_allclose(1 - probability_above(means, variances, quantile), level, atol=1e-9)
     assert mixture_quantile(means, variances, 0.95)[1] == pytest.approx(1.0 + 2 * norm.ppf(0.95))
     copied = mixture_quantile(np.vstack([means[:1], means]), np.vstack([variances[:1], variances]), 0.9)
-    weights = np.array([2.0, *np.ones(len(means) - 1)]) / (len(means) + 1)
-    np.testing.assert_allclose(1 - probability_above(means, variances, copied, weights), 0.9, atol=1e-9)
+    weighted = mixture_quantile(means, variances, 0.9, np.array([2.0, 1.0]) / 3)
+    np.testing.assert_allclose(weighted, copied, atol=1e-9)
     assert str(Estimate(0.5, 0.25, 0.75)) == "0.5 (0.25 to 0.75)"
     assert FAR > 3
 
@@ -372,10 +444,25 @@ def test_a_domain_too_large_to_average_over_many_members_has_cautious_ones_too(
     assert study._learner.surrogate.ensemble is None
     best = LINE.points[study.result().best.index]
     inputs = StatementInputs.of(study._learner, best)
-    assert inputs.means.shape == inputs.variances.shape == (5, len(LINE))
-    np.testing.assert_array_equal(inputs.means[0], inputs.means[3])
+    assert inputs.means.shape == inputs.variances.shape == (2, len(LINE))
+    np.testing.assert_allclose(inputs.posterior.shares, [0.8, 0.2])
     np.testing.assert_allclose(inputs.posterior.predict(inputs.sites)[1], inputs.variances, rtol=1e-6, atol=1e-12)
-    assert (inputs.variances[4] > inputs.variances[0]).mean() > 0.9
+    assert (inputs.variances[1] > inputs.variances[0]).mean() > 0.9
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16])
+def test_a_fifth_of_the_draws_is_cautious_for_any_number_of_members(count: int) -> None:
+    """A posterior of the given standard deviation at one point: the cautious draws are a hundred times as far out."""
+    posterior, sites = frozen(measured(tv.LevelSet(0.3)))
+    mixture = FrozenPosterior(posterior.members * count).with_cautious(CAUTIOUS, Caution(wider=100.0))
+    draws = mixture.draw(sites, DRAWS, (0, 0))
+    counts = mixture.draw_counts(DRAWS)
+    assert draws.shape[1] == sum(counts) < 1.01 * DRAWS
+    assert sum(counts[count:]) / sum(counts) == pytest.approx(0.2, abs=0.002)
+    assert len(set(counts[:count])) == 1
+    mean, variance = posterior.predict(sites)
+    is_far = np.abs(draws - mean[0, :, None]).max(axis=0) > 10 * np.sqrt(variance.max())
+    assert is_far.mean() == pytest.approx(0.2, abs=0.002)
 
 
 def test_points_that_are_seldom_the_optimum_are_not_ruled_out_together() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 import truvar as tv
-from truvar.models.frozen import Caution, FrozenMember
+from truvar.models.frozen import BLUR, Caution, FrozenMember
 
 LENGTHSCALE = 0.4
 NOISE = 0.09
@@ -163,3 +164,30 @@ def test_a_point_that_is_drawn_twice_has_the_same_value_twice() -> None:
     draws = fine.draw(points, np.arange(3), 50, np.random.default_rng(1))
     np.testing.assert_allclose(draws[0], draws[2], atol=1e-3)
     assert np.abs(draws[0] - draws[1]).mean() > 0.1
+
+
+@pytest.mark.parametrize("own_variance", [0.0, 0.05])
+def test_regression_on_given_points_is_that_of_the_joint_covariance(own_variance: float) -> None:
+    """The naive formula on the covariance of all points, the given ones with the blur on their variances."""
+    rows = [2, 9, 15]
+    given = [4, 5, 18]
+    x = DOMAIN.points[:, 0]
+    kernel = np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2)
+    inverse = np.linalg.inv(kernel[np.ix_(rows, rows)] + NOISE * np.eye(3))
+    covariance = kernel - kernel[:, rows] @ inverse @ kernel[rows] + own_variance * np.eye(21)
+    inner = covariance[np.ix_(given, given)] + BLUR * np.diag(np.diag(covariance)[given])
+    expected = np.linalg.inv(inner) @ covariance[given]
+    rest = np.diag(covariance - covariance[:, given] @ expected)
+    smooth = replace(member(rows, [0.3, -1.0, 0.7]), own_variance=own_variance)
+    weights, variance = smooth.regression(DOMAIN.points, DOMAIN.points[given])
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    np.testing.assert_allclose(variance, rest, atol=1e-9)
+
+
+def test_values_that_are_known_have_no_weight_in_a_regression() -> None:
+    study = tv.Study(DOMAIN, tv.Maximize(), kernel=RBF(LENGTHSCALE), mean=0.0, noise=0.0)
+    study.tell(DOMAIN.point(3), 1.0)
+    exact = study._learner.surrogate.freeze().members[0]
+    weights, variance = exact.regression(DOMAIN.points, DOMAIN.points[[3]])
+    np.testing.assert_array_equal(weights, 0.0)
+    np.testing.assert_allclose(variance, exact.predict(DOMAIN.points)[1], atol=1e-12)

@@ -41,7 +41,7 @@ def test_a_peak_in_a_flat_field_is_not_an_error() -> None:
 def test_a_value_as_far_off_as_the_threshold_is_not_an_error() -> None:
     values = np.append(0.01 * SMOOTH, 3.0)
     assert find_outliers(values) == (20,)
-    assert find_outliers(values, reference=2.5) == ()
+    assert find_outliers(values, references=[2.5]) == ()
 
 
 def test_a_value_given_as_exact_is_no_outlier_and_makes_others_like_it_plausible() -> None:

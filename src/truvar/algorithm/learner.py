@@ -87,9 +87,11 @@ class ActiveLearner:
         self._actions_noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
         policy.check_supported(goal, self._actions.n_levels)
-        reference = goal.threshold if isinstance(goal, LevelSet) else None
+        references: tuple[float, ...] = ()
+        if isinstance(goal, LevelSet) and goal.threshold is not None:
+            references = (goal.threshold,)
         if isinstance(goal, Bands):
-            reference = goal.thresholds[len(goal.thresholds) // 2]
+            references = goal.thresholds
         implicit = isinstance(goal, LevelSet) and goal.threshold is None
         if isinstance(prior.kernel, Learned) and prior.kernel.transform == "log":
             _check_logarithm(goal)
@@ -97,7 +99,7 @@ class ActiveLearner:
         if isinstance(goal, LevelSet) and goal.fraction_of_min is not None:
             direction = -1
         self.surrogate = Surrogate(
-            domain, prior, seed, engine, reference, learn_power=not implicit, direction=direction
+            domain, prior, seed, engine, references, learn_power=not implicit, direction=direction
         )
         self.exclusions: list[Exclusion] = []
         self.failures: list[FailedAttempt] = []
@@ -519,8 +521,7 @@ class ActiveLearner:
     @property
     def moments(self) -> tuple[Array, Array]:
         """Posterior mean and standard deviation on the domain, in the user's units: (n,) each."""
-        mean, variance = self.surrogate.moments
-        return self.surrogate.transform.inverse_moments(mean, np.sqrt(variance))
+        return self.surrogate.user_moments
 
     @property
     def observations(self) -> list[tuple[Action, float]]:

@@ -49,7 +49,8 @@ def exceedance(inputs: StatementInputs) -> Array:
     """Return P_k, the probability of lying above each threshold: (m, n)."""
     from truvar.inference.statements import probability_above
 
-    return np.stack([probability_above(inputs.means, inputs.variances, h) for h in inputs.thresholds])
+    weights = inputs.posterior.shares
+    return np.stack([probability_above(inputs.means, inputs.variances, h, weights) for h in inputs.thresholds])
 
 
 def band_probabilities(exceeds: Array) -> Array:
@@ -79,7 +80,7 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
     certainty = certainty_of(exceeds)
     probability = band_probabilities(exceeds)
     marginal = probability[1] if goal.inside else exceeds[0]
-    relevant = single._uncertain_rows(certainty)
+    relevant = single._uncertain_rows(1.0 - certainty)
     rows = single._at_most(relevant, inputs.seed)
     decided = np.zeros(inputs.n)
     n_drawn = 0
@@ -94,8 +95,11 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
         bands = np.searchsorted(np.array(inputs.thresholds), draws, side="right")  # (r, S)
         decided = _decided_confidence(certainty, relevant, rows, bands != reported[rows, None])
         scores = []
-        for masks in _membership(goal, bands, reported):
-            scores.append(single._f1_draws(inputs, masks[1], relevant, rows, masks[0]))
+        is_certain = np.ones(inputs.n, bool)
+        is_certain[relevant] = False
+        for is_above, is_reported in _membership(goal, bands, reported):
+            certain_above = is_reported & is_certain
+            scores.append(single._f1_draws(inputs, is_reported, certain_above, relevant, rows, is_above))
         f1 = tuple(single.Estimate.of(score) for score in scores)
         total = single.Estimate.of(np.mean(scores, axis=0))
         lower, upper = inputs.interval()

@@ -197,7 +197,7 @@ def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
     exceeds = np.where(lead > 0, 0.5, normal_distribution(np.minimum(lead, 0.0) / difference))
     if inputs.excluded is not None:
         exceeds = np.where(inputs.excluded, 0.0, exceeds)
-    return bool(exceeds.mean(axis=0).max() <= TAIL)
+    return bool((inputs.posterior.shares @ exceeds).max() <= TAIL)
 
 
 # -- value of the next measurement -------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
     def rates(means: Array, variances: Array, cost: Array) -> Array:
         improvement = expected_improvement(means, variances, incumbent, sign, inputs.transform)
         cheapest = cost.reshape(-1, means.shape[1], cost.shape[1]).min(axis=(0, 2))  # over tasks and noise levels
-        return np.asarray(improvement.mean(axis=0) / cheapest)
+        return np.asarray(inputs.posterior.shares @ improvement / cheapest)
 
     on_domain = rates(inputs.means, inputs.variances, learner.actions.candidates(last).effective_cost)
     if inputs.bounds is None:

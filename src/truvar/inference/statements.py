@@ -18,8 +18,12 @@ that probability is subtracted instead, which is a union bound.
 Optimum: points are ruled out in ascending order of how often they are the optimum in one half of the draws, as long as
 the optimum is among them in at most a share 1 - q of the other half. What remains holds it with probability >= q.
 
+Share of the optimum: h is unknown too. It is drawn first, among the points that can be the optimum, which gives p(x)
+in closed form: given a draw at the points that are the optimum most often, f(x) is normal. Other draws, with their own
+thresholds, then count the errors, as draws that decided the order of the points would count too few.
+
 A learned model is fitted to measurements that cluster where its policy looks, and says little about how f behaves
-elsewhere. So cautious members are added to the mixture, one for every four: a fifth of the draws. They leave out
+elsewhere. So cautious members are added to the mixture, which a fifth of the draws are of. They leave out
 measurements that the others contradict, and are less sure of the rest: for a level set their standard deviations are
 `WIDER` times as large, for an optimum their length-scales are `SHORTER` times shorter. Nor can single measurements tell
 noise from a fine structure of f: where the noise is learned, f may deviate by it from point to point in these members,
@@ -43,7 +47,7 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.algorithm.learner import ActiveLearner
-from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.domain.goals import Bands, Goal, LevelSet, Maximize, Minimize
 from truvar.inference.bands import BandStatements, band_probabilities, band_statements, exceedance, reported_bands
 from truvar.models.ensemble import EnsembleModel
 from truvar.models.frozen import Caution, FrozenPosterior
@@ -53,10 +57,12 @@ from truvar.validation import check_fraction
 DRAWS = 2048  # joint draws of f
 CONFIDENCE = 0.95  # of the statements that are made unless another one is asked for
 NEGLIGIBLE = 0.002  # total probability of an error at the points that are not drawn
+PREDICTED_ROWS = 4096  # points for which p is computed at once, which bounds the memory
 FEW_VALUES = 20_000  # up to which scipy.special is not needed
 MAX_ROWS = 4000  # points that are drawn, at most
-MIN_MEMBERS = 4  # of a learned model, so that one in five can be cautious
-CAUTIOUS = 0.25  # cautious members that are added for every member of a learned model
+CAUTIOUS = 0.2  # share of the draws of a learned model that are cautious
+MAX_OPTIMA = 2000  # points among which the optimum that a threshold is a share of is drawn, at most
+MAX_WINNERS = 32  # points that are the optimum most often, given which f is normal elsewhere, at most
 WIDER = 3.0  # level sets: factor by which their standard deviations are larger
 SHORTER = 2.0  # optima: factor by which their length-scales are shorter
 FAR = 4.5  # standard deviations: a point further below the best one's lower bound is not a potential optimum
@@ -272,7 +278,7 @@ class StatementInputs:
             return np.asarray(band_probabilities(exceeds)[1] if self.goal.inside else exceeds[0])
         if self.threshold is None:
             return None
-        return probability_above(self.means, self.variances, self.threshold)
+        return probability_above(self.means, self.variances, self.threshold, self.posterior.shares)
 
     def reported(self) -> Mask | None:
         """Return the points to report as above the threshold: p >= 1/2; None for an optimum.
@@ -287,7 +293,7 @@ class StatementInputs:
         probability = self.marginal_probability()
         if probability is not None:
             return probability >= 0.5
-        mean = self.means.mean(axis=0)
+        mean = self.posterior.shares @ self.means
         return np.asarray(mean >= self.goal.thresholds(mean, mean)[0])
 
     @cached_property
@@ -297,8 +303,9 @@ class StatementInputs:
 
     def interval(self) -> tuple[Array, Array]:
         """Return `JointStatements.lower` and `upper`, in the user's units."""
-        low = mixture_quantile(self.means, self.variances, 1.0 - CONFIDENCE)
-        high = mixture_quantile(self.means, self.variances, CONFIDENCE)
+        weights = self.posterior.shares
+        low = mixture_quantile(self.means, self.variances, 1.0 - CONFIDENCE, weights)
+        high = mixture_quantile(self.means, self.variances, CONFIDENCE, weights)
         return self.transform.inverse(low), self.transform.inverse(high)
 
     @staticmethod
@@ -339,10 +346,7 @@ class StatementInputs:
 
 
 def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -> tuple[Array, Array, FrozenPosterior]:
-    """Return the posterior of a learned model with cautious members added, and its means and variances at the sites.
-
-    Where the domain is too large for many members, those that there are count several times.
-    """
+    """Return the posterior of a learned model with cautious members added, and its means and variances at the sites."""
     surrogate = learner.surrogate
     sites = surrogate.target_sites
     learned_noise = None
@@ -353,19 +357,14 @@ def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -
             learned_noise = np.array([not action.noise_given for action, _ in surrogate.observations], dtype=bool)
     caution = Caution(wider=WIDER) if learner.goal.level_set else Caution(shorter=SHORTER)
     caution = replace(caution, n_columns=len(learner.domain.columns), learned_noise=learned_noise, exact=exact)
-    copies = -(-MIN_MEMBERS // len(posterior.members))
-    cautious = posterior.cautious(round(CAUTIOUS * copies * len(posterior.members)), caution)
+    mixture = posterior.with_cautious(CAUTIOUS, caution)
     if surrogate.ensemble is None:
-        means, variances = posterior.predict(sites)
-    else:
-        means = surrogate.ensemble.means[:, : len(sites)]
-        variances = surrogate.ensemble.variances[:, : len(sites)]
+        return (*mixture.predict(sites), mixture)
+    cautious = FrozenPosterior(mixture.members[len(posterior.members) :])
     cautious_means, cautious_variances = cautious.predict(sites)
-    return (
-        np.vstack([means] * copies + [cautious_means]),
-        np.vstack([variances] * copies + [cautious_variances]),
-        FrozenPosterior(posterior.members * copies + cautious.members),
-    )
+    means = np.vstack([surrogate.ensemble.means[:, : len(sites)], cautious_means])
+    variances = np.vstack([surrogate.ensemble.variances[:, : len(sites)], cautious_variances])
+    return means, variances, mixture
 
 
 def joint_statements(inputs: StatementInputs) -> JointStatements:
@@ -428,15 +427,15 @@ def normal_distribution(u: Array) -> Array:
     return np.array(values).reshape(u.shape)
 
 
-def mixture_quantile(means: Array, variances: Array, level: float) -> Array:
+def mixture_quantile(means: Array, variances: Array, level: float, weights: Array | None = None) -> Array:
     """Return the quantile of a mixture of normals, (n,), by bisection.
 
     Args:
         means: Means of the members. (members, n)
         variances: Variances of the members. (members, n)
         level: Probability below the quantile.
+        weights: Weights of the members, (members,); None: all count the same.
     """
-    means, variances, weights = _distinct_members(means, variances)
     sd = np.sqrt(variances)
     normal_quantile = NormalDist().inv_cdf(level)
     if len(means) == 1:
@@ -452,46 +451,87 @@ def mixture_quantile(means: Array, variances: Array, level: float) -> Array:
     return np.asarray((low + high) / 2)
 
 
-def _distinct_members(means: Array, variances: Array) -> tuple[Array, Array, Array | None]:
-    """Return the members of a mixture without copies of the first one, and their weights if there were some."""
-    is_copy = np.array([j > 0 and np.array_equal(mean, means[0]) for j, mean in enumerate(means)])
-    is_copy &= np.array([np.array_equal(variance, variances[0]) for variance in variances])
-    if not is_copy.any():
-        return means, variances, None
-    weights = np.ones(int((~is_copy).sum()))
-    weights[0] += is_copy.sum()
-    return means[~is_copy], variances[~is_copy], weights / len(means)
-
-
 # -- level sets --------------------------------------------------------------------------------------------------------
 
 
 def _level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
     if inputs.threshold is None:
         return _implicit_level_set(inputs, goal)
-    probability = probability_above(inputs.means, inputs.variances, inputs.threshold)
+    probability = probability_above(inputs.means, inputs.variances, inputs.threshold, inputs.posterior.shares)
     if not inputs.fitted:
         return _unknown(inputs, probability, UNKNOWN_SHARE, None)
-    relevant = _uncertain_rows(probability)
+    error = np.minimum(probability, 1.0 - probability)
+    relevant = _uncertain_rows(error)
     rows = _at_most(relevant, inputs.seed)
     draws = inputs.posterior.draw(inputs.sites[rows], DRAWS, inputs.seed)
     is_above = draws >= inputs.threshold
-    return _from_draws(inputs, probability, relevant, rows, is_above)
+    return _from_draws(inputs, probability, error, relevant, rows, is_above)
 
 
 def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
-    """Return the statements for a threshold that is a share of the unknown maximum, which every draw has its own of."""
-    n = len(inputs.sites)
-    rows = _at_most(np.arange(n), inputs.seed)
-    draws = inputs.posterior.draw(inputs.sites[rows], DRAWS, inputs.seed)
-    is_above = draws >= _implicit_thresholds(goal, draws)
-    drawn = is_above.mean(axis=1)
-    probability = drawn
-    if len(rows) < n:
-        probability = drawn[_nearest(inputs.sites[rows], inputs.sites)]
+    """Return the statements for a threshold that is a share of the unknown optimum, which every draw has its own of."""
+    optima = _optimum_rows(inputs, goal)
+    probability, error = _implicit_probability(inputs, goal, optima)
     if not inputs.fitted:
         return _unknown(inputs, probability, UNKNOWN_SHARE, None)
-    return _from_draws(inputs, probability, np.arange(n), rows, is_above)
+    relevant = _uncertain_rows(error)
+    rows = _at_most(relevant, inputs.seed)
+    drawn = np.union1d(rows, optima)
+    draws = inputs.posterior.draw(inputs.sites[drawn], DRAWS, inputs.seed)
+    is_above = draws[np.searchsorted(drawn, rows)] >= _implicit_thresholds(goal, draws)
+    return _from_draws(inputs, probability, error, relevant, rows, is_above)
+
+
+def _optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
+    """Return the points among which the optimum that the threshold is a share of is drawn."""
+    optimum = Maximize() if goal.fraction_of_min is None else Minimize()
+    source = replace(inputs, goal=optimum, excluded=None)  # points that must not be measured are classified, too
+    optima = potential_optima(source)
+    return optima if len(optima) <= MAX_OPTIMA else _most_promising(source, optima, MAX_OPTIMA)
+
+
+def _implicit_probability(inputs: StatementInputs, goal: LevelSet, optima: Index) -> tuple[Array, Array]:
+    """Return p at every point for a share of the optimum, and the probability that its class is wrong.
+
+    Both are averages over draws at the possible optima, of which each member has its own. In a draw the threshold is
+    known, and f is normal given its values at the points that are the optimum most often.
+
+    Args:
+        inputs: The inputs.
+        goal: The goal.
+        optima: Rows that can be the optimum.
+
+    Returns:
+        p, (n,), and the error, (n,), at least as large as if f(x) were independent of the threshold: what happens in
+        none of the draws is not impossible.
+    """
+    count = DRAWS if inputs.n <= MAX_ROWS else DRAWS // 4
+    draws = inputs.posterior.draw(inputs.sites[optima], count, (*inputs.seed, 1))
+    thresholds = _implicit_thresholds(goal, draws)
+    winner = draws.argmax(axis=0) if goal.fraction_of_min is None else draws.argmin(axis=0)
+    probability = np.zeros(inputs.n)
+    independent = np.zeros(inputs.n)
+    begin = 0
+    counts = inputs.posterior.draw_counts(count)
+    for j, (member, share) in enumerate(zip(inputs.posterior.members, inputs.posterior.shares, strict=True)):
+        own = slice(begin, begin + counts[j])
+        begin += counts[j]
+        wins = np.bincount(winner[own], minlength=len(optima))
+        winners = np.flatnonzero(wins)
+        winners = winners[np.argsort(-wins[winners], kind="stable")[:MAX_WINNERS]]
+        deviation = draws[winners, own] - inputs.means[j, optima[winners], None]  # (k, S_j)
+        threshold = thresholds[own, None]
+        for rows in np.array_split(np.arange(inputs.n), -(-inputs.n // PREDICTED_ROWS)):
+            mean = inputs.means[j : j + 1, rows]
+            weights, variance = member.regression(inputs.sites[rows], inputs.sites[optima[winners]])
+            given_draw = mean + deviation.T @ weights  # (S_j, rows)
+            probability[rows] += share * probability_above(given_draw, variance[None, :], threshold)
+            alone = probability_above(mean, inputs.variances[j : j + 1, rows], threshold[::4])
+            independent[rows] += share * alone
+    # As if one draw more were independent of the threshold: certainties that the draws do not tell apart differ.
+    probability = (len(winner) * probability + independent) / (len(winner) + 1)
+    error = np.minimum(probability, 1.0 - probability)
+    return probability, np.maximum(error, np.where(probability >= 0.5, 1.0 - independent, independent))
 
 
 def _implicit_thresholds(goal: LevelSet, draws: Array) -> Array:
@@ -512,7 +552,7 @@ def screening_f1(inputs: StatementInputs) -> float:
         raise AssertionError("a level set reports points")
     rng = np.random.default_rng(inputs.seed)
     direction = -1 if inputs.goal.fraction_of_min is not None else 1
-    top = int(np.argmax(direction * inputs.means.mean(axis=0)))
+    top = int(np.argmax(direction * (inputs.posterior.shares @ inputs.means)))
     rows = rng.permutation(inputs.n)[:SCREENING_ROWS]
     draws = inputs.posterior.draw(inputs.sites[np.append(rows, top)], SCREENING_DRAWS, inputs.seed)
     is_above = draws[:-1] >= _implicit_thresholds(inputs.goal, draws)
@@ -522,13 +562,14 @@ def screening_f1(inputs: StatementInputs) -> float:
 
 
 def _from_draws(
-    inputs: StatementInputs, probability: Array, relevant: Index, rows: Index, is_above: Mask
+    inputs: StatementInputs, probability: Array, error: Array, relevant: Index, rows: Index, is_above: Mask
 ) -> JointStatements:
     """Return the statements of a level set.
 
     Args:
         inputs: The inputs.
         probability: p at every point. (n,)
+        error: Probability that the class of a point is wrong, at most. (n,)
         relevant: Rows that are not certain by themselves.
         rows: Those of them that were drawn. (r,)
         is_above: Whether f lies above the threshold there, by draw. (r, S)
@@ -537,7 +578,7 @@ def _from_draws(
     class_above = probability >= 0.5
     is_relevant = np.zeros(len(probability), bool)
     is_relevant[relevant] = True
-    neglected = float((1.0 - certainty[~is_relevant]).sum())
+    neglected = float(error[~is_relevant].sum())
     decided = np.maximum(certainty - neglected, 0.0)
     if len(rows):
         order = np.argsort(-certainty[rows], kind="stable")
@@ -550,7 +591,8 @@ def _from_draws(
     reported = inputs.reported()
     if reported is None:
         raise AssertionError("a level set reports points")
-    f1 = _f1_draws(inputs, reported, relevant, rows, is_above)
+    certain_above = class_above & ~is_relevant
+    f1 = _f1_draws(inputs, reported, certain_above, relevant, rows, is_above)
     lower, upper = inputs.interval()
     return JointStatements(
         goal=inputs.goal,
@@ -568,9 +610,12 @@ def _from_draws(
     )
 
 
-def _uncertain_rows(probability: Array) -> Index:
-    """Return the rows that must be drawn: all but the most certain, whose errors add up to `NEGLIGIBLE` at most."""
-    error = np.minimum(probability, 1.0 - probability)
+def _uncertain_rows(error: Array) -> Index:
+    """Return the rows that must be drawn: all but the most certain, whose errors add up to `NEGLIGIBLE` at most.
+
+    Args:
+        error: Probability that the class of a point is wrong. (n,)
+    """
     order = np.argsort(error, kind="stable")
     n_certain = int(np.searchsorted(np.cumsum(error[order]), NEGLIGIBLE, side="right"))
     return np.sort(order[n_certain:])
@@ -600,18 +645,28 @@ def _carried_over(certainty: Array, ordered: Index, joint: Array, relevant: Inde
     return np.asarray(carried)
 
 
-def _f1_draws(inputs: StatementInputs, class_above: Mask, relevant: Index, rows: Index, is_above: Mask) -> Array:
-    """Return the F1 score of the classification in every draw, (S,)."""
-    certain_hits = int(class_above.sum()) - int(class_above[relevant].sum())  # taken as above in every draw
-    if len(rows) == 0:
-        return np.ones(DRAWS)
+def _f1_draws(
+    inputs: StatementInputs, reported: Mask, certain_above: Mask, relevant: Index, rows: Index, is_above: Mask
+) -> Array:
+    """Return the F1 score of the reported points in every draw, (S,).
+
+    Args:
+        inputs: The inputs.
+        reported: Points that are reported as above. (n,)
+        certain_above: Points that are not drawn, as they are above in every draw. (n,)
+        relevant: Rows that are not certain by themselves.
+        rows: Those of them that were drawn. (r,)
+        is_above: Whether f lies above the threshold there, by draw. (r, S)
+    """
+    certain_hits = int((reported & certain_above).sum())
+    certain_reported = int(reported.sum()) - int(reported[relevant].sum())
     weight = np.ones(len(rows))
     if len(rows) < len(relevant):
         nearest = _nearest(inputs.sites[rows], inputs.sites[relevant])
         weight = np.bincount(nearest, minlength=len(rows)).astype(float)
-    hits = (weight * class_above[rows]) @ is_above + certain_hits
-    n_true = weight @ is_above + certain_hits
-    n_both = n_true + float(weight @ class_above[rows]) + certain_hits
+    hits = (weight * reported[rows]) @ is_above + certain_hits
+    n_true = weight @ is_above + int(certain_above.sum())
+    n_both = n_true + float(weight @ reported[rows]) + certain_reported
     return np.divide(2.0 * hits, n_both, out=np.ones_like(n_both), where=n_both > 0)
 
 
@@ -635,7 +690,7 @@ def _optimum_statements(inputs: StatementInputs) -> JointStatements:
     relevant = potential_optima(inputs)
     rows = relevant
     if len(rows) > MAX_ROWS:
-        rows = _most_promising(inputs, relevant)
+        rows = _most_promising(inputs, relevant, MAX_ROWS)
     points = np.vstack([inputs.best[None, :], inputs.sites[rows], _around_best(inputs)])
     draws = sign * inputs.posterior.draw(points, DRAWS, inputs.seed)  # signed: high is good
     winner = rows[np.argmax(draws[1 : len(rows) + 1], axis=0)]
@@ -684,12 +739,12 @@ def _promise(inputs: StatementInputs) -> Array:
     return np.asarray(((signed - signed.max(axis=1, keepdims=True)) / sd).max(axis=0))
 
 
-def _most_promising(inputs: StatementInputs, relevant: Index) -> Index:
-    """Return `MAX_ROWS` rows that are the most probable to exceed the best mean."""
+def _most_promising(inputs: StatementInputs, relevant: Index, count: int) -> Index:
+    """Return so many rows that are the most probable to exceed the best mean."""
     signed = inputs.goal.sign * inputs.means[:, relevant]
     sd = np.sqrt(inputs.variances[:, relevant]) + np.finfo(float).tiny
-    exceeds = normal_distribution((signed - signed.max(axis=1, keepdims=True)) / sd).mean(axis=0)
-    return np.sort(relevant[np.argpartition(-exceeds, MAX_ROWS)[:MAX_ROWS]])
+    exceeds = inputs.posterior.shares @ normal_distribution((signed - signed.max(axis=1, keepdims=True)) / sd)
+    return np.sort(relevant[np.argpartition(-exceeds, count)[:count]])
 
 
 def _around_best(inputs: StatementInputs) -> Array:

@@ -10,7 +10,7 @@
 | Cov(x, x') = k(x, x') - v(x)^T v(x') + u(x) u(x') | `FrozenMember.draw` | (q, q) |
 | u(x) = (1 - 1^T Q k_t(x)) / (1^T Q 1)^(1/2), Q = (K_t + Sigma_t)^-1 | the uncertainty of an estimated mean | (q,) |
 
-A known model has one member; a learned one has a member for each of the sampled hyperparameters, all equally probable.
+A known model has one member; a learned one has a member for each of the sampled hyperparameters, with a weight each.
 
 Draws at more than `MAX_PIVOTS` points are exact at that many of them, which are spread over the others. At the others
 the part that the pivots explain is exact, and the rest is drawn independently from point to point: every point has its
@@ -20,8 +20,9 @@ from is therefore cautious.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -33,9 +34,11 @@ from truvar.models.kernels import Covariance
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
 IMPLAUSIBLE = 3.0  # standard deviations: observations further from what the others predict are contradicted by them
 MOST_CONTRADICTED = 0.1  # share of the observations that may be
+MEMBERS_PER_CAUTIOUS = 4  # members of which one is made cautious
 CONTRADICTED = 2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
 BLOCK = 65_536  # points that are predicted at once, which bounds the memory
 JITTER = 1e-9  # share of the variances: added to those of the pivots, so that rounding leaves them positive
+BLUR = 1e-3  # share of the variances by which values that are conditioned on are uncertain: neighbours are nearly equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +230,40 @@ class FrozenMember:
             return np.zeros(solved.shape[1])
         return np.asarray((1.0 - ones @ solved) / np.sqrt(ones @ ones))
 
+    def regression(self, points: Array, given: Array) -> tuple[Array, Array]:
+        """Return how f at points follows from f at given points: mu(x) + weights^T (f(given) - mu(given)) + rest.
+
+        Args:
+            points: The points. (q, d')
+            given: Points where f is known up to a share `BLUR` of its variance. (k, d')
+
+        Returns:
+            The weights, (k, q), and the variance of the rest, (q,).
+        """
+        solved = self.solve(points)
+        solved_given = self.solve(given)
+        constant = self._constant(solved)
+        constant_given = self._constant(solved_given)
+        across = self.covariance(given, points) - solved_given.T @ solved + np.outer(constant_given, constant)
+        inner = self.covariance(given, given) - solved_given.T @ solved_given
+        inner += np.outer(constant_given, constant_given)
+        if self.own_variance > 0:
+            across += self.own_variance * _same_point(given, points)
+            inner += self.own_variance * _same_point(given, given)
+        # In correlations; a value that is known already has none.
+        variance_given = np.diag(inner)
+        is_uncertain = variance_given > JITTER * self.prior_variance(given)
+        scale = np.sqrt(np.where(is_uncertain, variance_given, np.inf))
+        across /= scale[:, None]
+        inner /= np.outer(scale, scale)
+        inner[np.diag_indices_from(inner)] = 1.0 + BLUR
+        lower = _cholesky(inner)
+        root = solve_triangular(lower, across, lower=True, check_finite=False)
+        weights = solve_triangular(lower.T, root, check_finite=False) / scale[:, None]
+        variance = self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2
+        variance = np.maximum(variance, 0.0) + self.own_variance
+        return np.asarray(weights), np.maximum(variance - (root**2).sum(axis=0), 0.0)
+
     def draw(self, points: Array, pivots: Index, count: int, rng: np.random.Generator) -> Array:
         """Return joint draws of f at points (q, d'): (q, count).
 
@@ -279,19 +316,37 @@ class FrozenMember:
 
 @dataclass(frozen=True, eq=False)
 class FrozenPosterior:
-    """An equally weighted mixture of Gaussian-process posteriors.
+    """A mixture of Gaussian-process posteriors.
 
     Attributes:
         members: The members.
+        weights: Their probabilities, which add up to 1; empty: all are equally probable.
     """
 
     members: tuple[FrozenMember, ...]
+    weights: tuple[float, ...] = ()
+
+    @property
+    def shares(self) -> Array:
+        """The weights of all members, (members,)."""
+        if self.weights:
+            return np.array(self.weights)
+        return np.full(len(self.members), 1.0 / len(self.members))
 
     @blas_in_one_thread()
-    def cautious(self, count: int, caution: Caution) -> FrozenPosterior:
-        """Return members with more uncertainty, made of `count` of these."""
-        chosen = np.linspace(0, len(self.members) - 1, count).round().astype(int)
-        return FrozenPosterior(tuple(self.members[j].cautious(caution) for j in chosen))
+    def with_cautious(self, share: float, caution: Caution) -> FrozenPosterior:
+        """Return the mixture with cautious members added behind the others, one for every four of them.
+
+        Args:
+            share: Total weight of the cautious members.
+            caution: Their differences from the members that they are made of.
+        """
+        n = len(self.members)
+        count = -(-n // MEMBERS_PER_CAUTIOUS)
+        chosen = np.linspace(0, n - 1, count).round().astype(int)
+        cautious = tuple(self.members[j].cautious(caution) for j in chosen)
+        weights = ((1.0 - share) / n,) * n + (share / count,) * count
+        return FrozenPosterior(self.members + cautious, weights)
 
     @blas_in_one_thread()
     def predict(self, points: Array) -> tuple[Array, Array]:
@@ -305,15 +360,20 @@ class FrozenPosterior:
         return means, variances
 
     @blas_in_one_thread()
-    def draw(self, points: Array, count: int, seed: tuple[int, int]) -> Array:
+    def draw(self, points: Array, count: int, seed: Sequence[int]) -> Array:
         """Return joint draws of f from the mixture at points (q, d'): (q, S), S at least `count`.
 
-        Every member has the same number of draws.
+        The draws are ordered by member; each has as many as `draw_counts` says.
         """
         rng = np.random.default_rng(seed)
-        each = -(-count // len(self.members))
         pivots = self._pivots(points)
-        return np.hstack([member.draw(points, pivots, each, rng) for member in self.members])
+        counts = self.draw_counts(count)
+        parts = [member.draw(points, pivots, each, rng) for member, each in zip(self.members, counts, strict=True)]
+        return np.hstack(parts)
+
+    def draw_counts(self, count: int) -> list[int]:
+        """Return how many of at least `count` draws are of each member, in proportion to its weight."""
+        return [ceil(count * share - 1e-9) for share in self.shares.tolist()]  # rounding must not add a draw
 
     def _pivots(self, points: Array) -> Index:
         """Return positions of points spread over all of them, in the length-scales of the roughest member."""

@@ -4,7 +4,7 @@ Coordinates are divided by the extent of the domain, values are standardised, an
 
 | question | answer |
 |---|---|
-| unit of the values | standard deviation, at least 0.4 of the distance from the typical value to the threshold |
+| unit of the values | standard deviation, at least 0.4 of the distance from typical value to nearest threshold |
 | power of the transform | 1, unless another makes the observations much more probable |
 | gross errors | left out (see `outliers` and `relevance_pursuit`) |
 | noise | known where it is given with the value; else one variance, or its logarithm linear in the coordinates |
@@ -57,11 +57,11 @@ class FitData:
         extent: Extent of the domain. (d,)
         spacing: Smallest distance between coordinates of the domain, in extents. (d,)
         mean: Known constant mean; None: learned.
-        reference: A value that matters, such as the threshold; None without one. With a mean function, the nearest that
-            the threshold minus that function comes to the typical value.
+        references: Values that matter, such as the thresholds. With a mean function, the nearest that each threshold
+            minus that function comes to the typical value.
         log: Whether the logarithms of the values are modelled.
         learn_power: Whether a power of the values may be modelled.
-        thresholds: The threshold minus the mean function at the points; None without one of them. (t,)
+        thresholds: The nearest threshold minus the mean function at the points; None without one of them. (t,)
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
         learn_noise: Whether a noise variance is learned even if all are known; None: only if some are not.
         categorical: Positions of the columns of categories.
@@ -73,7 +73,7 @@ class FitData:
     extent: Array
     spacing: Array
     mean: float | None = None
-    reference: float | None = None
+    references: tuple[float, ...] = ()
     log: bool = False
     learn_power: bool = True
     thresholds: Array | None = None
@@ -112,11 +112,12 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
     """
     logarithm = OutputTransform(log=data.log)
     values = logarithm.forward(data.values)
-    reference = None if data.reference is None else float(logarithm.forward(data.reference))
-    separate = find_outliers(values, reference, data.points / data.extent, data.exact)
+    references = tuple(logarithm.forward(np.array(data.references)).tolist())
+    reference = nearest_reference(values, references, data.mean)
+    separate = find_outliers(values, references, data.points / data.extent, data.exact)
     outliers = np.array(separate, dtype=int)
     found = _search(family, data, values, reference, outliers, previous)
-    if separate and not _is_credible(found.fit, values, separate, reference, data.direction):
+    if separate and not _is_credible(found.fit, values, separate, references, data.direction):
         outliers = np.array([], dtype=int)
         found = _search(family, data, values, reference, outliers, previous)
     contradicted = _contradicted(family, data, values, reference, found, previous)
@@ -273,17 +274,17 @@ def _power_density(power: float) -> float:
     return -0.5 * float((power - prior.mean[-1]) / prior.sd[-1]) ** 2
 
 
-def _is_credible(fit: Fit, values: Array, separate: Sequence[int], reference: float | None, direction: int) -> bool:
+def _is_credible(fit: Fit, values: Array, separate: Sequence[int], references: Sequence[float], direction: int) -> bool:
     """Return whether values that are far from all others are errors, rather than a peak in an otherwise flat field.
 
     Args:
         fit: To the others.
         values: All values.
         separate: Positions of those far off.
-        reference: As for `find_outliers`.
+        references: As for `find_outliers`.
         direction: As in `FitData`.
     """
-    if separation(values, separate, reference) > ABSURD:
+    if separation(values, separate, references) > ABSURD:
         return True
     errors, _ = leave_one_out(fit.likelihood, fit.theta)
     is_wanted = direction * (values[list(separate)].mean() - np.median(values)) > 0
@@ -315,7 +316,8 @@ def _contradicted(
 def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:
     """Return the model to use before there are enough observations to learn from: the prior, without a sample."""
     values = OutputTransform(log=data.log).forward(data.values)
-    reference = None if data.reference is None else float(OutputTransform(log=data.log).forward(data.reference))
+    references = OutputTransform(log=data.log).forward(np.array(data.references)).tolist()
+    reference = nearest_reference(values, references, data.mean)
     shift, scale = location_and_scale(values, reference, data.mean)
     d = len(data.extent)
     prior = HyperPrior.default(d, data.learns_noise, False, categorical=data.categorical)
@@ -327,6 +329,24 @@ def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:
         transform=OutputTransform(shift, scale, 1.0, data.log),
         categorical=data.categorical,
     )
+
+
+def nearest_reference(values: Array, references: Sequence[float], mean: float | None) -> float | None:
+    """Return the value that matters which is nearest to the typical one; None without any.
+
+    The others say nothing about the unit of the values: one that is far off would hide what matters at the nearest.
+
+    Args:
+        values: The values. (t,)
+        references: Values that matter, such as thresholds, in ascending order.
+        mean: Known constant mean; None: learned.
+    """
+    if len(references) == 0:
+        return None
+    if mean is None and len(values) == 0:
+        return references[len(references) // 2]
+    typical = float(np.median(values)) if mean is None else mean
+    return min(references, key=lambda reference: abs(reference - typical))
 
 
 def location_and_scale(values: Array, reference: float | None, mean: float | None) -> tuple[float, float]:

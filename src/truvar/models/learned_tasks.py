@@ -51,7 +51,16 @@ from truvar.models.hyperposterior import (
     squared_distances,
 )
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
-from truvar.models.learned import EFFORT, FLAT, LARGE, REFERENCE, is_one_sided, location_and_scale, prior_members
+from truvar.models.learned import (
+    EFFORT,
+    FLAT,
+    LARGE,
+    REFERENCE,
+    is_one_sided,
+    location_and_scale,
+    nearest_reference,
+    prior_members,
+)
 from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform
@@ -80,8 +89,8 @@ class TaskData:
         covariance: The known covariance between the tasks; None: learned. (T, T)
         kernel: Known kernel between the points; None: learned. (t, t)
         kernel_variance: Largest prior variance of the known kernel.
-        reference: A value of the target that matters, such as the threshold; None without one.
-        thresholds: The threshold minus the mean function at the target's points; None without one of them.
+        references: Values of the target that matter, such as the thresholds.
+        thresholds: The nearest threshold minus the mean function at the target's points; None without one of them.
         log: Whether the logarithms of the values are modelled.
         categorical: Positions of the columns of categories.
     """
@@ -98,7 +107,7 @@ class TaskData:
     covariance: Array | None = None
     kernel: Array | None = None
     kernel_variance: float = 1.0
-    reference: float | None = None
+    references: tuple[float, ...] = ()
     thresholds: Array | None = None
     log: bool = False
     categorical: tuple[int, ...] = ()
@@ -114,9 +123,15 @@ class TaskData:
         return OutputTransform(log=self.log).forward(self.values)
 
     @property
+    def modelled_references(self) -> tuple[float, ...]:
+        """The references or their logarithms."""
+        return tuple(OutputTransform(log=self.log).forward(np.array(self.references)).tolist())
+
+    @property
     def modelled_reference(self) -> float | None:
-        """The reference or its logarithm."""
-        return None if self.reference is None else float(OutputTransform(log=self.log).forward(self.reference))
+        """The reference nearest to the typical value of the target, or its logarithm; None without one."""
+        target = self.modelled_values[self.tasks == 0]
+        return nearest_reference(target, self.modelled_references, self.means[0])
 
 
 @dataclass(frozen=True)
@@ -379,8 +394,8 @@ def task_outliers(data: TaskData) -> tuple[int, ...]:
     found: list[int] = []
     for task in np.unique(data.tasks):
         own = np.flatnonzero(data.tasks == task)
-        reference = data.modelled_reference if task == 0 else None
-        outliers = find_outliers(data.modelled_values[own], reference, exact=data.noise[own] == 0.0)
+        references = data.modelled_references if task == 0 else ()
+        outliers = find_outliers(data.modelled_values[own], references, exact=data.noise[own] == 0.0)
         found += [int(own[position]) for position in outliers]
     return tuple(sorted(found))
 

@@ -22,34 +22,31 @@ LIGHT_TAIL = 0.3  # and as a share of the range from their lowest to their highe
 
 
 def find_outliers(
-    values: Array, reference: float | None = None, points: Array | None = None, exact: Mask | None = None
+    values: Array, references: Sequence[float] = (), points: Array | None = None, exact: Mask | None = None
 ) -> tuple[int, ...]:
     """Return the positions of values that are gross errors.
 
     Args:
         values: Measured values, in order. (t,)
-        reference: A value that counts as plausible, such as the threshold of a level set.
+        references: Values that count as plausible, such as the thresholds of a level set.
         points: Where they were measured, in extents of the domain: values that are alike and close to each other
             confirm each other. (t, d)
-        exact: Values that are known to be right, and plausible like the reference; None: there are none. (t,)
+        exact: Values that are known to be right, and plausible like the references; None: there are none. (t,)
     """
-    plausible = values[:0] if exact is None else values[exact]
-    if reference is not None:
-        plausible = np.append(plausible, reference)
+    plausible = np.array(references, dtype=float)
+    if exact is not None:
+        plausible = np.append(plausible, values[exact])
     found = _separate_group(values, plausible)
     if points is not None and _confirm_each_other(points[list(found)]):
         return ()
     return found
 
 
-def separation(values: Array, outliers: Sequence[int], reference: float | None = None) -> float:
-    """Return the gap between outliers and the other values, in ranges of the latter, `reference` included."""
+def separation(values: Array, outliers: Sequence[int], references: Sequence[float] = ()) -> float:
+    """Return the gap between outliers and the other values, in ranges of the latter, `references` included."""
     rest = np.delete(values, outliers)
-    low = float(rest.min())
-    high = float(rest.max())
-    if reference is not None:
-        low = min(low, reference)
-        high = max(high, reference)
+    low = min([float(rest.min()), *references])
+    high = max([float(rest.max()), *references])
     far = values[list(outliers)]
     gap = float(np.min(np.maximum(far - high, low - far)))
     return gap / (high - low) if high > low else np.inf

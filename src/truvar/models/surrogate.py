@@ -103,8 +103,8 @@ class Surrogate:
         prior: Kernel, mean, noise and tasks, known or to be learned.
         seed: Seed of the hyperparameter search.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
-        reference: A value that matters, such as the threshold of a level set: what was measured far from it says little
-            about how far the values elsewhere may be.
+        references: Values that matter, such as the thresholds of a level set, in ascending order: what was measured
+            far from all of them says little about how far the values elsewhere may be.
         learn_power: Whether the values may be modelled by a power of them.
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
 
@@ -139,12 +139,12 @@ class Surrogate:
         prior: Prior,
         seed: int = 0,
         engine: EngineLike = None,
-        reference: float | None = None,
+        references: tuple[float, ...] = (),
         learn_power: bool = True,
         direction: int = 0,
     ) -> None:
         self.domain = domain
-        self.reference = reference
+        self.references = references
         self.tasks = prior.tasks
         self.seed = seed
         self.family = _family_to_learn(prior)
@@ -281,6 +281,14 @@ class Surrogate:
         n = len(self.domain)
         return self.posterior.mean[:n], self.posterior.variance[:n]
 
+    @property
+    def user_moments(self) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation on the domain, in the user's units: (n,) each."""
+        n = len(self.domain)
+        if self.ensemble is not None:
+            return self.transform.inverse_moments(self.ensemble.means[:, :n], self.ensemble.variances[:, :n])
+        return self.transform.inverse_moments(self.posterior.mean[None, :n], self.posterior.variance[None, :n])
+
     def freeze(self) -> FrozenPosterior:
         """Return the posterior as it is now, in the units of `transform`; it can be asked after further observations.
 
@@ -302,33 +310,43 @@ class Surrogate:
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean (q,) and variance (q,) of the target at points (q, d), from observations alone."""
-        mean, variance = self.predict_modelled(points)
-        mean, sd = self.transform.inverse_moments(mean, np.sqrt(variance))
+        mean, sd = self.transform.inverse_moments(*self._predict_members(self._target_points(points)))
         return mean, sd**2
 
     def predict_measurement(self, action: Action) -> tuple[float, float]:
         """Return mean and variance of the value that a measurement would give, its noise included."""
-        mean, variance = self._latent_moments(action)
+        means, variances = self._latent_moments(action)
         unit = self._unit(action.task)
-        mean, sd = self.transform.inverse_moments(unit * mean, unit * np.sqrt(variance + action.noise / unit**2))
+        mean, sd = self.transform.inverse_moments(unit * means, unit**2 * variances + action.noise)
         return float(mean[0]), float(sd[0] ** 2)
 
     def _latent_moments(self, action: Action) -> tuple[Array, Array]:
-        """Return mean (1,) and variance (1,) of f where an action measures, in the units of `transform`."""
+        """Return means and variances of f by member where an action measures, as `transform` has it: (members, 1)."""
         if self.ensemble is None and action.site is not None:
             here = slice(action.site, action.site + 1)
-            return self.posterior.mean[here], self.posterior.variance[here]  # kept for every site: no solve
-        source: Ensemble | Posterior = self.posterior if self.ensemble is None else self.ensemble
-        return source.predict(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
+            return self.posterior.mean[None, here], self.posterior.variance[None, here]  # kept for every site: no solve
+        return self._predict_members(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
 
     def predict_modelled(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance in the units of `transform`."""
-        points = np.array(points, dtype=float)  # a copy, as the posterior remembers its last answer by the array
-        if self.tasks is not None:
-            points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
+        points = self._target_points(points)
         if self.ensemble is not None:
             return self.ensemble.predict(points)
         return self.posterior.predict(points)
+
+    def _target_points(self, points: Array) -> Array:
+        """Return a copy of points (q, d) as the posterior takes them, as it remembers its last answer by the array."""
+        points = np.array(points, dtype=float)
+        if self.tasks is not None:
+            points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
+        return points
+
+    def _predict_members(self, points: Array) -> tuple[Array, Array]:
+        """Return means and variances by member, in the units of `transform`: (members, q) each."""
+        if self.ensemble is not None:
+            return self.ensemble.member_moments(np.ascontiguousarray(points))
+        mean, variance = self.posterior.predict(points)
+        return mean[None, :], variance[None, :]
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Fit kernel and mean (and noise, if it is learned) to another data set. The surrogate does not change.
@@ -448,12 +466,11 @@ class Surrogate:
         observations = [*self.observations, (action, y)]
         residuals = self._residuals(observations)
         logarithm = OutputTransform(log=self.transform.log)
-        reference = self._reference_of_residuals(residuals)
-        modelled_reference = None if reference is None else float(logarithm.forward(reference))
+        references = logarithm.forward(np.array(self._references_of_residuals(residuals))).tolist()
         points = np.stack([each.point for each, _ in observations]) / self.domain.extent
         exact = self.given_noise([each for each, _ in observations]) == 0.0
         known = self.model.outliers if self.model.separate is None else self.model.separate
-        if find_outliers(logarithm.forward(residuals), modelled_reference, points, exact) != known:
+        if find_outliers(logarithm.forward(residuals), references, points, exact) != known:
             return True
         return self._is_far_off(action, y)
 
@@ -571,8 +588,8 @@ class Surrogate:
         values = self._residuals(self.observations)
         plain = self.mean is None and self.mean_function is None
         thresholds = None
-        if self.mean_function is not None and self.reference is not None:
-            thresholds = self.reference - self.mean_function(points)
+        if self.mean_function is not None and self.references:
+            thresholds = self._nearest_threshold(values) - self.mean_function(points)
         return FitData(
             points=points,
             values=values,
@@ -581,7 +598,7 @@ class Surrogate:
             extent=self.domain.extent,
             spacing=self.domain.spacing,
             mean=self.mean,
-            reference=self._reference_of_residuals(values),
+            references=self._references_of_residuals(values),
             log=family.transform == "log",
             learn_power=self._learn_power and family.transform == "auto" and plain and exact,
             thresholds=thresholds,
@@ -597,13 +614,20 @@ class Surrogate:
         d = len(self.domain.columns)
         return values - self.mean_function(np.stack([action.point[:d] for action, _ in observations]))
 
-    def _reference_of_residuals(self, residuals: Array) -> float | None:
-        """Return the value that matters for the residuals: how near to the typical one the threshold comes."""
-        if self.reference is None or self.mean_function is None:
-            return self.reference
+    def _references_of_residuals(self, residuals: Array) -> tuple[float, ...]:
+        """Return the values that matter for the residuals: how near to the typical one each threshold comes."""
+        if self.mean_function is None:
+            return self.references
         typical = float(np.median(residuals)) if len(residuals) else 0.0
-        differences = self.reference - self.mean_function.values
-        return float(differences[np.argmin(np.abs(differences - typical))])
+        differences = np.array(self.references)[:, None] - self.mean_function.values
+        nearest = np.abs(differences - typical).argmin(axis=1)
+        return tuple(differences[np.arange(len(differences)), nearest].tolist())
+
+    def _nearest_threshold(self, residuals: Array) -> float:
+        """Return the threshold that, minus the mean function, comes nearest to the typical residual."""
+        typical = float(np.median(residuals)) if len(residuals) else 0.0
+        distances = np.abs(np.array(self._references_of_residuals(residuals)) - typical)
+        return self.references[int(np.argmin(distances))]
 
     def _check_can_be_modelled(self, y: float) -> None:
         if self.model is not None and abs(y) > LARGEST:
@@ -814,8 +838,8 @@ class Surrogate:
             covariance = np.asarray(self.tasks.covariance, dtype=float)
         target = points[tasks == 0]
         thresholds = None
-        if self.mean_function is not None and self.reference is not None and len(target):
-            thresholds = self.reference - self.mean_function(target)
+        if self.mean_function is not None and self.references and len(target):
+            thresholds = self._nearest_threshold(values[tasks == 0]) - self.mean_function(target)
         return TaskData(
             points=points,
             tasks=tasks,
@@ -829,7 +853,7 @@ class Surrogate:
             covariance=covariance,
             kernel=kernel,
             kernel_variance=kernel_variance,
-            reference=self._reference_of_residuals(values[tasks == 0]),
+            references=self._references_of_residuals(values[tasks == 0]),
             thresholds=thresholds,
             log=self.family is not None and self.family.transform == "log",
             categorical=self.domain.categorical,

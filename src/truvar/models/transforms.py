@@ -20,6 +20,9 @@ import numpy as np
 from truvar._typing import Array
 
 SMALLEST_UNIT = 1e-50  # of values; smaller ones count as all alike, as the fourth power must not vanish
+NODES = (
+    32  # of a quadrature: they reach 10 standard deviations, as a square grows like exp(6 z) at a power of 0 and 3 sd
+)
 FLAT = 1e-6  # |lambda| below which the power is replaced by the logarithm
 
 
@@ -60,11 +63,30 @@ class OutputTransform:
             v = self.shift + self.scale * inverse_yeo_johnson((v - self.shift) / self.scale, self.power)
         return np.asarray(np.exp(v)) if self.log else v
 
-    def inverse_moments(self, mean: Array, sd: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation in the user's units of a normal z, by quadrature."""
-        if self.is_identity:
-            return mean, sd
-        nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+    def inverse_moments(self, means: Array, variances: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation in the user's units of an equal mixture of normals z, (q,) each.
+
+        A mixture of logarithms has those of the mixture of lognormal distributions. For a power, z counts as normal
+        with the moments of the mixture, and they are computed by quadrature.
+
+        Args:
+            means: Means of the members. (members, q)
+            variances: Variances of the members. (members, q)
+        """
+        if self.log and self.power == 1.0:
+            with np.errstate(over="ignore"):
+                means = np.exp(means + variances / 2)
+                variances = means**2 * np.expm1(variances)
+        mean = means.mean(axis=0)
+        with np.errstate(invalid="ignore"):  # a mean of infinity has an infinite variance
+            variance = np.nan_to_num(variances.mean(axis=0) + means.var(axis=0), nan=np.inf, posinf=np.inf)
+        if self.power == 1.0:
+            return mean, np.sqrt(variance)
+        return self._quadrature(mean, np.sqrt(variance))
+
+    def _quadrature(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation in the user's units of a normal z, by Gauss-Hermite quadrature."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
         weights = weights / weights.sum()
         values = self.inverse(mean[..., None] + sd[..., None] * nodes)
         means = values @ weights
