@@ -569,7 +569,8 @@ class ActiveLearner:
         if self.goal.level_set or self.availability is None:
             return False
         d = len(self.domain.columns)
-        return not self.actions.allows(action.point[None, :d])[0]
+        # Whether the constraints are satisfied was checked, with their tolerance, when the value was told.
+        return not self.availability.allows(action.point[None, :d])[0]
 
     @property
     def sets_complete(self) -> str | None:

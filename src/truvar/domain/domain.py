@@ -595,8 +595,12 @@ class Domain:
         return x
 
     def allows(self, points: Array) -> Mask:
-        """Return which points (q, d) may be chosen as far as the constraints go; never a point that just misses one."""
-        return self.satisfies(self.constraints, points, -MARGIN)
+        """Return which points (q, d) may be chosen as far as the constraints go.
+
+        In a box never a point that just misses one. The points of a finite domain were selected with a tolerance, so
+        that those on the border of a constraint belong to it.
+        """
+        return self.satisfies(self.constraints, points, -MARGIN if self.continuous else TOLERANCE)
 
     def satisfies(self, constraints: Sequence[Constraint], points: Array, tolerance: float = TOLERANCE) -> Mask:
         """Return which points (q, d) satisfy all constraints, which are about the user's values."""

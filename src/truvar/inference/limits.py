@@ -262,12 +262,18 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
 
 
 def _incumbent(learner: ActiveLearner) -> float | None:
-    """Return the best posterior mean at a measured point, gross errors left out; None without one."""
+    """Return the best posterior mean at a measured point, gross errors left out; None before the first value.
+
+    If all of them are excluded, it is the best one at any point that can be recommended.
+    """
     d = len(learner.domain.columns)
     left_out = {action.id for action, _ in learner.surrogate.outliers}
     points = [action.point[:d] for action, _ in learner.observations if action.task == 0 and action.id not in left_out]
     if learner.availability is not None:
-        points = [point for point in points if learner.actions.allows(point[None, :])[0]]
+        allowed = [point for point in points if learner.availability.allows(point[None, :])[0]]
+        if points and not allowed:
+            allowed = [learner.best_point()[1]]
+        points = allowed
     if not points:
         return None
     mean, _ = learner.surrogate.predict(np.unique(np.stack(points), axis=0))
