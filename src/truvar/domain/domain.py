@@ -447,6 +447,16 @@ class Domain:
         return extent
 
     @cached_property
+    def slack(self) -> Array:
+        """Largest difference of equal coordinates of each column, shape (d,); less than any two of the points have."""
+        slack = SAME_POINT * self.extent
+        if not self.continuous:
+            for k, column in enumerate(self.points.T):
+                gaps = np.diff(np.unique(column))
+                slack[k] = min(slack[k], gaps.min() / 4) if len(gaps) else slack[k]
+        return slack
+
+    @cached_property
     def spacing(self) -> Array:
         """Mean distance of neighbouring coordinates along each column, as a share of its extent, shape (d,)."""
         if self.continuous:
@@ -648,7 +658,7 @@ class Domain:
         """
         x = self.array(point)
         index = self.nearest(x)
-        slack = SAME_POINT * self.extent
+        slack = self.slack
         if (np.abs(self.points[index] - x) <= slack).all():
             return index, self.points[index]
         inside = bool(((x >= self.bounds[:, 0] - slack) & (x <= self.bounds[:, 1] + slack)).all())
