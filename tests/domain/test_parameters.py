@@ -351,3 +351,14 @@ def test_dates_with_dots_have_the_day_first_and_dates_with_slashes_are_refused()
     assert times.point(1) == {"t": "2026-05-01T17:00:00"}
     with pytest.raises(tv.TruvarError, match="the day or the month may come first; write them as 2026-05-01"):
         tv.Domain.table(pd.DataFrame({"day": ["05/01/2026", "05/02/2026"]}))
+
+
+def test_the_page_draws_times_with_all_their_digits():
+    from truvar.service import serializers
+
+    times = pd.date_range("2026-05-01", periods=5, freq="300ms")
+    domain = tv.Domain.table(pd.DataFrame({"t": times, "easting": 3_500_478.25 + np.arange(5) / 4}))
+    drawn = serializers.drawn_coordinates(domain, domain.points)
+    assert [domain.parameters[0].decode(x) for x in drawn[0]] == domain.to_frame()["t"].tolist()
+    np.testing.assert_allclose(drawn[1], domain.points[:, 1], atol=1e-5)
+    assert serializers.column_data(domain, 0)["date"] == "text"
