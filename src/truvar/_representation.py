@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from html import escape as escape_markup
+
+from truvar.messages import visible
 
 # No colours of its own, so that a card suits light and dark notebooks.
 CARD = "display:inline-block;max-width:46em;padding:.5em;border:1px solid #8884;border-radius:.5em;line-height:1.45"
 NAME = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.7;font-weight:normal;white-space:nowrap"
 TEXT = "text-align:left;padding:.1em 0"
+
+
+def escape(text: str) -> str:
+    """Return a text for HTML, with its control characters written out."""
+    return escape_markup(visible(text))
 
 
 def html_card(title: str, subtitle: str, rows: Sequence[tuple[str, str]]) -> str:

@@ -41,7 +41,7 @@ from truvar.cli.status import REPORT, STATUS
 from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
 from truvar.cli.token import TOKEN
 from truvar.exceptions import TruvarError
-from truvar.messages import interface
+from truvar.messages import interface, visible
 
 DESCRIPTION = "Choose what to measure next to find a maximum or a level set, when every measurement has a cost."
 NEGATIVE_NUMBER = re.compile(r"-\.?\d")
@@ -157,7 +157,7 @@ def _unprotected(value: Any) -> Any:
 
 
 def _report_mistake(message: str) -> int:
-    line = f"truvar: {' '.join(message.split())}"
+    line = visible(f"truvar: {' '.join(message.split())}")
     if sys.stderr.isatty():
         from truvar.report.terminal import TerminalStyle
 

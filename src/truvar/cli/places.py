@@ -10,7 +10,7 @@ from truvar.cli._common import Command, add_json
 from truvar.cli._store import open_study, own_words, study_arguments
 from truvar.cli.tell import print_change, result_before
 from truvar.exceptions import InvalidArgumentError
-from truvar.messages import unknown_name
+from truvar.messages import unknown_name, visible
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -115,7 +115,7 @@ def _print_places(study: Study, before: Any, verb: str, words: list[str]) -> Non
     print_change(study, before, verb, words, {verb: " ".join(words)})
     if before is not None:
         for term, text in describe_infeasible(study, study.result()):
-            print(f"{term}: {text}")
+            print(visible(f"{term}: {text}"))
 
 
 EXCLUDE = Command(

@@ -47,7 +47,7 @@ from truvar.domain.scales import is_geometric
 from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, format_point, unknown_name
-from truvar.validation import check_finite, check_integer
+from truvar.validation import check_finite, check_integer, check_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +127,7 @@ class Domain:
         if not axes:
             example = for_interface("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
             raise InvalidDomainError(f"a grid needs at least one axis, got none; give one: {example}")
+        check_names(axes, "column")
         given = {name: grid_parameter(name, axis) for name, axis in axes.items()}
         values = tuple(
             _check_axis(name, axis) if parameter is None else parameter.grid_levels(name)
@@ -191,6 +192,7 @@ class Domain:
             names = tuple(str(name) for name in columns)
             frame = _without_units(frame, names)
         _check_columns(names)
+        check_names(names, "column")
         frame = usable_columns(frame, names)
         warn_of_shifted_columns(frame, names)
         labels = RowLabels.of(row_names(frame, label))
@@ -325,6 +327,7 @@ class Domain:
         if not intervals:
             example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
             raise InvalidDomainError(f"a box needs at least one interval, got none; give one: {example}")
+        check_names(intervals, "column")
         representers = check_integer(representers, "the number of representers of a box", minimum=2)
         if constraints is not None:
             return constrain_box(
@@ -372,6 +375,7 @@ class Domain:
             >>> Domain.mixture(water=(0.2, 1), ethanol=(0, 1), acetone=(0, 0.3), parts=50)
         """
         intervals = {**dict.fromkeys(_check_components(names, intervals), (0.0, 1.0)), **intervals}
+        check_names(intervals, "column")
         bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()]).reshape(-1, 2)
         points, equation = simplex_lattice(tuple(intervals), bounds, check_integer(parts, "parts", minimum=2))
         return cls(tuple(intervals), points, bounds, constraints=(equation,))

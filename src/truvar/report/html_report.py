@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from truvar.domain.exclusions import Place
 from truvar.exceptions import OutputError
 from truvar.inference.certificate import REGIME_SUMMARIES, format_share
-from truvar.messages import format_coordinate, format_coordinates
+from truvar.messages import format_coordinate, format_coordinates, visible
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
 from truvar.report.formatting import ALL_DIGITS, column_label, count_noun, describe_columns, format_number
@@ -130,6 +130,7 @@ def render_html_report(study: Study, truth: ArrayLike | None = None) -> str:
         loader=PackageLoader("truvar.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

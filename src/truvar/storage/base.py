@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import getpass
 import socket
-import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from truvar.exceptions import InvalidArgumentError
-from truvar.messages import for_interface
+from truvar.messages import for_interface, has_control_characters
 
 MAX_NAME_LENGTH = 100  # characters in the name of a new study
 MAX_STORED_NAME_LENGTH = 200  # characters in the name of a stored study; release 0.1.0 created names of this length
@@ -115,9 +114,9 @@ def check_study_name(name: Any) -> str:
             f"a stored study needs a name of 1 to {MAX_NAME_LENGTH} characters without spaces at its ends, "
             f"got {name!r}; {remedy}"
         )
-    if name in (".", "..") or any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+    if name in (".", "..") or has_control_characters(name):
         raise InvalidArgumentError(
-            f"the name of a study must not be '.' or '..' and must not contain control characters, got {name!r}; "
+            f"the name of a study must not be '.' or '..' and must not contain control characters, got {name!a}; "
             "give another name"
         )
     return name
