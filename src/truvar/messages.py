@@ -7,7 +7,6 @@ command line and the service set theirs with `interface`.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +17,6 @@ from typing import Any, Literal
 Interface = Literal["python", "cli", "http"]
 LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a float knows
 MAX_NAMES = 40  # listed in a message
-# Control characters, separators of lines and paragraphs, changes of the direction of text, halves of surrogate pairs:
-# a terminal obeys them, and a reader sees something else than there is.
-CONTROL_CHARACTERS = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
-LINE_BREAKS_AND_TABS = "\n\r\t"
 
 _interface: ContextVar[Interface] = ContextVar("interface", default="python")
 
@@ -116,18 +111,3 @@ def format_coordinate(value: Any, digits: int = 6) -> str:
         return str(value)
     text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e+" in text and abs(value) < LARGEST_WRITTEN_OUT else text
-
-
-def has_control_characters(text: str) -> bool:
-    """Return whether a text holds characters that must not be in a name."""
-    return CONTROL_CHARACTERS.search(text) is not None
-
-
-def visible(text: str) -> str:
-    r"""Return a text with its control characters written out, such as "\u202e"; line breaks and tabs stay."""
-
-    def written_out(match: re.Match[str]) -> str:
-        found = match.group()
-        return found if found in LINE_BREAKS_AND_TABS else found.encode("unicode_escape").decode("ascii")
-
-    return CONTROL_CHARACTERS.sub(written_out, text)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from truvar._representation import has_control_characters
 from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
-from truvar.messages import has_control_characters
 
 
 def check_finite(value: Any, name: str) -> float:

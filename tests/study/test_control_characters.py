@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
+from truvar._representation import has_control_characters, visible
 from truvar.cli import main
 from truvar.exceptions import InvalidArgumentError
-from truvar.messages import has_control_characters, visible
 from truvar.report.tables import write_report_at
 
 CONTROLS = ["\x1b[31mred", "a\nb", "a\tb", "bell\x07", "c1\x9b2J", "rtl\u202etxt.exe", "isolate\u2067x", "l\u2028ine"]

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from truvar import __version__
+from truvar._representation import visible
 from truvar.cli._common import INTERRUPTED, Command
 from truvar.cli.ask import ASK
 from truvar.cli.backtest import BACKTEST
@@ -41,7 +42,7 @@ from truvar.cli.status import REPORT, STATUS
 from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
 from truvar.cli.token import TOKEN
 from truvar.exceptions import TruvarError
-from truvar.messages import interface, visible
+from truvar.messages import interface
 
 DESCRIPTION = "Choose what to measure next to find a maximum or a level set, when every measurement has a cost."
 NEGATIVE_NUMBER = re.compile(r"-\.?\d")

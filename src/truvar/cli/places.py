@@ -6,11 +6,12 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
+from truvar._representation import visible
 from truvar.cli._common import Command, add_json
 from truvar.cli._store import open_study, own_words, study_arguments
 from truvar.cli.tell import print_change, result_before
 from truvar.exceptions import InvalidArgumentError
-from truvar.messages import unknown_name, visible
+from truvar.messages import unknown_name
 
 if TYPE_CHECKING:
     from truvar.study.study import Study

@@ -18,10 +18,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from truvar._representation import visible
 from truvar.cli._common import INTERRUPTED, LIMITS, Interrupted, after_each_measurement, interruptible
 from truvar.cli._store import open_study, store_url
 from truvar.exceptions import InvalidArgumentError, OutlierWarning
-from truvar.messages import visible
 
 if TYPE_CHECKING:
     from truvar.study.study import Study

@@ -789,11 +789,12 @@ def _date_column(values: Sequence[Any], name: str) -> Date:
             f"{row}; add the offset there"
         )
     # By the instant: Python compares times of one zone by the clock, which repeats an hour in autumn.
-    ends = [min(moments, key=_days), max(moments, key=_days)]
+    low = min(moments, key=_days)
+    high = max(moments, key=_days)
     if all(moment.time() == time() for moment in moments):
-        return Date(*ends, timezone=_zone_name(moments))
-    texts = [end.isoformat() for end in ends]  # midnight at both ends must not hide the times in between
-    return Date(*texts, timezone=_zone_name(moments))
+        return Date(low, high, timezone=_zone_name(moments))
+    # Midnight at both ends must not hide the times in between.
+    return Date(low.isoformat(), high.isoformat(), timezone=_zone_name(moments))
 
 
 def _log_column(column: pd.Series, name: str) -> Log:

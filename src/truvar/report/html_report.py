@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from truvar._representation import visible
 from truvar.domain.exclusions import Place
 from truvar.exceptions import OutputError
 from truvar.inference.certificate import REGIME_SUMMARIES, format_share
-from truvar.messages import format_coordinate, format_coordinates, visible
+from truvar.messages import format_coordinate, format_coordinates
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
 from truvar.report.formatting import ALL_DIGITS, column_label, count_noun, describe_columns, format_number

@@ -379,7 +379,8 @@ def drawn_column(values: Array) -> list[float | None]:
     extent = float(np.ptp(values)) if len(values) else 0.0
     if not 0 < extent < inf:
         return rounded(values)
-    return np.round(values, DRAWING_DIGITS - 1 - int(np.floor(np.log10(extent)))).tolist()
+    decimals = DRAWING_DIGITS - 1 - int(np.floor(np.log10(extent)))
+    return [float(value) for value in np.round(values, decimals)]
 
 
 def _class_letters(classes: Classification | Result) -> str:

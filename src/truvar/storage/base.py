@@ -25,8 +25,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from truvar._representation import has_control_characters
 from truvar.exceptions import InvalidArgumentError
-from truvar.messages import for_interface, has_control_characters
+from truvar.messages import for_interface
 
 MAX_NAME_LENGTH = 100  # characters in the name of a new study
 MAX_STORED_NAME_LENGTH = 200  # characters in the name of a stored study; release 0.1.0 created names of this length

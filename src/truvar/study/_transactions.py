@@ -20,9 +20,9 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
+from truvar._representation import visible
 from truvar.domain.action import Action
 from truvar.exceptions import Finished, StudyBusyError, TruvarError
-from truvar.messages import visible
 from truvar.storage.base import Event, EventLog, now
 from truvar.study._events import action_to_details
 from truvar.study._state import StudyState

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._deprecation import deprecated_alias
+from truvar._representation import visible
 from truvar._typing import Array
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
@@ -44,7 +45,7 @@ from truvar.exceptions import (
 )
 from truvar.inference.limits import StopCheck, improvement_per_cost
 from truvar.inference.statements import StatementInputs
-from truvar.messages import for_interface, format_point, visible
+from truvar.messages import for_interface, format_point
 from truvar.models.fit import Learned, Model
 from truvar.models.kernels import to_sklearn
 from truvar.models.mean import MeanLike
