@@ -16,6 +16,7 @@ import truvar as tv
 from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Place
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
+from truvar.storage.serialization import deserialize, serialize
 
 ALL = [
     tv.Range(-2.0, 3.5),
@@ -362,3 +363,18 @@ def test_the_page_draws_times_with_all_their_digits():
     assert [domain.parameters[0].decode(x) for x in drawn[0]] == domain.to_frame()["t"].tolist()
     np.testing.assert_allclose(drawn[1], domain.points[:, 1], atol=1e-5)
     assert serializers.column_data(domain, 0)["date"] == "text"
+
+
+def test_a_table_that_release_0_2_0_stored_without_its_time_zone_opens_in_utc():
+    times = pd.date_range("2026-10-25 00:00", periods=9, freq="30min", tz="Europe/Berlin")
+    domain = tv.Domain.table(pd.DataFrame({"t": times}))
+    stored = serialize(domain)
+    stored["parameters"] = [
+        {"kind": "Date", "low": "2026-10-24T22:00:00", "high": "2026-10-25T02:00:00", "count": None}
+    ]
+    opened = deserialize(stored)
+    np.testing.assert_array_equal(opened.points, domain.points)
+    assert opened.point(1) == {"t": "2026-10-24T22:30:00"}
+    assert opened.locate(opened.point(1))[0] == 1
+    with pytest.raises(PointNotInDomainError, match="give '2026-10-24T22:30:00' if the times are in UTC"):
+        opened.locate(domain.point(1))
