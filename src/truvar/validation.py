@@ -6,11 +6,13 @@ Each check returns the value in its checked type, or raises `InvalidArgumentErro
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from truvar._representation import has_control_characters
 from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
 
@@ -90,6 +92,25 @@ def check_integer(value: Any, name: str, minimum: int) -> int:
             f"{name} must be a whole number >= {minimum}, got {value!r}; give one such as {minimum}"
         )
     return int(value)
+
+
+def check_names(names: Iterable[Any], kind: str) -> None:
+    """Check that new names can be shown anywhere. Those of stored studies are not checked, but shown written out.
+
+    Args:
+        names: The names.
+        kind: What they are names of, such as "column".
+
+    Raises:
+        InvalidArgumentError: If one of them has control characters, which a terminal obeys, or characters that change
+            the direction of text.
+    """
+    for name in names:
+        if has_control_characters(str(name)):
+            raise InvalidArgumentError(
+                f"the name of a {kind} must have no line breaks, other control characters or changes of the direction "
+                f"of text, got {str(name)!a}; rename it"
+            )
 
 
 def check_boolean(value: Any, name: str) -> None:

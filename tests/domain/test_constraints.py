@@ -1,11 +1,16 @@
 """Constraints on grids, tables and boxes, and mixtures."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
-from truvar.domain.constraints import LinearConstraint, PolygonConstraint
+from truvar.domain.constraints import MAX_VERTICES, LinearConstraint, PolygonConstraint, as_constraint
 from truvar.exceptions import InvalidDomainError, PointNotInDomainError, SerializationError, TruvarError
 from truvar.storage.serialization import deserialize, serialize
 
@@ -311,7 +316,98 @@ def test_a_mask_is_over_the_rows_of_the_table_as_it_is_given():
     domain = tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=mask)
     assert domain.points[:, 0].tolist() == [0.0, 2.0]  # row c is left out by the mask, d repeats it
     assert [domain.label(k) for k in range(2)] == ["a", "e"]
-    for given in (pd.Series(mask, index=frame.index), mask.tolist(), [mask, "x <= 1"]):
-        assert tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=given).points[0, 0] == 0.0
+    for masks in (pd.Series(mask, index=frame.index), mask.tolist(), [mask, "x <= 1"]):
+        assert tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=masks).points[0, 0] == 0.0
     with pytest.raises(tv.TruvarError, match=r"per row of the table, shape \(6,\), got shape \(4,\)"):
         tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=mask[:4])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rings=st.lists(
+        st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=3, max_size=12), min_size=1, max_size=3
+    )
+)
+def test_a_point_is_inside_a_polygon_if_an_odd_number_of_edges_lies_to_its_right(rings):
+    points = np.array([(x / 2, y / 2) for x in range(17) for y in range(17)])
+    expected = np.zeros(len(points), bool)
+    for ring in rings:
+        for (x0, y0), (x1, y1) in zip(ring, ring[1:] + ring[:1], strict=True):
+            for k, (x, y) in enumerate(points):
+                if (y0 > y) != (y1 > y):
+                    expected[k] ^= x < x0 + (y - y0) * ((x1 - x0) / (y1 - y0))
+    np.testing.assert_array_equal(PolygonConstraint(rings).satisfied(points, ("x", "y")), expected)
+
+
+def test_a_polygon_with_many_vertices_is_quick_and_one_with_too_many_is_refused():
+    angle = np.linspace(0, 2 * np.pi, MAX_VERTICES, endpoint=False)
+    ring = list(zip(np.cos(angle).tolist(), np.sin(angle).tolist(), strict=True))
+    axis = np.linspace(-1, 1, 50)
+    started = time.process_time()
+    domain = tv.Domain.grid(x=axis, y=axis, constraints=PolygonConstraint([ring]))
+    assert time.process_time() - started < 5  # 0.1 s; every edge against every point took 12 s
+    assert len(domain) == pytest.approx(np.pi / 4 * 2500, rel=0.05)
+    larger = PolygonConstraint([ring, ring[:3]])
+    words = f"at most {MAX_VERTICES} vertices, got {MAX_VERTICES + 3}; simplify it"
+    with pytest.raises(InvalidDomainError, match=words):
+        tv.Domain.grid(x=axis, y=axis, constraints=larger)
+    with pytest.raises(InvalidDomainError, match=words):
+        tv.Study(domain, tv.Maximize(), kernel=RBF(), mean=0.0, noise=1.0).exclude(larger)
+
+
+NESTED = {
+    "signs": lambda depth: "-" * depth + "x <= 1",
+    "values": lambda depth: "x != " + "-" * depth + "1",
+    "products": lambda depth: "2 * (" * 50 + "-" * (depth - 50) + "x" + ")" * 50 + " <= 1",
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_condition_nested_too_deeply_is_refused_in_words_and_a_stored_one_is_read(kind):
+    axis = np.linspace(0, 1, 5)
+    study = tv.Study(tv.Domain.grid(x=axis), tv.Maximize(), kernel=RBF(), mean=0.0, noise=1.0)
+    as_constraint(NESTED[kind](90))
+    for depth in (150, 990):
+        text = NESTED[kind](depth)
+        for give in (lambda text=text: tv.Domain.grid(x=axis, constraints=text), lambda text=text: study.exclude(text)):
+            with pytest.raises(InvalidDomainError, match="at most 1000 terms and 100 signs and brackets within each"):
+                give()
+        stored = {"kind": "LinearConstraint", "text": text}
+        assert _below(600, lambda stored=stored: deserialize(stored)) == LinearConstraint(text)
+
+
+def _below(depth, function):
+    """Call a function when the stack is already that deep."""
+    return function() if depth == 0 else _below(depth - 1, function)
+
+
+def test_a_long_sum_is_one_level_and_too_many_terms_are_refused():
+    columns = tuple(f"x{k}" for k in range(900))
+    text = " + ".join(columns) + " <= 899"
+    point = np.ones((2, 900))
+    point[0, 0] = 0.0
+    np.testing.assert_array_equal(as_constraint(text).satisfied(point, columns), [True, False])
+    with pytest.raises(InvalidDomainError, match="at most 1000 terms"):
+        as_constraint(" + ".join(["x"] * 1001) + " <= 1")
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(["x", "y", "2", "0.5"]),
+    lambda inner: st.one_of(
+        st.builds("({} + {})".format, inner, inner),
+        st.builds("({} - {})".format, inner, inner),
+        st.builds("(-{})".format, inner),
+        st.builds("(3 * {})".format, inner),
+        st.builds("({} / 4)".format, inner),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EXPRESSIONS)
+def test_a_linear_expression_has_the_value_that_python_gives_it(text):
+    values = {"x": 3.0, "y": 5.0}
+    (comparison,) = LinearConstraint(f"{text} + 2000000 * y <= 0").comparisons
+    found = comparison.constant + sum(factor * values[name] for name, factor in comparison.coefficients.items())
+    assert found == pytest.approx(eval(text, values.copy()) + 2_000_000 * values["y"], rel=1e-12)

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from truvar._numba.threads import available_processors
 from truvar.cli import run_command
@@ -127,3 +129,54 @@ def test_what_a_program_left_in_the_background_is_ended(tmp_path: Path) -> None:
 def test_a_placeholder_within_quotes_of_a_shell_command_is_refused(command: str) -> None:
     with pytest.raises(InvalidArgumentError, match="without quotes"):
         MeasurementCommand(command, ["x"], choice="task", shell=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("cat <<EOF\n{task}\nEOF", "here-document"),
+        ("cat <<-'EOF' | wc -c\n\t{task}\nEOF", "here-document"),
+        ("echo 1 # {task}", "in a comment"),
+        ("# it's {task}\necho 1", "in a comment"),
+        ("echo 1;# {task}", "in a comment"),
+        ("echo $(( {task} + 1 ))", "arithmetic"),
+        ("v=$((1 + (2 * {task})))", "arithmetic"),
+        ('echo "$(echo "{task}")"', "within quotes"),
+        ("echo \"${{v:-'{task}'}}\"", "within quotes"),
+    ],
+)
+def test_a_placeholder_that_would_not_be_a_word_of_the_shell_is_refused(command: str, words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"\{{task\}} must be a word of a shell command.*{words}"):
+        MeasurementCommand(command, ["x"], choice="task", shell=True)
+
+
+NASTY = ["a b", "$(touch pwned)", "`touch pwned`", "'; touch pwned; '", "a\ntouch pwned\n", "*", ""]
+SHELL_COMMANDS = [
+    "printf %s {task} > told; echo 1",
+    "cat > told <<EOF; printf %s {task} >> told; echo 1\nEOF\n",
+    'v={task}; printf %s "$v" > told; echo 1  # it\'s a comment',
+    "f() {{ printf %s {task} > told; }}; f other; echo 1",
+    "echo $(printf %s {task} > told) $((1 << 0))",
+    'for v in {task}; do printf %s "$v" > told; done; echo 1',
+    "case {task} in *) printf %s {task} > told;; esac; echo ${{#HOME}}",
+]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs sh")
+@pytest.mark.parametrize("command", SHELL_COMMANDS)
+def test_a_shell_gets_every_value_as_it_is(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    measure = MeasurementCommand(command, ["x"], choice="task", shell=True)
+    for value in NASTY:
+        measure({"x": 0.0}, value)
+        assert Path("told").read_text() == value
+    assert not Path("pwned").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs sh")
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r"), max_size=20))
+def test_any_text_reaches_the_program_through_the_shell(tmp_path: Path, value: str) -> None:
+    told = tmp_path / "told"
+    MeasurementCommand(f"printf %s {{task}} > {told}; echo 1", ["x"], choice="task", shell=True)({"x": 0.0}, value)
+    assert told.read_bytes().decode() == value

@@ -297,3 +297,32 @@ def test_a_value_is_checked_before_it_is_told_and_named_when_it_is(served):
     assert api.get("/studies/checked/status")["result"]["steps"] == 0
     (warning,) = api.post("/studies/checked/tell", body)["warnings"]
     assert warning.endswith("if it is a typing mistake, correct or withdraw measurement 1")
+
+
+def test_conditions_and_polygons_that_are_too_large_are_answered_in_words(served):
+    api, _ = served
+    api.create("large")
+    nested = "-" * 990 + "x <= 1"
+    words = "at most 1000 terms and 100 signs and brackets within each other"
+    assert words in api.post("/studies/large/exclude", {"condition": nested}, 422)["error"]
+    problem = GRID.replace("[goal]", f'constraints = ["{nested}"]\n[goal]')
+    assert words in api.post("/studies", {"name": "larger", "problem": problem}, 422)["error"]
+    ring = [[k / 1e5, float(k % 2)] for k in range(20_001)]
+    refused = api.post("/studies/large/exclude", {"polygon": {"rings": [ring]}}, 422)
+    assert "at most 20000 vertices, got 20001" in refused["error"]
+
+
+def test_times_with_a_time_zone_keep_it_over_http(served):
+    api, _ = served
+    problem = (
+        "[domain]\nbox = {t = {date = [2026-10-25T00:00:00+02:00, 2026-10-25T06:00:00+02:00]}}\n"
+        '[goal]\nmaximize = true\n[model]\nkernel = "rbf"\nlengthscales = [0.1]\nvariance = 1.0\nmean = 0.0\n'
+        "[noise]\nvariance = 1e-3\n"
+    )
+    api.create("zones", problem)
+    api.post("/studies/zones/tell", {"point": {"t": "2026-10-25T02:30:00.250000+02:00"}, "y": 1.0})
+    api.post("/studies/zones/tell", {"point": {"t": "2026-10-25T02:30:00+01:00"}, "y": 0.5})
+    naive = api.post("/studies/zones/tell", {"point": {"t": "2026-10-25T02:30:00"}, "y": 1.0}, 422)
+    assert "must have its offset from UTC" in naive["error"]
+    rows = api.get("/studies/zones/measurements")["measurements"]
+    assert [row["point"]["t"] for row in rows] == ["2026-10-25T02:30:00.250000+02:00", "2026-10-25T03:30:00+02:00"]

@@ -383,3 +383,21 @@ def test_coordinates_have_as_many_digits_as_tell_points_apart(page_on, served):
     assert "at lon 8.5417, lat 47.00013 (measurement 1)" in tiles(page)["best observed"]
     cells = page.locator('.measurements tr[data-id="1"] td').all_inner_texts()
     assert cells[:2] == ["8.5417", "47.00013"]
+
+
+def test_the_page_reads_and_writes_times_as_the_server_does(page_on, served):
+    page = page_on(DESKTOP)
+    times = [
+        [{"date": "day"}, "2026-05-01"],
+        [{"date": "time"}, "2026-05-01T10:00:01"],
+        [{"date": "text"}, "2026-05-01T10:00:01.300000"],
+        [{"date": "text", "timezone": "Europe/Berlin"}, "2026-10-25T02:30:00+02:00"],  # the hour that occurs twice
+        [{"date": "text", "timezone": "Europe/Berlin"}, "2026-10-25T02:30:00.123456+01:00"],
+        [{"date": "text", "timezone": "-03:30"}, "2026-05-01T10:00:00-03:30"],
+        [{"date": "text", "timezone": "UTC"}, "2026-05-01T10:00:00+00:00"],
+    ]
+    read_and_write = """async (times) => {
+        const { position, valueAt } = await import("/page/format.js");
+        return times.map(([column, text]) => valueAt(column, position(column, text)));
+    }"""
+    assert page.evaluate(read_and_write, times) == [text for _, text in times]

@@ -4,7 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import Matern
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import truvar as tv
 from truvar.domain.constraints import PolygonConstraint
@@ -419,3 +421,65 @@ def test_a_region_outside_a_box_is_refused(region):
         study.exclude(region)
     study.exclude({"lr": (1e-2, 1)})
     assert study.ask().point["lr"] < 1e-2
+
+
+LINE = tv.Domain.grid(x=np.linspace(0, 1, 9))
+BORDERED = {
+    "grid": lambda: tv.Domain.grid(x=np.linspace(0, 1, 9), y=np.linspace(0, 1, 9), constraints="x + y <= 1"),
+    "box": lambda: tv.Domain.box(x=(0, 1), y=(0, 1), representers=64, constraints="x + y <= 1"),
+}
+
+
+@pytest.mark.parametrize("kind", BORDERED)
+@pytest.mark.parametrize("change", ["exclude", "fail", "withdraw"])
+def test_values_on_the_border_of_a_constraint_count_after_another_place_was_excluded(kind, change):
+    study = tv.Study(BORDERED[kind](), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=1e-4)
+    study.tell({"x": 0.5, "y": 0.5}, 2.0)
+    study.tell({"x": 0.25, "y": 0.75}, 1.0)
+    before = study.improvement_per_cost()
+    if change == "exclude":
+        study.exclude({"x": 0.0, "y": 0.0})
+    elif change == "fail":
+        study.fail({"x": 0.0, "y": 0.0})
+    else:
+        suggestion = study.ask()
+        study.exclude({"x": 0.0, "y": 0.0})
+        study.withdraw(suggestion)
+    assert study._learner.context(0).best_y == 2.0
+    assert 0 < study.improvement_per_cost() < 1.1 * before
+
+
+def test_the_improvement_is_finite_when_every_measured_place_or_every_place_is_excluded():
+    study = a_study(tv.Maximize(), LINE)
+    study.tell({"x": 0.5}, 2.0)
+    study.exclude({"x": 0.5})
+    assert 0 < study.improvement_per_cost() < np.inf
+    study.exclude({"x": (0.0, 1.0)})
+    assert study.improvement_per_cost() == 0.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    coefficients=st.tuples(*[st.integers(-40, 40)] * 2).filter(any),
+    limit=st.integers(-20, 20),
+    counts=st.tuples(st.integers(2, 8), st.integers(2, 8)),
+)
+def test_every_point_of_a_constrained_grid_may_be_chosen(coefficients, limit, counts):
+    a, b = (each / 10 for each in coefficients)
+    axes = {"x": np.linspace(-1, 1, counts[0]), "y": np.linspace(0, 0.7, counts[1])}
+    try:
+        domain = tv.Domain.grid(**axes, constraints=f"{a} * x + {b} * y <= {limit / 10}")
+    except tv.TruvarError:
+        return  # no point satisfies it
+    assert domain.allows(domain.points).all()
+
+
+def test_the_best_point_of_the_history_is_not_an_excluded_one():
+    study = a_study(tv.Maximize(), LINE)
+    study.tell({"x": 0.5}, 2.0)
+    study.exclude({"x": (0.4, 0.6)})
+    study.tell({"x": 0.0}, -1.0)
+    best = study.history["best_index"].iloc[-1]
+    result = study.result()
+    assert not result.excluded[best]
+    assert (best, study.history["best_mean"].iloc[-1]) == (result.best.index, result.best.mean)

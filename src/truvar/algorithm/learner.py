@@ -682,7 +682,8 @@ class ActiveLearner:
         if not kept or self.goal.level_set or self.availability is None:
             return kept
         points = np.stack([action.point[: len(self.domain.columns)] for action, _ in kept])
-        allowed = self.actions.allows(points)
+        # Whether the constraints are satisfied was checked, with their tolerance, when the value was told.
+        allowed = self.availability.allows(points)
         return [each for each, is_allowed in zip(kept, allowed, strict=True) if is_allowed]
 
     def best_observed(self) -> tuple[Action, float] | None:

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from truvar import __version__
+from truvar._representation import visible
 from truvar.cli._common import INTERRUPTED, Command
 from truvar.cli.ask import ASK
 from truvar.cli.backtest import BACKTEST
@@ -157,7 +158,7 @@ def _unprotected(value: Any) -> Any:
 
 
 def _report_mistake(message: str) -> int:
-    line = f"truvar: {' '.join(message.split())}"
+    line = visible(f"truvar: {' '.join(message.split())}")
     if sys.stderr.isatty():
         from truvar.report.terminal import TerminalStyle
 

@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
+from truvar._representation import visible
 from truvar.cli._common import Command, add_json
 from truvar.cli._store import open_study, own_words, study_arguments
 from truvar.cli.tell import print_change, result_before
@@ -115,7 +116,7 @@ def _print_places(study: Study, before: Any, verb: str, words: list[str]) -> Non
     print_change(study, before, verb, words, {verb: " ".join(words)})
     if before is not None:
         for term, text in describe_infeasible(study, study.result()):
-            print(f"{term}: {text}")
+            print(visible(f"{term}: {text}"))
 
 
 EXCLUDE = Command(

@@ -18,6 +18,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from truvar._representation import visible
 from truvar.cli._common import INTERRUPTED, LIMITS, Interrupted, after_each_measurement, interruptible
 from truvar.cli._store import open_study, store_url
 from truvar.exceptions import InvalidArgumentError, OutlierWarning
@@ -160,5 +161,7 @@ def _one_line_warnings() -> Iterator[None]:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.simplefilter("always", OutlierWarning)
         clear = "\r\x1b[K" if is_terminal(sys.stderr) else ""
-        warnings.showwarning = lambda message, *_, **__: print(f"{clear}truvar: {message}", file=sys.stderr)
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"{clear}truvar: {visible(str(message))}", file=sys.stderr
+        )
         yield

@@ -31,6 +31,9 @@ TOLERANCE = 1e-9  # share of the terms of an inequality by which a point may mis
 MARGIN = 1e-12  # the same, by which a point chosen in a box must satisfy it, so that rounding cannot break it
 QUOTED = re.compile(r"`([^`]+)`")
 PLACEHOLDER = "quoted_column_{}_"
+MAX_NESTING = 100  # signs and brackets within each other in a condition
+MAX_TERMS = 1000  # of a condition; Python's parser reads a sum with this many however deep its caller is
+MAX_VERTICES = 20_000  # of a polygon
 
 
 class Constraint(Protocol):
@@ -149,22 +152,7 @@ class LinearConstraint:
 
 
 def _parse(text: Any) -> tuple[Comparison | ValueComparison, ...]:
-    if not isinstance(text, str):
-        raise InvalidDomainError(f"a constraint must be a text such as 'x + y <= 1', got {text!r}; give one")
-    names: dict[str, str] = {}
-
-    def replace(match: re.Match[str]) -> str:
-        placeholder = PLACEHOLDER.format(len(names))
-        names[placeholder] = match.group(1)
-        return placeholder
-
-    try:
-        tree = ast.parse(QUOTED.sub(replace, text).strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise InvalidDomainError(
-            f"a constraint must be a linear inequality such as 'x + y <= 1', got {text!r}; write it like that, with "
-            "backticks around names that are not plain words"
-        ) from None
+    tree, names = _syntax_tree(text)
     parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
     comparisons: list[Comparison | ValueComparison] = []
     for part in parts:
@@ -182,6 +170,67 @@ def _parse(text: Any) -> tuple[Comparison | ValueComparison, ...]:
             else:
                 comparisons.append(of_values)
     return tuple(comparisons)
+
+
+def _syntax_tree(text: Any) -> tuple[ast.expr, dict[str, str]]:
+    """Return the syntax tree of a condition, and the names of columns that it has placeholders for."""
+    if not isinstance(text, str):
+        raise InvalidDomainError(f"a constraint must be a text such as 'x + y <= 1', got {text!r}; give one")
+    names: dict[str, str] = {}
+
+    def replace(match: re.Match[str]) -> str:
+        placeholder = PLACEHOLDER.format(len(names))
+        names[placeholder] = match.group(1)
+        return placeholder
+
+    try:
+        tree = ast.parse(QUOTED.sub(replace, text).strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InvalidDomainError(
+            f"a constraint must be a linear inequality such as 'x + y <= 1', got {text!r}; write it like that, with "
+            "backticks around names that are not plain words"
+        ) from None
+    return tree, names
+
+
+def check_size(constraint: Constraint) -> None:
+    """Check that a constraint is not too large to be evaluated often.
+
+    Only what users give is checked: a stored constraint was accepted by the release that stored it.
+
+    Raises:
+        InvalidDomainError: If a condition is nested too deeply or has too many terms, or a polygon too many vertices.
+    """
+    if isinstance(constraint, PolygonConstraint):
+        count = sum(map(len, constraint.rings))
+        if count > MAX_VERTICES:
+            raise InvalidDomainError(
+                f"a polygon may have at most {MAX_VERTICES} vertices, got {count}; simplify it, with shapely for "
+                "example by polygon.simplify(tolerance)"
+            )
+    if isinstance(constraint, LinearConstraint):
+        depth, terms = _size(_syntax_tree(constraint.text)[0])
+        if depth > MAX_NESTING or terms > MAX_TERMS:
+            raise InvalidDomainError(
+                f"a constraint may have at most {MAX_TERMS} terms and {MAX_NESTING} signs and brackets within each "
+                f"other, got {terms} and {depth}; write several shorter ones"
+            )
+
+
+def _size(tree: ast.expr) -> tuple[int, int]:
+    """Return how deeply operations are nested, where a sum is one level, and how many names and constants there are."""
+    depth = 0
+    terms = 0
+    pending: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while pending:
+        node, level = pending.pop()
+        depth = max(depth, level)
+        terms += isinstance(node, (ast.Name, ast.Constant))
+        is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))
+        for child in ast.iter_child_nodes(node):
+            same_level = is_sum and isinstance(node, ast.BinOp) and child is node.left
+            pending.append((child, level if same_level else level + 1))
+    return depth, terms
 
 
 # -- values of a column ------------------------------------------------------------------------------------------------
@@ -228,12 +277,17 @@ def _value_comparison(
 
 def _value(node: ast.expr) -> Any:
     """Return the value of a constant: text, number, True or False; None if it is no constant."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _value(node.operand)
-        return -value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    if isinstance(node, ast.Constant) and isinstance(node.value, (str, bool, int, float)):
-        return node.value
-    return None
+    sign = 1
+    is_signed = False
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        sign = -sign
+        node = node.operand
+        is_signed = True
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, (str, bool, int, float)):
+        return None
+    if isinstance(node.value, (str, bool)):
+        return None if is_signed else node.value
+    return sign * node.value
 
 
 def values_satisfied(
@@ -293,26 +347,42 @@ def _combine(first: Linear, second: Linear, factor: float) -> Linear:
 
 
 def _linear(node: ast.expr, text: str, names: dict[str, str]) -> Linear:
-    """Return a linear expression as coefficients and constant."""
-    match node:
-        case ast.Constant(value=value) if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return {}, check_finite(value, f"a number of the constraint {text!r}")
-        case ast.Name(id=name):
-            return {names.get(name, name): 1.0}, 0.0
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _combine(({}, 0.0), _linear(operand, text, names), -1.0)
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _linear(operand, text, names)
-        case ast.BinOp(op=ast.Add(), left=left, right=right):
-            return _combine(_linear(left, text, names), _linear(right, text, names), 1.0)
-        case ast.BinOp(op=ast.Sub(), left=left, right=right):
-            return _combine(_linear(left, text, names), _linear(right, text, names), -1.0)
-        case ast.BinOp(op=ast.Mult() | ast.Div() as operator, left=left, right=right):
-            return _scaled(_linear(left, text, names), _linear(right, text, names), operator, text)
-    raise InvalidDomainError(
-        f"a constraint must be a linear inequality of columns, got {text!r}; for another condition give a function of "
-        "the points"
-    )
+    """Return a linear expression as coefficients and constant.
+
+    The tree is not followed by recursion, which would depend on how deep the caller is.
+    """
+    order: list[ast.expr] = []  # every operation before its operands, of which the right one comes first
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        order.append(each)
+        if isinstance(each, ast.BinOp):
+            pending += [each.left, each.right]
+        elif isinstance(each, ast.UnaryOp):
+            pending.append(each.operand)
+    results: list[Linear] = []
+    for each in reversed(order):
+        match each:
+            case ast.Constant(value=value) if isinstance(value, (int, float)) and not isinstance(value, bool):
+                results.append(({}, check_finite(value, f"a number of the constraint {text!r}")))
+            case ast.Name(id=name):
+                results.append(({names.get(name, name): 1.0}, 0.0))
+            case ast.UnaryOp(op=ast.USub()):
+                results.append(_combine(({}, 0.0), results.pop(), -1.0))
+            case ast.UnaryOp(op=ast.UAdd()):
+                pass
+            case ast.BinOp(op=ast.Add() | ast.Sub() as operator):
+                right = results.pop()
+                results.append(_combine(results.pop(), right, 1.0 if isinstance(operator, ast.Add) else -1.0))
+            case ast.BinOp(op=ast.Mult() | ast.Div() as operator):
+                right = results.pop()
+                results.append(_scaled(results.pop(), right, operator, text))
+            case _:
+                raise InvalidDomainError(
+                    f"a constraint must be a linear inequality of columns, got {text!r}; for another condition give a "
+                    "function of the points"
+                )
+    return results.pop()
 
 
 def _scaled(left: Linear, right: Linear, operator: ast.operator, text: str) -> Linear:
@@ -381,14 +451,24 @@ class PolygonConstraint:
         if len(own) != 2:
             raise InvalidDomainError(f"a polygon needs two columns, got {', '.join(own)}; give columns=(x, y)")
         x, y = (points[:, list(columns).index(name)] for name in own)
-        inside = np.zeros(len(points), bool)
+        order = np.argsort(y, kind="stable")
+        x = x[order]
+        y = y[order]
+        is_inside = np.zeros(len(points), bool)
         for ring in self.rings:
-            for (x0, y0), (x1, y1) in zip(ring, (*ring[1:], ring[0]), strict=True):
-                if y0 == y1:
-                    continue
-                crosses = (y0 > y) != (y1 > y)
-                inside ^= crosses & (x < x0 + (y - y0) * ((x1 - x0) / (y1 - y0)))
-        return inside
+            vertices = np.asarray(ring, dtype=float)
+            ends = np.roll(vertices, -1, axis=0)
+            # An edge matters to the points whose y lies between its ends: a slice of the points in the order of y.
+            first = np.searchsorted(y, np.minimum(vertices[:, 1], ends[:, 1]))
+            last = np.searchsorted(y, np.maximum(vertices[:, 1], ends[:, 1]))
+            for k in np.flatnonzero(first < last).tolist():
+                x0, y0 = ring[k]
+                x1, y1 = ring[(k + 1) % len(ring)]
+                beside = slice(first[k], last[k])
+                is_inside[beside] ^= x[beside] < x0 + (y[beside] - y0) * ((x1 - x0) / (y1 - y0))
+        result = np.empty(len(points), bool)
+        result[order] = is_inside
+        return result
 
 
 @dataclass(frozen=True)
@@ -456,19 +536,22 @@ def as_constraint(value: Any) -> Constraint:
     Raises:
         InvalidDomainError: If it is nothing of that kind.
     """
+    constraint: Constraint
     if isinstance(value, str):
-        return LinearConstraint(value)
-    if is_geometry(value):
-        return polygon_of(value)
-    if hasattr(value, "satisfied"):
-        constraint: Constraint = value
-        return constraint
-    if callable(value):
-        return FunctionConstraint(value)
-    raise InvalidDomainError(
-        f"a constraint must be a text such as 'x + y <= 1', a function of the points, a polygon, a Boolean column or a "
-        f"mask, got {value!r}; give one of them"
-    )
+        constraint = LinearConstraint(value)
+    elif is_geometry(value):
+        constraint = polygon_of(value)
+    elif hasattr(value, "satisfied"):
+        constraint = value
+    elif callable(value):
+        constraint = FunctionConstraint(value)
+    else:
+        raise InvalidDomainError(
+            "a constraint must be a text such as 'x + y <= 1', a function of the points, a polygon, a Boolean column "
+            f"or a mask, got {value!r}; give one of them"
+        )
+    check_size(constraint)
+    return constraint
 
 
 def as_list(constraints: Any) -> list[Any]:

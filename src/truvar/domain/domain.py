@@ -47,7 +47,7 @@ from truvar.domain.scales import is_geometric
 from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, format_point, unknown_name
-from truvar.validation import check_finite, check_integer
+from truvar.validation import check_finite, check_integer, check_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +127,7 @@ class Domain:
         if not axes:
             example = for_interface("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
             raise InvalidDomainError(f"a grid needs at least one axis, got none; give one: {example}")
+        check_names(axes, "column")
         given = {name: grid_parameter(name, axis) for name, axis in axes.items()}
         values = tuple(
             _check_axis(name, axis) if parameter is None else parameter.grid_levels(name)
@@ -191,6 +192,7 @@ class Domain:
             names = tuple(str(name) for name in columns)
             frame = _without_units(frame, names)
         _check_columns(names)
+        check_names(names, "column")
         frame = usable_columns(frame, names)
         warn_of_shifted_columns(frame, names)
         labels = RowLabels.of(row_names(frame, label))
@@ -325,6 +327,7 @@ class Domain:
         if not intervals:
             example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
             raise InvalidDomainError(f"a box needs at least one interval, got none; give one: {example}")
+        check_names(intervals, "column")
         representers = check_integer(representers, "the number of representers of a box", minimum=2)
         if constraints is not None:
             return constrain_box(
@@ -372,6 +375,7 @@ class Domain:
             >>> Domain.mixture(water=(0.2, 1), ethanol=(0, 1), acetone=(0, 0.3), parts=50)
         """
         intervals = {**dict.fromkeys(_check_components(names, intervals), (0.0, 1.0)), **intervals}
+        check_names(intervals, "column")
         bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()]).reshape(-1, 2)
         points, equation = simplex_lattice(tuple(intervals), bounds, check_integer(parts, "parts", minimum=2))
         return cls(tuple(intervals), points, bounds, constraints=(equation,))
@@ -445,6 +449,16 @@ class Domain:
         extent = np.where(width > 0, width, 1.0)
         extent[list(self.categorical)] = 1.0  # two categories are equal or different
         return extent
+
+    @cached_property
+    def slack(self) -> Array:
+        """Largest difference of equal coordinates of each column, shape (d,); less than any two of the points have."""
+        slack = SAME_POINT * self.extent
+        if not self.continuous:
+            for k, column in enumerate(self.points.T):
+                gaps = np.diff(np.unique(column))
+                slack[k] = min(slack[k], gaps.min() / 4) if len(gaps) else slack[k]
+        return slack
 
     @cached_property
     def spacing(self) -> Array:
@@ -595,8 +609,12 @@ class Domain:
         return x
 
     def allows(self, points: Array) -> Mask:
-        """Return which points (q, d) may be chosen as far as the constraints go; never a point that just misses one."""
-        return self.satisfies(self.constraints, points, -MARGIN)
+        """Return which points (q, d) may be chosen as far as the constraints go.
+
+        In a box never a point that just misses one. The points of a finite domain were selected with a tolerance, so
+        that those on the border of a constraint belong to it.
+        """
+        return self.satisfies(self.constraints, points, -MARGIN if self.continuous else TOLERANCE)
 
     def satisfies(self, constraints: Sequence[Constraint], points: Array, tolerance: float = TOLERANCE) -> Mask:
         """Return which points (q, d) satisfy all constraints, which are about the user's values."""
@@ -644,7 +662,7 @@ class Domain:
         """
         x = self.array(point)
         index = self.nearest(x)
-        slack = SAME_POINT * self.extent
+        slack = self.slack
         if (np.abs(self.points[index] - x) <= slack).all():
             return index, self.points[index]
         inside = bool(((x >= self.bounds[:, 0] - slack) & (x <= self.bounds[:, 1] + slack)).all())

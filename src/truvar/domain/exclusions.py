@@ -14,7 +14,7 @@ import numpy as np
 
 from truvar._typing import Array, Mask
 from truvar.domain.constraints import Constraint, describe_constraint
-from truvar.domain.domain import SAME_POINT, Domain
+from truvar.domain.domain import Domain
 from truvar.messages import format_coordinates
 
 REACH = 0.01  # of an excluded point of a box, in extents: a point itself is nothing there, as its neighbour is as good
@@ -37,17 +37,15 @@ class Place:
     def contains(self, domain: Domain, points: Array) -> Mask:
         """Return which points (q, d) belong to the place."""
         if self.point is not None:
-            distance = np.abs(points - domain.array(self.point)) / domain.extent
-            reach = REACH if domain.continuous else SAME_POINT
-            return np.asarray((distance <= reach).all(axis=1))
+            reach = REACH * domain.extent if domain.continuous else domain.slack
+            return np.asarray((np.abs(points - domain.array(self.point)) <= reach).all(axis=1))
         if self.region is not None:
             return domain.satisfies([self.region], points)
         if self.rows is None:
             return np.ones(len(points), bool)
         result = np.zeros(len(points), bool)
         for row in self.rows:
-            distance = np.abs(points - domain.points[row]) / domain.extent
-            result |= (distance <= SAME_POINT).all(axis=1)
+            result |= (np.abs(points - domain.points[row]) <= domain.slack).all(axis=1)
         return result
 
     def on_domain(self, domain: Domain) -> Mask:

@@ -128,22 +128,22 @@ def _polygon_meets(domain: Domain, polygon: PolygonConstraint) -> bool:
     bounds = _value_bounds(domain)[[domain.columns.index(name) for name in names]]
     for ring in polygon.rings:
         vertices = np.asarray(ring, dtype=float)
-        for start, end in zip(vertices, np.roll(vertices, -1, axis=0), strict=True):
-            if _edge_meets(start, end, bounds):
-                return True
+        if _edges_meet(vertices, np.roll(vertices, -1, axis=0), bounds):
+            return True
     return False
 
 
-def _edge_meets(start: Array, end: Array, bounds: Array) -> bool:
-    """Return whether a straight line from one point (2,) to another passes through a rectangle (2, 2)."""
-    first = 0.0  # share of the line at which it is inside in all directions looked at
-    last = 1.0
-    for (low, high), origin, way in zip(bounds, start, end - start, strict=True):
-        if way == 0:
-            if not low <= origin <= high:
-                return False
-            continue
-        enters, leaves = sorted([(low - origin) / way, (high - origin) / way])
-        first = max(first, enters)
-        last = min(last, leaves)
-    return bool(first <= last)
+def _edges_meet(starts: Array, ends: Array, bounds: Array) -> bool:
+    """Return whether one of the straight lines from points (q, 2) to others passes through a rectangle (2, 2)."""
+    first = np.zeros(len(starts))  # share of each line at which it is inside in all directions looked at
+    last = np.ones(len(starts))
+    for k, (low, high) in enumerate(bounds):
+        origin = starts[:, k]
+        length = ends[:, k] - origin
+        is_level = length == 0
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            shares = np.sort([(low - origin) / length, (high - origin) / length], axis=0)
+        is_within = (low <= origin) & (origin <= high)
+        first = np.maximum(first, np.where(is_level, np.where(is_within, 0.0, np.inf), shares[0]))
+        last = np.minimum(last, np.where(is_level, 1.0, shares[1]))
+    return bool((first <= last).any())

@@ -260,9 +260,14 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
 
 
 def _incumbent(learner: ActiveLearner) -> float | None:
-    """Return the best posterior mean at a measured point that can be the answer; None without one."""
+    """Return the best posterior mean at a measured point that can be the answer; None before the first value.
+
+    If all of them are excluded, it is the best one at any point that can be recommended.
+    """
     d = len(learner.domain.columns)
     points = [action.point[:d] for action, _ in learner.eligible_observations()]
+    if not points and any(action.task == 0 for action, _ in learner.observations):
+        points = [learner.best_point()[1]]
     if not points:
         return None
     mean, _ = learner.surrogate.predict(np.unique(np.stack(points), axis=0))

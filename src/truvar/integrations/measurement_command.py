@@ -1,7 +1,8 @@
 """An external program that measures: it gets the point as arguments and prints one number.
 
 Unless a shell is asked for, none is involved: the command is split into arguments before the values are filled in, so
-that a value is never read as anything but (part of) an argument.
+that a value is never read as anything but (part of) an argument. A shell gets the values in variables, whose contents
+it does not read as commands.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class MeasurementCommand:
         choice: "level", "task" or both, in this order, if the study has noise levels or tasks; names that may be in
             braces, too.
         timeout: Seconds after which the program is ended.
-        shell: Whether a shell reads the command line. The values are quoted for it.
+        shell: Whether a shell reads the command line. The values are passed to it in variables.
 
     Raises:
         InvalidArgumentError: If the command cannot be read, or has an unknown name in braces.
@@ -97,8 +98,10 @@ class MeasurementCommand:
         """
         values: dict[str, Any] = dict(point)
         values.update(zip(self.choices, choices, strict=False))
-        if self.shell:
+        if self.shell and os.name != "posix":  # variables are written differently there
             output = self._run(_fill_in(self.command, values, quote=True))
+        elif self.shell:
+            output = self._run(*_with_variables(self.command, values))
         else:
             output = self._run([_fill_in(part, values) for part in self._parts])
         return self._parse(output)
@@ -109,14 +112,15 @@ class MeasurementCommand:
         for process in list(self._running):
             _end(process)
 
-    def _run(self, arguments: str | list[str]) -> str:
-        """Return the standard output of the program."""
+    def _run(self, arguments: str | list[str], variables: Mapping[str, str] | None = None) -> str:
+        """Return the standard output of the program, which has these environment variables besides the present ones."""
         if self._stopped:
             raise CommandFailedError(f"{self._name} was stopped")
         try:
             process = subprocess.Popen(
                 arguments,
                 shell=self.shell,
+                env={**os.environ, **(variables or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -156,29 +160,110 @@ class MeasurementCommand:
         return self.command if self.shell else self._parts[0]
 
 
+class _ShellReader:
+    """Reads a shell command up to its placeholders, to find out what is around each of them.
+
+    Attributes:
+        around: The quotes and brackets that are open, the outermost first; "((" is an arithmetic expression.
+    """
+
+    def __init__(self) -> None:
+        self.around: list[str] = []
+        self._previous = "\n"
+        self._is_escaped = False
+        self._in_comment = False
+        self._here_document = ""  # "begins" on the line of its <<, "runs" on those after it
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why the value of a placeholder would not be one word here; None if it would."""
+        if self._in_comment:
+            return "in a comment"
+        if self._here_document == "runs":
+            return "in or after a here-document"
+        if "((" in self.around:
+            return "in an arithmetic expression"
+        if self._is_escaped or any(mark in self.around for mark in "'\"`"):
+            return "within quotes or behind a backslash"
+        return None
+
+    def read(self, text: str) -> None:
+        """Read text without placeholders."""
+        for position, character in enumerate(text):
+            self._read_character(character, text[position + 1 : position + 2])
+            self._previous = character
+
+    def skip_placeholder(self) -> None:
+        """Read a placeholder, which is part of a word."""
+        self._previous = "x"
+
+    def _read_character(self, character: str, following: str) -> None:
+        inside = self.around[-1] if self.around else ""
+        if character == "\n":
+            self._in_comment = False
+            self._here_document = "runs" if self._here_document else ""
+        if self._in_comment:
+            return
+        if self._is_escaped:
+            self._is_escaped = False
+        elif character == "\\" and inside != "'":
+            self._is_escaped = True
+        elif inside in ("'", "`"):
+            if character == inside:
+                self.around.pop()
+        elif character == inside == '"':
+            self.around.pop()
+        elif character in '"`' or (character == "'" and inside != '"'):
+            self.around.append(character)
+        elif character in "({":
+            is_substitution = self._previous == "$"
+            if character == "(" and self._previous == "(" and inside == "(":
+                self.around.append("((")
+            elif is_substitution or (character == "(" and inside != '"'):
+                self.around.append(character)
+        elif character in ")}":
+            if inside in ("(", "((") if character == ")" else inside == "{":
+                self.around.pop()
+        elif inside not in ('"', "((", "{"):
+            if character == "#" and self._previous in " \t\n;|&()<>":
+                self._in_comment = True
+            elif character == self._previous == "<" and following != "<":
+                self._here_document = self._here_document or "begins"
+
+
 def _check_unquoted(command: str) -> None:
-    """Check that no placeholder of a shell command is within quotes, where a value could break out of them.
+    """Check that every placeholder of a shell command is where its value is one word, as it is meant.
 
     Raises:
-        InvalidArgumentError: If one is.
+        InvalidArgumentError: If one is within quotes, a comment, a here-document or an arithmetic expression.
     """
-    quote = ""
+    reader = _ShellReader()
     for literal, name, _, _ in Formatter().parse(command):
-        escaped = False
-        for character in literal:
-            if escaped:
-                escaped = False
-            elif character == "\\" and quote != "'":
-                escaped = True
-            elif quote:
-                quote = "" if character == quote else quote
-            elif character in "'\"`":
-                quote = character
-        if name is not None and (quote or escaped):
+        reader.read(literal)
+        if name is None:
+            continue
+        if reader.obstacle is not None:
             raise InvalidArgumentError(
-                f"{{{name}}} must not be within quotes or behind a backslash in a shell command, as its value is "
-                f"quoted already; write {{{name}}} without quotes"
+                f"{{{name}}} must be a word of a shell command, without quotes, as its value is passed as one word; "
+                f"got it {reader.obstacle}: write {{{name}}} as an argument, or in an assignment such as v={{{name}}}"
             )
+        reader.skip_placeholder()
+
+
+def _with_variables(command: str, values: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """Return a shell command with variables in place of the names in braces, and their values.
+
+    What a shell reads is the same for all values, so that none of them can be read as a command.
+    """
+    variables: dict[str, str] = {}
+    parts = []
+    for literal, name, form, _ in Formatter().parse(command):
+        parts.append(literal)
+        if name is not None:
+            variable = f"TRUVAR_VALUE_{len(variables)}"
+            variables[variable] = format(values[name], form or "")
+            parts.append(f'"${{{variable}}}"')
+    return "".join(parts), variables
 
 
 def _check_format(name: str, form: str, numeric: bool) -> None:

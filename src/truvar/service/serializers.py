@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -214,7 +214,7 @@ def view(study: Study) -> dict[str, Any]:
         "shown": len(shown),
         "indices": shown.tolist() if len(shown) < len(domain) else None,
         "kind": _domain_kind(domain),
-        "coordinates": [drawn_column(column) for column in axis_positions(domain, domain.points[shown]).T],
+        "coordinates": drawn_coordinates(domain, domain.points[shown]),
         "mean": rounded(result.mean[shown]),
         "sd": rounded(result.sd[shown]),
         **{name: rounded(getattr(statements, name)[shown]) for name in ("lower", "upper", "probability")},
@@ -299,8 +299,13 @@ def column_data(domain: Domain, k: int) -> dict[str, Any]:
     elif isinstance(parameter, (Categorical, Ordinal)):
         choices = list(parameter.choices)
     date = None
+    timezone = None
     if isinstance(parameter, Date):
         date = "day" if parameter.by_day else "time"
+        timezone = parameter.timezone
+        shown = parameter.decode_column(values)
+        if timezone is not None or any("." in text for text in shown.tolist()):
+            date = "text"  # a browser's own input has neither offsets nor microseconds
     is_number = choices is None and date is None
     return {
         "name": domain.columns[k],
@@ -310,6 +315,7 @@ def column_data(domain: Domain, k: int) -> dict[str, Any]:
         "log": is_number and (_is_log(parameter) or style.use_log_axis(values)),
         "choices": choices,
         "date": date,
+        "timezone": timezone,
         "context": domain.columns[k] in domain.context,
         "decimals": domain.decimals[k],
         "step": None if domain.axes is None or len(values) < 2 else float(np.diff(values).min()),
@@ -355,12 +361,26 @@ def slice_axis(domain: Domain, k: int) -> Array:
     return np.asarray(axis)
 
 
+def drawn_coordinates(domain: Domain, points: Array) -> list[list[float | None]]:
+    """Return points (q, d) by column as the page draws them; dates with all digits, as a day has 86,400 seconds."""
+    positions = axis_positions(domain, points)
+    columns = []
+    for k, column in enumerate(positions.T):
+        is_date = bool(domain.parameters) and isinstance(domain.parameters[k], Date)
+        columns.append(column.tolist() if is_date else drawn_column(column))
+    return columns
+
+
 def drawn_column(values: Array) -> list[float | None]:
-    """Return a column rounded for drawing; values over many decades keep the digits of the smallest."""
+    """Return a column rounded for drawing to six digits of its extent; values over many decades to six of their own."""
     positive = values[values > 0]
     if len(positive) == len(values) and len(values) and positive.max() > MANY_DECADES * positive.min():
         return [float(f"{value:.{DRAWING_DIGITS}g}") for value in values.tolist()]
-    return rounded(values)
+    extent = float(np.ptp(values)) if len(values) else 0.0
+    if not 0 < extent < inf:
+        return rounded(values)
+    decimals = DRAWING_DIGITS - 1 - int(np.floor(np.log10(extent)))
+    return [float(value) for value in np.round(values, decimals)]
 
 
 def _class_letters(classes: Classification | Result) -> str:

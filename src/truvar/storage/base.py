@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import getpass
 import socket
-import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from truvar._representation import has_control_characters
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
 
@@ -115,9 +115,9 @@ def check_study_name(name: Any) -> str:
             f"a stored study needs a name of 1 to {MAX_NAME_LENGTH} characters without spaces at its ends, "
             f"got {name!r}; {remedy}"
         )
-    if name in (".", "..") or any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+    if name in (".", "..") or has_control_characters(name):
         raise InvalidArgumentError(
-            f"the name of a study must not be '.' or '..' and must not contain control characters, got {name!r}; "
+            f"the name of a study must not be '.' or '..' and must not contain control characters, got {name!a}; "
             "give another name"
         )
     return name

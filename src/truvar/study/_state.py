@@ -405,7 +405,10 @@ class StudyState:
         regions = learner.state.regions
         epoch = learner.state.epoch
         mean = learner.surrogate.transform.inverse(learner.surrogate.moments[0])
-        best_index = int(np.argmax(self.config.goal.sign * mean))
+        signed = self.config.goal.sign * mean
+        if learner.excluded is not None:
+            signed = np.where(learner.excluded, -np.inf, signed)
+        best_index = int(np.argmax(signed))
         spent = self.history[-1]["spent"] if self.history else 0.0
         now = len(learner.observations)
         failed = sum(each.action.cost for each in learner.failures if each.n_before == now - 1)

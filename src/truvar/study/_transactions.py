@@ -20,6 +20,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
+from truvar._representation import visible
 from truvar.domain.action import Action
 from truvar.exceptions import Finished, StudyBusyError, TruvarError
 from truvar.storage.base import Event, EventLog, now
@@ -32,6 +33,7 @@ C = TypeVar("C", bound=type[Any])
 SLOW_CHANGE = 0.1  # seconds of processor time; after a longer change the next one is computed without the write lock
 SLOW_ELAPSED = 1.0  # seconds; the same for one that waits. On a busy machine every change takes a multiple of its time
 ATTEMPTS = 3  # to store a change that was computed without the write lock; then it is computed with it
+FREE_TEXTS = frozenset({"reason", "text"})  # details of events that people write
 UNLOCKED = frozenset({"run", "transaction"})  # public methods of a study that take its lock step by step
 
 # Transactions that the running code was called from, also through asyncio.to_thread and new tasks.
@@ -195,7 +197,10 @@ class TransactionalStudy:
             check_cancelled()
             if action is not None:
                 details = action_to_details(state.config, action) | details
-            event = Event(state.version + 1, now(), self.who, kind, details)
+            for name in FREE_TEXTS & details.keys():
+                if isinstance(details[name], str):
+                    details[name] = visible(details[name])
+            event = Event(state.version + 1, now(), visible(self.who), kind, details)
             models = state.apply(event, action)
             if models:
                 details["models"] = {str(count): model for count, model in models.items()}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._deprecation import deprecated_alias
+from truvar._representation import visible
 from truvar._typing import Array
 from truvar.acquisition import Policy, PolicyContext, policy_named
 from truvar.acquisition.confidence import Epoch
@@ -79,7 +80,7 @@ from truvar.study.records import FailureRecord, MeasurementRecord, failure_recor
 from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import VehicleStatus, check_starts, departure, resolve_vehicle, vehicle_statuses
-from truvar.validation import check_finite, check_integer, check_nonnegative
+from truvar.validation import check_finite, check_integer, check_names, check_nonnegative
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,6 +203,9 @@ class Study(TransactionalStudy):
             limits=check_study_limits(limits, goal),
             vehicles=check_vehicles(vehicles),
         )
+        check_names(config.vehicles, "vehicle")
+        if isinstance(tasks, Tasks):
+            check_names(tasks.names, "task")
         if store is not None:
             config = _stored_config(config)
         state = StudyState(config)
@@ -1454,8 +1458,8 @@ def _new_event_log(store: Any, name: str | None) -> EventLog:
 
 
 def _text(reason: str | None) -> str | None:
-    """Return a reason as text."""
-    return None if reason is None else str(reason)
+    """Return a reason as text, as events hold it."""
+    return None if reason is None else visible(str(reason))
 
 
 def _family(kernel: Any, transform: Any) -> Any:

@@ -23,7 +23,13 @@ function fill(node, attributes, children) {
 }
 
 const isAbsent = (value) => value === null || value === undefined || value === false;
-const present = (children) => children.flat(Infinity).filter((child) => !isAbsent(child));
+const isText = (child) => typeof child === "string";
+const present = (children) => children.flat(Infinity).filter((child) => !isAbsent(child))
+  .map((child) => (isText(child) ? visible(child) : child));
+
+// Control characters and changes of the direction of text, which a name of an earlier release may have, are written out.
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g; // eslint-disable-line no-control-regex
+export const visible = (text) => text.replace(CONTROL, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 // Gives a node these children. Those it has already stay in the document: an input that is taken out, even for an
 // instant, loses its focus, and a button that is being pressed loses the click.

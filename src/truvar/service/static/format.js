@@ -54,12 +54,42 @@ const DAY = 86400000; // milliseconds
 // The position of a value on the axis of its column, and the value at a position.
 export function position(column, value) {
   if (column.choices) return column.choices.indexOf(value);
-  return column.date ? Date.parse(value.includes("T") ? `${value}Z` : value) / DAY : value;
+  return column.date ? datePosition(value) : value;
+}
+
+// The days since 1970 of a date, which is UTC unless it has an offset; Date.parse has milliseconds, dates microseconds.
+function datePosition(text) {
+  const [, seconds, fraction = "", offset = ""] = /^(.*?)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?$/.exec(text);
+  if (!text.includes("T")) return Date.parse(text) / DAY;
+  return (Date.parse(seconds + (offset || "Z")) + Number(`0.${fraction || 0}`) * 1000) / DAY;
+}
+
+// The offset of a time zone from UTC at a time, such as "+02:00".
+function offsetAt(timezone, time) {
+  if (/^[+-]/.test(timezone)) return timezone;
+  const parts = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, timeZoneName: "longOffset" }).formatToParts(time);
+  return parts.find((part) => part.type === "timeZoneName").value.slice("GMT".length) || "+00:00";
+}
+
+// The date at a position, with as many digits as the server writes: those of seconds, or of microseconds.
+function dateText(column, at) {
+  const day = Math.floor(at);
+  const microseconds = Math.round((at - day) * DAY * 1000);
+  const time = day * DAY + Math.floor(microseconds / 1e6) * 1000;
+  const isoAt = (milliseconds) => new Date(milliseconds).toISOString();
+  if (column.date === "day") return isoAt(time).slice(0, 10);
+  const left = microseconds % 1e6;
+  const fraction = left ? `.${String(left).padStart(6, "0")}` : "";
+  if (!column.timezone) return isoAt(time).slice(0, 19) + fraction;
+  const offset = offsetAt(column.timezone, time);
+  const [hours, minutes] = offset.slice(1).split(":").map(Number);
+  const shift = (offset.startsWith("-") ? -1 : 1) * (hours * 60 + minutes) * 60000;
+  return isoAt(time + shift).slice(0, 19) + fraction + offset;
 }
 
 export function valueAt(column, at) {
   if (column.choices) return column.choices[Math.max(0, Math.min(Math.round(at), column.choices.length - 1))];
-  return column.date ? new Date(Math.round(at * 86400) * 1000).toISOString().slice(0, column.date === "day" ? 10 : 19) : at;
+  return column.date ? dateText(column, at) : at;
 }
 
 // The text of a tick mark; a tick between two categories has none.

@@ -1,7 +1,7 @@
 // Inputs for numbers and coordinates, and what was typed into them.
 
 import { el, numberInput } from "./dom.js";
-import { parseNumber } from "./format.js";
+import { parseNumber, valueAt } from "./format.js";
 
 // Returns the number in an input, or marks the input as invalid and throws.
 export function readNumber(input, label) {
@@ -27,7 +27,9 @@ export function readNumbers(input, label) {
 // The input of a coordinate: a list of choices, a date, or a number.
 export function coordinateInput(column) {
   if (column.choices) return el("select", {}, column.choices.map((choice, k) => el("option", { value: k }, String(choice))));
-  if (column.date) return el("input", { type: column.date === "day" ? "date" : "datetime-local", required: true });
+  if (column.date === "day") return el("input", { type: "date", required: true });
+  if (column.date === "time") return el("input", { type: "datetime-local", step: 1, required: true });
+  if (column.date) return el("input", { type: "text", placeholder: valueAt(column, column.low), required: true });
   return numberInput({ required: true });
 }
 
