@@ -45,6 +45,7 @@ from typing import Any
 
 import numpy as np
 
+from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands, Goal, LevelSet, Maximize, Minimize
@@ -61,7 +62,7 @@ PREDICTED_ROWS = 4096  # points for which p is computed at once, which bounds th
 FEW_VALUES = 20_000  # up to which scipy.special is not needed
 MAX_ROWS = 4000  # points that are drawn, at most
 CAUTIOUS = 0.2  # share of the draws of a learned model that are cautious
-MAX_OPTIMA = 2000  # points among which the optimum that a threshold is a share of is drawn, at most
+MAX_OPTIMA = 1000  # points among which the optimum that a threshold is a share of is drawn, at most
 MAX_WINNERS = 32  # points that are the optimum most often, given which f is normal elsewhere, at most
 WIDER = 3.0  # level sets: factor by which their standard deviations are larger
 SHORTER = 2.0  # optima: factor by which their length-scales are shorter
@@ -490,6 +491,7 @@ def _optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
     return optima if len(optima) <= MAX_OPTIMA else _most_promising(source, optima, MAX_OPTIMA)
 
 
+@blas_in_one_thread()
 def _implicit_probability(inputs: StatementInputs, goal: LevelSet, optima: Index) -> tuple[Array, Array]:
     """Return p at every point for a share of the optimum, and the probability that its class is wrong.
 
