@@ -33,7 +33,9 @@ from truvar.models.kernels import Stationary
 PRIOR_SUCCESS = 0.95  # probability of a success before anything is known
 CONSTANT_VARIANCE = 1.0  # of the latent function's level, which all places share
 LENGTHSCALES = (0.08, 0.2, 0.5)  # in extents of the domain
-DEVIATIONS = (0.3, 2.5)  # standard deviations of the latent function from place to place: hardly any, and a region's
+CHANCE_DEVIATION = 0.3  # standard deviation of the latent function from place to place if failures are by chance
+REGION_DEVIATION = 2.5  # the same if there are regions that fail
+REGION_SUCCESS = (PRIOR_SUCCESS, 0.4)  # probability of a success before anything is known, if there are regions
 STRIP_LENGTHSCALE = 0.2  # of a single column
 LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
 MAX_LABELS = 600  # labels in use; of more, evenly spaced ones
@@ -70,9 +72,11 @@ class FeasibilityModel:
             rows = np.linspace(0, len(labels) - 1, MAX_LABELS).round().astype(int)
             points = points[rows]
             labels = labels[rows]
-        settings = [(everything, *setting) for setting in product(LENGTHSCALES, DEVIATIONS)]
+        settings = [(everything, lengthscale, CHANCE_DEVIATION, PRIOR_SUCCESS) for lengthscale in LENGTHSCALES]
+        shapes = [(everything, lengthscale) for lengthscale in LENGTHSCALES]
         if len(strips) > 1:
-            settings += [(strip, STRIP_LENGTHSCALE, max(DEVIATIONS)) for strip in strips]
+            shapes += [(strip, STRIP_LENGTHSCALE) for strip in strips]
+        settings += [(*shape, REGION_DEVIATION, success) for shape, success in product(shapes, REGION_SUCCESS)]
         members = [_Laplace.fit(points, labels, *setting) for setting in settings]
         evidence = np.array([member.evidence for member in members])
         weights = np.exp(evidence - evidence.max())
@@ -117,7 +121,9 @@ class _Laplace:
     evidence: float
 
     @staticmethod
-    def fit(points: Array, labels: Array, own: list[int], lengthscale: float, deviation: float) -> _Laplace:
+    def fit(
+        points: Array, labels: Array, own: list[int], lengthscale: float, deviation: float, success: float
+    ) -> _Laplace:
         """Find the mode by Newton's method (algorithm 3.1); `own` are the coordinates that count."""
         from scipy.linalg import cho_solve
         from scipy.special import ndtri
@@ -127,7 +133,7 @@ class _Laplace:
 
         prior = covariance(points, points)
         variance = CONSTANT_VARIANCE + deviation**2
-        mean = float(ndtri(PRIOR_SUCCESS) * np.sqrt(1.0 + variance))
+        mean = float(ndtri(success) * np.sqrt(1.0 + variance))
         identity = np.eye(len(labels))
         dual = np.zeros(len(labels))  # a = K^-1 (f - m)
         mode = np.zeros(len(labels))
