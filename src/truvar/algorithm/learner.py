@@ -350,7 +350,7 @@ class ActiveLearner:
         if n_failed == 0:
             return 0.0
         n_succeeded = max(len(self.observations) - self.failures[0].n_before, 0)
-        avoidable = n_failed / (n_failed + n_succeeded) - (1.0 - table.max_feasibility)
+        avoidable = (n_failed - 1) / max(n_failed - 1 + n_succeeded, 1) - (1.0 - table.max_feasibility)
         caution = min(max(avoidable, 0.0) * CAUTION, MAX_CAUTION)
         return caution * table.max_feasibility
 

@@ -13,8 +13,9 @@ algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their app
 | B = I + W^(1/2) K W^(1/2) = L L^T | `_Laplace.factor` is L | (t, t) |
 | log q(y given X, theta) | `_Laplace.evidence` | |
 
-A setting is a length-scale, a deviation and the coordinates that count: all of them, or those of one column, since what
-fails is often a strip (a learning rate that is too high, a depth that is too shallow) or a category. A setting of
+A setting is a length-scale, a deviation, a prior probability of success and the coordinates that count: all of them, or
+those of one column, since what fails is often a strip (a learning rate that is too high, a depth that is too shallow) or
+a category. With regions, either most of the domain succeeds or, less often, most of it fails. A setting of
 little variance makes the probability the same everywhere: failures that have nothing to do with the place then lower it
 everywhere alike, which changes no choice.
 """
@@ -35,7 +36,8 @@ CONSTANT_VARIANCE = 1.0  # of the latent function's level, which all places shar
 LENGTHSCALES = (0.08, 0.2, 0.5)  # in extents of the domain
 CHANCE_DEVIATION = 0.3  # standard deviation of the latent function from place to place if failures are by chance
 REGION_DEVIATION = 2.5  # the same if there are regions that fail
-REGION_SUCCESS = (PRIOR_SUCCESS, 0.4)  # probability of a success before anything is known, if there are regions
+MOSTLY_FAILING_SUCCESS = 0.4  # probability of a success before anything is known, if the regions that succeed are few
+MOSTLY_FAILING_ODDS = 0.1  # prior odds of that, for each setting
 STRIP_LENGTHSCALE = 0.2  # of a single column
 LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
 MAX_LABELS = 600  # labels in use; of more, evenly spaced ones
@@ -76,9 +78,10 @@ class FeasibilityModel:
         shapes = [(everything, lengthscale) for lengthscale in LENGTHSCALES]
         if len(strips) > 1:
             shapes += [(strip, STRIP_LENGTHSCALE) for strip in strips]
-        settings += [(*shape, REGION_DEVIATION, success) for shape, success in product(shapes, REGION_SUCCESS)]
+        settings += [(*shape, REGION_DEVIATION, success) for shape, success in product(shapes, (PRIOR_SUCCESS, MOSTLY_FAILING_SUCCESS))]
         members = [_Laplace.fit(points, labels, *setting) for setting in settings]
-        evidence = np.array([member.evidence for member in members])
+        odds = [MOSTLY_FAILING_ODDS if success == MOSTLY_FAILING_SUCCESS else 1.0 for *_, success in settings]
+        evidence = np.array([member.evidence for member in members]) + np.log(odds)
         weights = np.exp(evidence - evidence.max())
         weights /= weights.sum()
         kept = np.flatnonzero(weights >= LEAST_WEIGHT)
