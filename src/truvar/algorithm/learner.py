@@ -42,8 +42,8 @@ THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
 UNAFFORDABLE = -1e100  # score of a point of a box that the budget does not allow; the search needs finite scores
 DESIGN_POINTS = 400  # points of the domain that an initial design is chosen among, at most
 LIKELY = 0.5  # probability of a success that a recommended point must have
-CAUTION = 4.0  # increase of the least relative P(success) with the share of attempts that failed
-MAX_CAUTION = 0.7  # the largest relative P(success) that is asked for; the border of a region stays in reach
+CAUTION = 6.0  # increase of the least relative P(success) with the share of attempts that failed
+MAX_CAUTION = 0.75  # the largest relative P(success) that is asked for; the border of a region stays in reach
 KNOWN_WELL = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 
 

@@ -37,7 +37,7 @@ LENGTHSCALES = (0.08, 0.2, 0.5)  # in extents of the domain
 CHANCE_DEVIATION = 0.3  # standard deviation of the latent function from place to place if failures are by chance
 REGION_DEVIATION = 2.5  # the same if there are regions that fail
 MOSTLY_FAILING_SUCCESS = 0.4  # probability of a success before anything is known, if the regions that succeed are few
-MOSTLY_FAILING_ODDS = 0.1  # prior odds of that, for each setting
+MOSTLY_FAILING_ODDS = 0.02  # prior odds of that, for each setting
 STRIP_LENGTHSCALE = 0.2  # of a single column
 LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
 MAX_LABELS = 600  # labels in use; of more, evenly spaced ones
@@ -78,7 +78,10 @@ class FeasibilityModel:
         shapes = [(everything, lengthscale) for lengthscale in LENGTHSCALES]
         if len(strips) > 1:
             shapes += [(strip, STRIP_LENGTHSCALE) for strip in strips]
-        settings += [(*shape, REGION_DEVIATION, success) for shape, success in product(shapes, (PRIOR_SUCCESS, MOSTLY_FAILING_SUCCESS))]
+        settings += [
+            (*shape, REGION_DEVIATION, success)
+            for shape, success in product(shapes, (PRIOR_SUCCESS, MOSTLY_FAILING_SUCCESS))
+        ]
         members = [_Laplace.fit(points, labels, *setting) for setting in settings]
         odds = [MOSTLY_FAILING_ODDS if success == MOSTLY_FAILING_SUCCESS else 1.0 for *_, success in settings]
         evidence = np.array([member.evidence for member in members]) + np.log(odds)
