@@ -14,9 +14,9 @@ algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their app
 | log q(y given X, theta) | `_Laplace.evidence` | |
 
 A setting is a length-scale, a deviation, a prior probability of success and the coordinates that count: all of them, or
-those of one column, since what fails is often a strip (a learning rate that is too high, a depth that is too shallow) or
-a category. With regions, either most of the domain succeeds or, less often, most of it fails. A setting of
-little variance makes the probability the same everywhere: failures that have nothing to do with the place then lower it
+those of one column, since what fails is often a strip (a learning rate that is too high, a depth that is too shallow)
+or a category. With regions, either most of the domain succeeds or, less often, most of it fails. A setting of little
+variance makes the probability the same everywhere: failures that have nothing to do with the place then lower it
 everywhere alike, which changes no choice.
 """
 
