@@ -11,12 +11,16 @@ costs what a measurement costs, whether it fails or not.
 |---|---|
 | strip | a strip of 5 % of the distance is excluded beforehand |
 | failures | in addition every measurement fails with probability 20 %, wherever it is |
+
+In addition studies of which a part of the domain always fails, with nothing known of the model: how many of 25 attempts
+go there, on average.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,11 +43,39 @@ COSTS = {
     "unit": tv.Cost(base=1.0),
     "travel": tv.Cost(base=1.0, travel={"distance": 10.0, "depth": 5.0}),
 }
+ATTEMPTS = 25  # of each study with a region that fails
+MAX_FAILED = 6.0
+AXIS = np.linspace(0, 1, 15)
+LINE = tv.Domain.grid(x=np.linspace(0, 10, 101))
+SQUARE = tv.Domain.grid(x=AXIS, y=AXIS)
+BOX = tv.Domain.box(x=(0, 10))
 Fails = Callable[[dict[str, float], np.random.Generator], bool]
 SURVEYS: dict[str, tuple[bool, Fails]] = {
     "unhindered": (False, lambda point, rng: False),
     "strip": (True, lambda point, rng: False),
     "failures": (True, lambda point, rng: rng.uniform() < FAILING),
+}
+
+
+def wave(point: dict[str, float]) -> float:
+    """Return the function on the line."""
+    return float(np.sin(point["x"]) + 0.3 * point["x"])
+
+
+def hills(point: dict[str, float]) -> float:
+    """Return the function on the square."""
+    return float(np.sin(5 * point["x"]) * np.cos(4 * point["y"]) + point["x"])
+
+
+Region = tuple[tv.Domain, Any, Callable[[dict[str, float]], float], Callable[[dict[str, float]], bool]]
+REGIONS: dict[str, Region] = {
+    "right half, maximum": (LINE, tv.Maximize(), wave, lambda p: p["x"] > 5),
+    "left half, maximum": (LINE, tv.Maximize(), wave, lambda p: p["x"] < 5),
+    "left half, minimum": (LINE, tv.Minimize(), wave, lambda p: p["x"] < 5),
+    "right half, level set": (LINE, tv.LevelSet(0.9), wave, lambda p: p["x"] > 5),
+    "half of a box, maximum": (BOX, tv.Maximize(), wave, lambda p: p["x"] > 5),
+    "half of a square, maximum": (SQUARE, tv.Maximize(), hills, lambda p: p["x"] > 0.5),
+    "corner of a square, level set": (SQUARE, tv.LevelSet(0.5), hills, lambda p: p["x"] > 0.5 and p["y"] > 0.5),
 }
 
 
@@ -60,7 +92,24 @@ def rows(quick: bool = False) -> list[Row]:
             target = at_most(MAX_COST_SHARE) if name == "failures" else None
             note = f"{base.mean():.4g} unhindered, {len(base)} surveys"
             found.append(Row(f"failures-{kind}-{name}", f"cost to F1 {F1:g}", share, "x", target, note))
+    for name, region in REGIONS.items():
+        n_failed = float(np.mean([failed_attempts(region, start) for start in range(min(starts, 4))]))
+        note = f"{name}, of {ATTEMPTS}"
+        found.append(Row(f"failures-region-{name}", "attempts that fail", n_failed, "", at_most(MAX_FAILED), note))
     return found
+
+
+def failed_attempts(region: Region, start: int) -> int:
+    """Return the number of attempts of one study in the region that always fails."""
+    domain, goal, function, fails = region
+    study = tv.Study(domain, goal, seed=start)
+    for _ in range(ATTEMPTS):
+        suggestion = study.ask()
+        if fails(suggestion.point):
+            study.fail(suggestion, "no signal")
+        else:
+            study.tell(suggestion, function(suggestion.point))
+    return len(study.failures)
 
 
 def survey_costs(name: str, kind: str, fields: Sequence[int], starts: int) -> Array:
@@ -125,6 +174,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     f"{kind} {name}: {cost.mean():.4g}, {cost.mean() / base.mean():.3f} of the unhindered one",
                     flush=True,
                 )
+        for name, region in REGIONS.items():
+            counts = [failed_attempts(region, start) for start in range(given.starts)]
+            print(f"{name} fails: {np.mean(counts):.1f} of {ATTEMPTS} attempts, at most {max(counts)}", flush=True)
     return 0
 
 

@@ -68,6 +68,7 @@ class PolicyContext:
             has the most probable ones.
         excluded: Points that are not to be measured, and therefore not the optimum that is looked for; None: there are
             none. Shape (n,).
+        min_feasibility: Probability of a success below which a candidate is not chosen.
         cache: Values that a policy computed for this choice; use `cached`.
     """
 
@@ -89,6 +90,7 @@ class PolicyContext:
     only_best: bool = False
     ensemble: Ensemble | None = None
     excluded: Mask | None = None
+    min_feasibility: float = 0.0
     cache: dict[Hashable, Any] = field(default_factory=dict)
 
     @property

@@ -42,6 +42,8 @@ THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
 UNAFFORDABLE = -1e100  # score of a point of a box that the budget does not allow; the search needs finite scores
 DESIGN_POINTS = 400  # points of the domain that an initial design is chosen among, at most
 LIKELY = 0.5  # probability of a success that a recommended point must have
+CAUTION = 6.0  # increase of the least relative P(success) with the share of attempts that failed
+MAX_CAUTION = 0.75  # the largest relative P(success) that is asked for; the border of a region stays in reach
 KNOWN_WELL = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 
 
@@ -220,11 +222,12 @@ class ActiveLearner:
         everywhere = np.ones(len(self.domain), bool)
         if table.feasibility is not None and not (table.feasibility > 0).any():
             return table, None
+        context = replace(context, min_feasibility=self._min_feasibility(table))
         design = self._design_rows(table, pending)
         if design is not None:
             return self._explore(context, everywhere, last, design)
         if not self.surrogate.fitted and self.surrogate.model is not None:
-            return self._explore(context, everywhere, last, self._space_filling_rows(pending))
+            return self._explore(context, everywhere, last, self._space_filling_rows(context, pending))
         if self._follows_complete_sets:
             # The sets are the policy's own, and a rule of thumb unless the study is finished.
             return (table, None) if self.stops_at_sets else self._explore(context, everywhere, last)
@@ -233,7 +236,7 @@ class ActiveLearner:
             points = points[self.actions.allows(points)]
             if len(points):
                 proposed = self.actions.candidates_at(points, last)
-                table = proposed if proposed.affordable.any() else table
+                table = proposed if proposed.max_feasibility > context.min_feasibility else table
         modelled = self.modelled(table)
         choice = loop.choose(context, self.policy, modelled)
         if choice is None and pending:
@@ -277,6 +280,7 @@ class ActiveLearner:
         if len(rows) == 0:
             return table, None
         context = self.context(n_asked, as_departure(last).speed)
+        context = replace(context, min_feasibility=self._min_feasibility(table.take(rows)))
         everywhere = np.ones(n, bool)
         design = self._design_rows(self.actions.candidates(last), pending)
         if design is not None or (not self.surrogate.fitted and self.surrogate.model is not None):
@@ -316,9 +320,40 @@ class ActiveLearner:
         self, context: PolicyContext, targets: Mask, table: Candidates, rows: Index
     ) -> tuple[Candidates, loop.Choice | None]:
         """Choose the row of a table, among some, that removes most variance from the targets per unit cost."""
-        variance = replace(context, targets=targets, epoch=replace(context.epoch, eta=0.0), cache={})
-        choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), self.modelled(table).take(rows))
+        choice = self._remove_variance(context, targets, self.modelled(table).take(rows))
         return table, None if choice is None else replace(choice, row=int(rows[choice.row]))
+
+    def _remove_variance(self, context: PolicyContext, targets: Mask, table: Candidates) -> loop.Choice | None:
+        """Choose the row that removes most variance, per unit cost, from the targets that are likely to be measurable.
+
+        Rows and targets that are likely to fail count only if nothing else is left to gain.
+        """
+        counted = targets
+        if self.availability is not None:
+            counted = targets & (self.availability.feasibility >= context.min_feasibility)
+        if not counted.any():
+            counted = targets
+        variance = replace(context, targets=counted, epoch=replace(context.epoch, eta=0.0), cache={})
+        choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), table)
+        if choice is None and context.min_feasibility > 0:
+            return self._remove_variance(replace(context, min_feasibility=0.0), targets, table)
+        return choice
+
+    def _min_feasibility(self, table: Candidates) -> float:
+        """Return the probability of a success below which no row of a table is chosen.
+
+        The gain of what is unknown is so much larger than that of what is known that the expected gain alone leads to
+        places that failed again and again. Therefore the risk is limited, relative to the likeliest row: the more of
+        the attempts failed, beyond the share that would have failed even there, the smaller it may be. Only attempts
+        since the first failure count.
+        """
+        n_failed = 0 if self.availability is None else len(self.availability.failed)
+        if n_failed == 0:
+            return 0.0
+        n_succeeded = max(len(self.observations) - self.failures[0].n_before, 0)
+        avoidable = (n_failed - 1) / max(n_failed - 1 + n_succeeded, 1) - (1.0 - table.max_feasibility)
+        caution = min(max(avoidable, 0.0) * CAUTION, MAX_CAUTION)
+        return caution * table.max_feasibility
 
     def best_in_context(self, given: ContextSlice) -> Array:
         """Return the point of a box with the best posterior mean in a context, (d,); excluded ones left out."""
@@ -362,7 +397,7 @@ class ActiveLearner:
             return np.array(rows) if rows else np.arange(task * n, (task + 1) * n)
         return None
 
-    def _space_filling_rows(self, pending: Sequence[Action]) -> Index | None:
+    def _space_filling_rows(self, context: PolicyContext, pending: Sequence[Action]) -> Index | None:
         """Return the rows that complete the initial design; None where every measurement costs the same.
 
         They are chosen one after the other so that the total variance left on the domain is least, whatever they cost.
@@ -378,8 +413,9 @@ class ActiveLearner:
         rows = np.arange(len(points))
         if len(points) > DESIGN_POINTS:
             rows = spread_points(points / self.domain.extent, DESIGN_POINTS)
-        if self.excluded is not None:
-            rows = rows[~self.excluded[rows]]
+        if self.availability is not None:
+            feasibility = self.availability.feasibility[rows]
+            rows = rows[(feasibility > 0) & (feasibility >= context.min_feasibility)]
             if len(rows) == 0:
                 return None
         everything = np.vstack([points[rows], *(point[None, :] for point in done)])
@@ -413,8 +449,7 @@ class ActiveLearner:
         """
         table = self.actions.candidates(last)
         if rows is None:
-            variance = replace(context, targets=targets, epoch=replace(context.epoch, eta=0.0), cache={})
-            return table, loop.choose(variance, TruVaR(eta=0.0, refine=False), self.modelled(table))
+            return table, self._remove_variance(context, targets, self.modelled(table))
         _, choice = self._explore_among(context, targets, table, rows)
         if choice is None and (table.feasibility is not None or not table.affordable[rows].any()):
             return self._explore(context, targets, last)
@@ -453,7 +488,7 @@ class ActiveLearner:
         """Return the score of points (q, d) of a box: (q,)."""
 
         def score(points: Array) -> Array:
-            candidates = self.modelled(self.actions.candidates_at(points, last))
+            candidates = self.modelled(self.actions.candidates_at(points, last)).likely(context.min_feasibility)
             gains = self.policy.score(context, candidates)
             scores = loop.comparable_scores(context, self.policy, candidates, gains)
             scores = np.where(np.isfinite(candidates.cost), scores, UNAFFORDABLE if self.policy.signed else 0.0)

@@ -81,8 +81,9 @@ def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Ch
 
     Returns:
         The best candidate among the rows that the policy allows, or among all if those gain nothing; None if no row
-        gains anything.
+        gains anything. Rows where a success is less probable than `context.min_feasibility` are left out.
     """
+    candidates = candidates.likely(context.min_feasibility)
     rows = policy.candidate_rows(context, candidates)
     affordable = candidates.affordable
     if not affordable.all():

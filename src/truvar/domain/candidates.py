@@ -76,6 +76,19 @@ class Candidates:
         with np.errstate(divide="ignore"):
             return np.asarray(self.cost / self.feasibility[:, None])
 
+    @property
+    def max_feasibility(self) -> float:
+        """Probability of a success where it is most probable, among the rows that the budget allows."""
+        feasibility = np.ones(len(self.points)) if self.feasibility is None else self.feasibility
+        return float(feasibility[self.affordable].max(initial=0.0))
+
+    def likely(self, min_feasibility: float) -> Candidates:
+        """Return the table with measurements allowed only where a success is at least as probable as that."""
+        if self.feasibility is None:
+            return self
+        feasibility = np.where(self.feasibility >= min_feasibility, self.feasibility, 0.0)
+        return replace(self, feasibility=feasibility)
+
     def take(self, rows: Index) -> Candidates:
         """Return the table restricted to some rows."""
         sites = None if self.sites is None else self.sites[rows]

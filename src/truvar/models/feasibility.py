@@ -13,9 +13,10 @@ algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their app
 | B = I + W^(1/2) K W^(1/2) = L L^T | `_Laplace.factor` is L | (t, t) |
 | log q(y given X, theta) | `_Laplace.evidence` | |
 
-A setting is a length-scale, a deviation and the coordinates that count: all of them, or those of one column, since what
-fails is often a strip (a learning rate that is too high, a depth that is too shallow) or a category. A setting of
-little variance makes the probability the same everywhere: failures that have nothing to do with the place then lower it
+A setting is a length-scale, a deviation, a prior probability of success and the coordinates that count: all of them, or
+those of one column, since what fails is often a strip (a learning rate that is too high, a depth that is too shallow)
+or a category. With regions, either most of the domain succeeds or, less often, most of it fails. A setting of little
+variance makes the probability the same everywhere: failures that have nothing to do with the place then lower it
 everywhere alike, which changes no choice.
 """
 
@@ -33,7 +34,10 @@ from truvar.models.kernels import Stationary
 PRIOR_SUCCESS = 0.95  # probability of a success before anything is known
 CONSTANT_VARIANCE = 1.0  # of the latent function's level, which all places share
 LENGTHSCALES = (0.08, 0.2, 0.5)  # in extents of the domain
-DEVIATIONS = (0.3, 2.5)  # standard deviations of the latent function from place to place: hardly any, and a region's
+CHANCE_DEVIATION = 0.3  # standard deviation of the latent function from place to place if failures are by chance
+REGION_DEVIATION = 2.5  # the same if there are regions that fail
+MOSTLY_FAILING_SUCCESS = 0.4  # probability of a success before anything is known, if the regions that succeed are few
+MOSTLY_FAILING_ODDS = 0.02  # prior odds of that, for each setting
 STRIP_LENGTHSCALE = 0.2  # of a single column
 LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
 MAX_LABELS = 600  # labels in use; of more, evenly spaced ones
@@ -70,11 +74,17 @@ class FeasibilityModel:
             rows = np.linspace(0, len(labels) - 1, MAX_LABELS).round().astype(int)
             points = points[rows]
             labels = labels[rows]
-        settings = [(everything, *setting) for setting in product(LENGTHSCALES, DEVIATIONS)]
+        settings = [(everything, lengthscale, CHANCE_DEVIATION, PRIOR_SUCCESS) for lengthscale in LENGTHSCALES]
+        shapes = [(everything, lengthscale) for lengthscale in LENGTHSCALES]
         if len(strips) > 1:
-            settings += [(strip, STRIP_LENGTHSCALE, max(DEVIATIONS)) for strip in strips]
+            shapes += [(strip, STRIP_LENGTHSCALE) for strip in strips]
+        settings += [
+            (*shape, REGION_DEVIATION, success)
+            for shape, success in product(shapes, (PRIOR_SUCCESS, MOSTLY_FAILING_SUCCESS))
+        ]
         members = [_Laplace.fit(points, labels, *setting) for setting in settings]
-        evidence = np.array([member.evidence for member in members])
+        odds = [MOSTLY_FAILING_ODDS if success == MOSTLY_FAILING_SUCCESS else 1.0 for *_, success in settings]
+        evidence = np.array([member.evidence for member in members]) + np.log(odds)
         weights = np.exp(evidence - evidence.max())
         weights /= weights.sum()
         kept = np.flatnonzero(weights >= LEAST_WEIGHT)
@@ -117,7 +127,9 @@ class _Laplace:
     evidence: float
 
     @staticmethod
-    def fit(points: Array, labels: Array, own: list[int], lengthscale: float, deviation: float) -> _Laplace:
+    def fit(
+        points: Array, labels: Array, own: list[int], lengthscale: float, deviation: float, success: float
+    ) -> _Laplace:
         """Find the mode by Newton's method (algorithm 3.1); `own` are the coordinates that count."""
         from scipy.linalg import cho_solve
         from scipy.special import ndtri
@@ -127,7 +139,7 @@ class _Laplace:
 
         prior = covariance(points, points)
         variance = CONSTANT_VARIANCE + deviation**2
-        mean = float(ndtri(PRIOR_SUCCESS) * np.sqrt(1.0 + variance))
+        mean = float(ndtri(success) * np.sqrt(1.0 + variance))
         identity = np.eye(len(labels))
         dual = np.zeros(len(labels))  # a = K^-1 (f - m)
         mode = np.zeros(len(labels))
