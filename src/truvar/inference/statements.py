@@ -31,15 +31,15 @@ Where more than `MAX_ROWS` points would have to be drawn, that many of them, cho
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import erfc, isfinite, sqrt
+from math import isfinite
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from truvar._typing import Array, Index, Mask
 from truvar.algorithm.learner import ActiveLearner
@@ -53,7 +53,6 @@ from truvar.validation import check_fraction
 DRAWS = 2048  # joint draws of f
 CONFIDENCE = 0.95  # of the statements that are made unless another one is asked for
 NEGLIGIBLE = 0.002  # total probability of an error at the points that are not drawn
-FEW_VALUES = 20_000  # up to which scipy.special is not needed
 MAX_ROWS = 4000  # points that are drawn, at most
 MIN_MEMBERS = 4  # of a learned model, so that one in five can be cautious
 CAUTIOUS = 0.25  # cautious members that are added for every member of a learned model
@@ -414,17 +413,8 @@ def probability_above(means: Array, variances: Array, threshold: Array | float, 
 
 
 def normal_distribution(u: Array) -> Array:
-    """Return the standard normal distribution function at u.
-
-    Unless scipy.special is imported already, few values are computed by the standard library, in less time than that
-    import takes.
-    """
-    if u.size > FEW_VALUES or "scipy.special" in sys.modules:
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr(u))
-    values = [0.5 * erfc(-x / sqrt(2.0)) for x in u.ravel().tolist()]
-    return np.array(values).reshape(u.shape)
+    """Return the standard normal distribution function at u."""
+    return np.asarray(ndtr(u))
 
 
 def mixture_quantile(means: Array, variances: Array, level: float) -> Array:
