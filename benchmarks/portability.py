@@ -1,10 +1,11 @@
-"""What a study states on other processors: the kernels of OpenBLAS differ, and with them the last bits of a result.
+"""Statements of a study on other processors, where the last bits of sums and products differ.
 
     python -m benchmarks.portability
     python -m benchmarks.portability --only lake --cores Prescott,Haswell
 
-The variable `OPENBLAS_CORETYPE` selects the kernels that OpenBLAS would pick on another processor, so that one machine
-can be compared with others. Every example runs in a fresh process for each of them.
+The variable `OPENBLAS_CORETYPE` selects the kernels that OpenBLAS would pick on another processor, and NumPy is told
+not to use instructions that the processor lacks, so that one machine can be compared with others. Every example runs in
+a fresh process for each of them.
 
 | example | domain | model |
 |---|---|---|
@@ -31,6 +32,7 @@ import truvar as tv
 
 CORES = ("default", "Prescott", "Sandybridge", "Haswell", "Zen")
 REPORTED = {"Prescott": "Katmai", "Zen": "Haswell"}  # the names that builds give to core types with the same kernels
+WITHOUT_AVX2 = ("Prescott", "Sandybridge")
 SEED = 7  # of the noise and of the table
 
 
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.portability", description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="examples, separated by commas (default: all)")
     parser.add_argument("--cores", help=f"core types, separated by commas (default: {','.join(CORES)})")
-    parser.add_argument("--state", choices=EXAMPLES, help="print the statements of one example as JSON, in this process")
+    parser.add_argument("--state", choices=EXAMPLES, help="print what one example states in this process, as JSON")
     given = parser.parse_args(arguments)
     if given.state:
         print(json.dumps({"cores": blas_cores(), **EXAMPLES[given.state]()}))
@@ -50,21 +52,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def statements(name: str, core: str) -> dict[str, Any]:
-    """Return what an example states in a fresh process, with the kernels of that core type.
-
-    Raises:
-        RuntimeError: If OpenBLAS did not use them.
-    """
-    environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_CORETYPE"}
+def environment(core: str) -> dict[str, str]:
+    """Return the environment variables of a process that computes as on a processor of that core type."""
+    variables = dict(os.environ)
+    for name in ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"):
+        variables.pop(name, None)
     if core != "default":
-        environment["OPENBLAS_CORETYPE"] = core
+        found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # type: ignore[call-overload]
+        lacking = [name for name in found if core in WITHOUT_AVX2 or "AVX512" in name or "V4" in name]
+        variables |= {"OPENBLAS_CORETYPE": core, "NPY_DISABLE_CPU_FEATURES": " ".join(lacking)}
+    return variables
+
+
+def check_cores(core: str, used: Sequence[str]) -> None:
+    """Raise unless OpenBLAS used the kernels of that core type: a comparison would mean nothing.
+
+    Args:
+        core: The core type.
+        used: The result of `blas_cores` in a process with `environment(core)`.
+    """
+    if core != "default" and (not used or set(used) - {core, REPORTED.get(core)}):
+        raise RuntimeError(f"OPENBLAS_CORETYPE={core} should select its kernels, but OpenBLAS reports {list(used)}")
+
+
+def statements(name: str, core: str) -> dict[str, Any]:
+    """Return what an example states in a fresh process, as on a processor of that core type."""
     command = [sys.executable, "-m", "benchmarks.portability", "--state", name]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment(core), capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    used = found.pop("cores")
-    if core != "default" and set(used) - {core, REPORTED.get(core)} or not used:
-        raise RuntimeError(f"OPENBLAS_CORETYPE={core} should select its kernels, but OpenBLAS reports {used}")
+    check_cores(core, found.pop("cores"))
     return found
 
 
@@ -82,7 +98,7 @@ def table(name: str, by_core: Mapping[str, Mapping[str, float]]) -> str:
     lines = ["| " + " | ".join([name, *columns]) + " |", "|---" * (len(columns) + 1) + "|"]
     for core, found in by_core.items():
         lines.append("| " + " | ".join([core, *(f"{found[column]:.6g}" for column in columns)]) + " |")
-    spread = [max(row[column] for row in by_core.values()) - min(row[column] for row in by_core.values()) for column in columns]
+    spread = [np.ptp([found[column] for found in by_core.values()]) for column in columns]
     lines.append("| " + " | ".join(["spread", *(f"{width:.2g}" for width in spread)]) + " |")
     return "\n".join(lines)
 
