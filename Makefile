@@ -10,7 +10,7 @@ WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run check test test-minimum test-peers test-stress test-slow coverage lint format bench docs note release-check clean
+.PHONY: help run check test test-portable test-minimum test-peers test-stress test-slow coverage lint format bench docs note release-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ check: lint test  ## what a change must pass before it is proposed
 
 test: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/stress
+
+test-portable: $(VENV)/.ready-dev  ## run the tests that depend on floating point as on other processors
+	$(BIN)/python .ci/test_portable.py --cores $(CORES) -n $(WORKERS) --dist worksteal $(PORTABLE_TESTS)
 
 test-minimum: $(MINIMUM)/.ready  ## run the core tests with the oldest versions that pyproject.toml allows
 	$(MINIMUM)/bin/python -m pytest $(CORE_TESTS)
@@ -81,6 +84,11 @@ $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
 
 # The packages below the integrations. Tests that need other extras than these three are skipped, by name.
 CORE_TESTS := $(addprefix tests/,acquisition algorithm domain engines inference models problem storage study theory)
+
+# Core types of OpenBLAS, and the tests whose results depend on floating point.
+CORES ?= Prescott,Sandybridge,Haswell
+PORTABLE_TESTS ?= $(addprefix tests/,acquisition algorithm backtest docs engines inference integrations models paper \
+    report study theory)
 
 $(MINIMUM)/.ready: pyproject.toml .ci/minimum_versions.py
 	$(PYTHON) -m venv --clear $(MINIMUM)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -500,3 +503,15 @@ def test_a_roughly_right_kernel_decides_nothing_wrongly() -> None:
         scores.append(result.f1(truth))
     assert scores[2] > 0.95
     assert scores[3] == 1.0
+
+
+# -- the same in every process -----------------------------------------------------------------------------------------
+
+
+def test_probabilities_do_not_depend_on_what_was_imported_before(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'study.db'}"
+    study = measured(tv.LevelSet(0.3), domain=SQUARE, store=store, name="square")
+    code = f"import truvar; print(truvar.load({store!r}, 'square').result().probability.tobytes().hex())"
+    for before in ("", "import scipy.special, sklearn.gaussian_process\n"):
+        done = subprocess.run([sys.executable, "-c", before + code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == study.result().probability.tobytes().hex()

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, DotProduct
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import truvar as tv
+from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.frozen import BLUR, Caution, FrozenMember
+from truvar.models.transforms import OutputTransform
 
 LENGTHSCALE = 0.4
 NOISE = 0.09
@@ -191,3 +193,37 @@ def test_values_that_are_known_have_no_weight_in_a_regression() -> None:
     weights, variance = exact.regression(DOMAIN.points, DOMAIN.points[[3]])
     np.testing.assert_array_equal(weights, 0.0)
     np.testing.assert_allclose(variance, exact.predict(DOMAIN.points)[1], atol=1e-12)
+
+
+# -- the same on every processor ---------------------------------------------------------------------------------------
+
+
+def learned_posterior(lengthscales: list[float]) -> Ensemble:
+    """Return a learned model of two members on 24 x 24 points, more than are drawn from exactly."""
+    axis = np.linspace(0, 1, 24)
+    sites = tv.Domain.grid(x=axis, y=axis).points
+    scales = np.array([[0.3, 0.3], lengthscales, [0.5, 0.45]])
+    model = EnsembleModel("matern52", scales, np.ones(3), np.full(3, 1e-3), OutputTransform())
+    posterior = Ensemble(model, sites, None, 8)
+    rows = np.array([30, 250, 333, 512])
+    posterior.condition(sites[rows], np.array([0.3, -1.0, 0.7, 0.1]), np.zeros(4), np.ones(4, bool))
+    return posterior
+
+
+def test_the_last_digits_of_the_lengthscales_hardly_change_the_draws() -> None:
+    """Points of a grid are equally far from each other but for rounding, which must not choose the pivots."""
+    ensemble = learned_posterior([0.27, 0.31])
+    nearly = learned_posterior([0.27 * (1 + 1e-9), 0.31 * (1 - 1e-9)])
+    draws = ensemble.freeze().draw(ensemble.sites, 64, (0, 1))
+    others = nearly.freeze().draw(ensemble.sites, 64, (0, 1))
+    np.testing.assert_allclose(others, draws, atol=1e-5)
+
+
+def test_a_point_that_counts_as_certain_leaves_the_draws_at_the_others_alone(monkeypatch: Any) -> None:
+    study = tv.Study(DOMAIN, tv.Maximize(), kernel=Matern(LENGTHSCALE, nu=1.5), mean=0.0, noise=1e-6)
+    study.tell(DOMAIN.point(4), 0.3)
+    posterior = study._learner.surrogate.freeze()
+    draws = posterior.draw(DOMAIN.points, 64, (0, 1))
+    monkeypatch.setattr("truvar.models.frozen.JITTER", 1e-5)  # above the variance at the point that was measured
+    others = posterior.draw(DOMAIN.points, 64, (0, 1))
+    np.testing.assert_allclose(others, draws, atol=0.02)

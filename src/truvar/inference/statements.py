@@ -35,15 +35,15 @@ Where more than `MAX_ROWS` points would have to be drawn, that many of them, cho
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import erfc, isfinite, sqrt
+from math import isfinite
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
@@ -59,7 +59,6 @@ DRAWS = 2048  # joint draws of f
 CONFIDENCE = 0.95  # of the statements that are made unless another one is asked for
 NEGLIGIBLE = 0.002  # total probability of an error at the points that are not drawn
 PREDICTED_ROWS = 4096  # points for which p is computed at once, which bounds the memory
-FEW_VALUES = 20_000  # up to which scipy.special is not needed
 MAX_ROWS = 4000  # points that are drawn, at most
 CAUTIOUS = 0.2  # share of the draws of a learned model that are cautious
 MAX_OPTIMA = 1000  # points among which the optimum that a threshold is a share of is drawn, at most
@@ -415,17 +414,8 @@ def probability_above(means: Array, variances: Array, threshold: Array | float, 
 
 
 def normal_distribution(u: Array) -> Array:
-    """Return the standard normal distribution function at u.
-
-    Unless scipy.special is imported already, few values are computed by the standard library, in less time than that
-    import takes.
-    """
-    if u.size > FEW_VALUES or "scipy.special" in sys.modules:
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr(u))
-    values = [0.5 * erfc(-x / sqrt(2.0)) for x in u.ravel().tolist()]
-    return np.array(values).reshape(u.shape)
+    """Return the standard normal distribution function at u."""
+    return np.asarray(ndtr(u))
 
 
 def mixture_quantile(means: Array, variances: Array, level: float, weights: Array | None = None) -> Array:

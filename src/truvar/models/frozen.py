@@ -290,10 +290,13 @@ class FrozenMember:
         variance = np.maximum(self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2, 0.0)
         floor = JITTER * float(self.prior_variance(points[:1])[0])
         sd = np.sqrt(variance)
+        # Every point has random numbers of its own, used or not: if rounding moves a point across the floor on another
+        # processor, the draws at the others stay what they were.
+        normal = rng.standard_normal((len(points), count))
         uncertain = variance > floor
         chosen = pivots[uncertain[pivots]]
         if len(chosen) == 0:
-            return np.asarray(mean[:, None] + sd[:, None] * rng.standard_normal((len(points), count)))
+            return np.asarray(mean[:, None] + sd[:, None] * normal)
         among = self.covariance(points[chosen], points)
         among -= solved[:, chosen].T @ solved
         among += np.outer(constant[chosen], constant)
@@ -306,9 +309,9 @@ class FrozenMember:
         root /= np.sqrt(np.maximum(explained, 1.0))
         rest = np.sqrt(np.maximum(1.0 - explained, 0.0))
         rest[chosen] = 0.0
-        draws = root.T @ rng.standard_normal((len(chosen), count))
+        draws = root.T @ normal[chosen]
         inexact = np.flatnonzero(rest > 0)
-        draws[inexact] += rest[inexact, None] * rng.standard_normal((len(inexact), count))
+        draws[inexact] += rest[inexact, None] * normal[inexact]
         draws *= sd[:, None]
         draws += mean[:, None]
         return np.asarray(draws)
@@ -376,11 +379,16 @@ class FrozenPosterior:
         return [ceil(count * share - 1e-9) for share in self.shares.tolist()]  # rounding must not add a draw
 
     def _pivots(self, points: Array) -> Index:
-        """Return positions of points spread over all of them, in the length-scales of the roughest member."""
+        """Return positions of points spread over all of them, in the length-scales of the roughest member.
+
+        On a grid many points are equally far from the pivots, and the last bits say which of them is the next one. With
+        length-scales of few digits these bits are the same on every processor.
+        """
         if len(points) <= MAX_PIVOTS:
             return np.arange(len(points))
-        roughest = min(self.members, key=lambda member: float(np.log(member.scales).sum()))
-        return spread_points(points / roughest.scales, MAX_PIVOTS)
+        roughest = min(self.members, key=lambda member: round(float(np.log(member.scales).sum()), 6))
+        scales = np.array([float(f"{scale:.3g}") for scale in roughest.scales])
+        return spread_points(points / scales, MAX_PIVOTS)
 
 
 def spread_points(points: Array, count: int) -> Index:
