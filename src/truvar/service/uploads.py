@@ -31,6 +31,7 @@ from truvar.storage.base import MAX_NAME_LENGTH
 from truvar.storage.serialization import check_storable
 from truvar.study.csv_cells import measurements_csv
 from truvar.study.study import Study
+from truvar.validation import check_cost
 
 MAX_DEPTH = 60  # levels of nested lists and objects in an upload
 MAX_TRIED_POINTS = 1_000  # of a domain, for a trial choice with an uploaded study; it takes longer with more
@@ -164,6 +165,8 @@ def _has_values(column: Mapping[str, Any]) -> bool:
 
 def _check_usable(study: Study) -> None:
     """Do what a server does with a study, so that one which fails at it is not stored. Raises whatever goes wrong."""
+    for record in (*study.measurement_records(), *study.failures, *study.pending):
+        check_cost(record.cost, "the cost of a measurement")
     study.to_json()
     for answer in (serializers.view, serializers.status, serializers.posterior, serializers.history):
         serializers.encode(answer(study))
@@ -222,7 +225,8 @@ def _check_problem_size(spec: ProblemSpec, limits: ServiceLimits) -> None:
         check_at_most(spec.domain.representers or REPRESENTERS, limits.points, "representers of the box")
     check_at_most(len(spec.noise.levels or ()), limits.levels, "noise levels")
     check_at_most(len(spec.tasks.names or ()), limits.levels, "tasks")
-    _check_policy_size(spec.policy.model_dump(exclude_unset=True), limits)
+    _check_option_sizes(spec.policy.model_dump(exclude_unset=True), "[policy]", limits)
+    _check_option_sizes(spec.model.model_dump(exclude_unset=True), "[model]", limits)
 
 
 def _check_study_size(exported: Mapping[str, Any], limits: ServiceLimits) -> None:
@@ -242,12 +246,15 @@ def _check_study_size(exported: Mapping[str, Any], limits: ServiceLimits) -> Non
     check_at_most(max(len(axes), len(_list(domain, "columns"))), limits.columns, "columns of the domain")
     check_at_most(len(_sequence(_mapping(config, "noise"), "variance")), limits.levels, "noise levels")
     check_at_most(len(_sequence(_mapping(config, "tasks"), "names")), limits.levels, "tasks")
-    _check_policy_size(_mapping(config, "policy"), limits)
+    _check_option_sizes(_mapping(config, "policy"), "[policy]", limits)
+    kernel = _mapping(config, "kernel")
+    if kernel.get("kind") == "Learned":
+        _check_option_sizes(kernel, "[model]", limits)
 
 
-def _check_policy_size(options: Mapping[str, Any], limits: ServiceLimits) -> None:
+def _check_option_sizes(options: Mapping[str, Any], section: str, limits: ServiceLimits) -> None:
     for option, value in _integers(options):
-        check_at_most(abs(value), limits.draws, f"for [policy] {option}")
+        check_at_most(abs(value), limits.draws, f"for {section} {option}")
 
 
 def _integers(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, int]]:
