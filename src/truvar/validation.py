@@ -16,6 +16,8 @@ from truvar._representation import has_control_characters
 from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
 
+MAX_COST = 1e300  # of one measurement, so that sums over millions of measurements are finite
+
 
 def check_finite(value: Any, name: str) -> float:
     """Return `value` as a finite float. Strings and Booleans are not numbers.
@@ -43,6 +45,18 @@ def check_nonnegative(value: Any, name: str) -> float:
     result = check_finite(value, name)
     if result < 0:
         raise InvalidArgumentError(f"{name} must be >= 0, got {value!r}; give 0 or more")
+    return result
+
+
+def check_cost(value: Any, name: str) -> float:
+    """Return `value` as a float from 0 to `MAX_COST`.
+
+    Raises:
+        InvalidArgumentError: If it is not such a number.
+    """
+    result = check_nonnegative(value, name)
+    if result > MAX_COST:
+        raise InvalidArgumentError(f"{name} must be at most {MAX_COST:g}, got {result:g}; use larger units of cost")
     return result
 
 

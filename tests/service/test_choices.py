@@ -110,3 +110,53 @@ def test_clients_that_wait_share_one_answer(tmp_path: Path, application: Any, mo
     assert len(found) == 12
     assert all(seen >= told for told, seen in found)  # everybody sees the value that they told
     assert len(made) < 8
+
+
+def upload_answers(client: Any) -> list[tuple[int, Any]]:
+    """Return the answers to uploads, right and wrong ones, and the authors of the first events."""
+    table = "x,f\n" + "\n".join(f"{k / 20},{k % 7}" for k in range(21))
+    on_table = {"problem": '[domain]\ntable = "t.csv"\ncolumns = ["x"]\n[goal]\nmaximize = true\n'}
+    fitted = CURVE.split("[model]")[0] + '[model]\nkernel = "rbf"\ntraining = "t.csv"\nvalue = "f"\n'
+    tables = {"tables": {"t.csv": table}}
+    study = json.loads(tv.Study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize()).to_json())
+    found = []
+    for path, body in (
+        ("studies", {"name": "text", "problem": CURVE}),
+        ("studies", {"name": "text", "problem": CURVE}),
+        ("studies", {"name": "object", "problem": {"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"maximize": True}}}),
+        ("studies", {"name": "table", **on_table, **tables}),
+        ("studies", {"name": "no table", **on_table}),
+        ("studies", {"name": "wrong", "problem": CURVE + "["}),
+        ("studies", {"name": "copy", "study": study}),
+        ("studies", {"name": "damaged", "study": {"events": [{}]}}),
+        ("problems/check", {"problem": CURVE}),
+        ("problems/check", {"problem": fitted, **tables}),
+        ("problems/columns", {"text": table}),
+        ("problems/columns", {"text": "x,x\n1"}),
+    ):
+        answer = client.post(f"/api/{path}", json=body, headers={"X-Truvar-Who": "ana"})
+        found.append((answer.status_code, answer.json()))
+    assert client.post("/api/studies/copy/tell", json={"point": {"x": 0.5}, "y": 1.0}).status_code == 200
+    events = client.get("/api/studies/table/events").json()["events"]
+    return [*found, (0, [(event["who"], event["kind"]) for event in events])]
+
+
+def test_an_upload_in_a_process_is_answered_as_in_a_thread(
+    tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truvar.service.uploads.Upload.takes_long", False)
+    expected = upload_answers(application(f"sqlite:///{tmp_path}/threads.db"))
+    monkeypatch.setattr("truvar.service.uploads.Upload.takes_long", True)
+    found = upload_answers(application(f"sqlite:///{tmp_path}/processes.db"))
+    assert found == expected
+    assert [status for status, _ in found] == [201, 409, 201, 201, 422, 422, 201, 422, 200, 200, 200, 422, 0]
+    assert found[-1][1] == [("ana", "created")]
+
+
+def test_an_upload_has_a_time_limit(tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truvar.service.uploads.Upload.takes_long", True)
+    client = application(f"sqlite:///{tmp_path}/s.db", upload_seconds=0)
+    answer = client.post("/api/studies", json={"name": "s", "problem": CURVE})
+    assert (answer.status_code, answer.json()["exception"]) == (422, "LimitExceededError")
+    assert "longer than the 0 s" in answer.json()["error"]
+    assert client.get("/api/studies").json()["studies"] == []

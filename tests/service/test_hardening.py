@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 import httpx
+import pandas as pd
 import pytest
 from tests.helpers.server import CURVE, GRID
 from tests.helpers.uploads import HALF, exported_studies, mutated, use_upload
@@ -72,6 +73,66 @@ def test_a_large_domain_cannot_be_hidden_in_containers(client: Any, exported: di
     assert len(answer.text) < 5_000
     assert time.monotonic() - began < 10
     assert [row["name"] for row in client.get("/api/studies").json()["studies"]] == ["s"]
+
+
+def table_study() -> dict[str, Any]:
+    """Return an exported study of a table whose rows have names."""
+    frame = pd.DataFrame({"x": [0.0, 0.5, 1.0], "site": ["a", "b", "c"]}).set_index(pd.Index(["p", "q", "r"]))
+    study = tv.Study(tv.Domain.table(frame, ["x"]), tv.Maximize())
+    exported: dict[str, Any] = json.loads(study.to_json())
+    return exported
+
+
+@pytest.mark.parametrize("column_type", ["S300000000", "<U100000000", "uint8,S300000000", "(9999999,)f8", 5])
+def test_a_column_type_that_is_never_written_is_refused(client: Any, column_type: Any) -> None:
+    exported = table_study()
+    domain = exported["events"][0]["details"]["domain"]
+    assert upload(client, exported, "plain").status_code == 201
+    for column in domain["table"]:
+        as_written = column["type"]
+        column["type"] = column_type
+        answer = upload(client, exported)
+        assert answer.status_code == 422, answer.text
+        assert "type of the column" in answer.json()["error"]
+        column["type"] = as_written
+
+
+def test_labels_take_no_more_memory_than_the_rows(client: Any) -> None:
+    exported = table_study()
+    labels = exported["events"][0]["details"]["domain"]["labels"]
+    labels["dtype"] = "uint8,S300000000"
+    assert upload(client, exported, "typed").status_code == 201  # the type is left out
+    ranged = {"names": [None], "range": [0, 10**12, 1]}
+    for large in (ranged, {"names": ["a", "b"], "levels": [ranged, ranged]}):
+        exported["events"][0]["details"]["domain"]["labels"] = large
+        answer = upload(client, exported)
+        assert answer.status_code == 422, answer.text
+        assert "labels" in answer.json()["error"]
+
+
+def test_many_restarts_of_a_fit_are_refused(client: Any) -> None:
+    exported = table_study()
+    kernel = {"kind": "Learned", "marginalise": False, "transform": "none", "restarts": 10**9}
+    exported["events"][0]["details"]["kernel"] = kernel
+    answer = upload(client, exported)
+    assert answer.status_code == 422
+    assert "at most 10,000 for [model] restarts" in answer.json()["error"]
+
+
+def test_costs_whose_sums_overflow_are_422(client: Any, exported: dict[str, Any]) -> None:
+    body = {"point": {"x": 0.0}, "y": 1.0, "cost": 1.7e308}
+    answer = client.post("/api/studies/s/tell", json=body)
+    assert (answer.status_code, answer.json()["exception"]) == (422, "InvalidMeasurementError")
+    assert "cost must be at most 1e+300" in answer.json()["error"]
+    problem = CURVE + "[cost]\nbase = 1.7e308\n"
+    assert client.post("/api/studies", json={"name": "expensive", "problem": problem}).status_code == 422
+    exported["events"][2]["details"]["cost"] = 1.7e308
+    answer = upload(client, exported)
+    assert answer.status_code == 422
+    assert "at most 1e+300" in answer.json()["error"]
+    assert client.post("/api/studies/s/tell", json={**body, "cost": 1e300}).status_code == 200
+    for what in ("status", "view", "export", "report"):
+        assert client.get(f"/api/studies/s/{what}").status_code == 200
 
 
 @pytest.mark.parametrize("grid", ["{x = [0, 1, 200000000], y = [0, 1, 0]}", "{x = [0, 1, 200000000], y = [0, 1, -1]}"])

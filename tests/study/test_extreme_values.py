@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, OutlierWarning
+from truvar.report.html_report import render_html_report
 
 X = np.linspace(0, 1, 30)
 
@@ -98,3 +100,38 @@ def test_values_that_a_learned_model_cannot_tell_apart_are_named() -> None:
     logarithms = tv.Study(tv.Domain.grid(x=X), tv.Maximize(), transform="log")
     logarithms.run(lambda at: 1e-80 * (2 + field(at["x"])), steps=14)
     assert logarithms.result().best.index == int(np.argmax([field(x) for x in X]))
+
+
+@pytest.mark.parametrize("cost", [1.7e308, 2e300])
+def test_a_cost_whose_sums_overflow_is_refused(cost: float) -> None:
+    study = known(tv.Maximize())
+    suggestion = study.ask()
+    for refused in (
+        lambda: study.tell(suggestion, 0.5, cost=cost),
+        lambda: study.fail(suggestion, "no signal", cost=cost),
+        lambda: study.tell_frame(pd.DataFrame({"x": X[:2], "value": [0.1, 0.2], "cost": [1.0, cost]})),
+    ):
+        with pytest.raises(InvalidMeasurementError, match=r"cost must be at most 1e.300"):
+            refused()
+    assert study.spent == 0
+    domain = tv.Domain.grid(x=X)
+    for options in (
+        {"cost": cost},
+        {"cost": tv.Cost(base=cost)},
+        {"cost": lambda points, last: np.full(len(points), cost)},
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"at most 1e.300"):
+            tv.Study(domain, tv.Maximize(), kernel=RBF(0.2), **options)
+    with pytest.raises(InvalidArgumentError, match=r"at most 1e.300"):
+        tv.NoiseLevels([0.1], [cost])
+    with pytest.raises(InvalidArgumentError, match=r"at most 1e.300"):
+        tv.Tasks(names=["a", "b"], cost=[1, cost])
+
+
+def test_the_largest_costs_are_added_up_and_drawn() -> None:
+    pytest.importorskip("matplotlib", reason="needs truvar[plot]")
+    study = known(tv.Maximize())
+    for x in X[:4]:
+        study.tell({"x": x}, field(x), cost=1e300)
+    assert study.spent == pytest.approx(4e300)
+    assert "4e+300" in render_html_report(study)

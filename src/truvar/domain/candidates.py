@@ -29,7 +29,7 @@ from truvar.domain.travel import BoundTravel, Place, Stops, bind_travel, changes
 from truvar.domain.vehicles import Origin, as_departure
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_point, unknown_name
-from truvar.validation import check_array, check_callable, check_nonnegative_array
+from truvar.validation import check_array, check_callable, check_cost, check_nonnegative_array
 
 ROUNDING = 1e-12  # relative: a budget that is exceeded by no more than this is kept
 
@@ -438,6 +438,8 @@ class ActionSpace:
         costs = cost[:, None]
         if self.noise_levels is not None:
             costs = costs + np.asarray(self.noise_levels.cost, dtype=float)
+        priced = costs[np.isfinite(costs)]  # what cannot be reached costs infinitely much
+        check_cost(priced.max(initial=0.0), "the cost of a measurement")
         replaced = self.tasks is not None and self.tasks.cost is not None  # then `_table` checks the sums
         if not replaced and (costs <= 0).any():  # a second measurement at the last position must cost something, too
             free = points[int(np.argwhere(costs <= 0)[0][0])]

@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 from truvar._typing import Array
 from truvar.domain.travel import Place, Travel, check_travel, travel_parts
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
-from truvar.validation import check_boolean, check_callable, check_finite, check_nonnegative, check_nonnegative_array
+from truvar.validation import (
+    check_boolean,
+    check_callable,
+    check_cost,
+    check_finite,
+    check_nonnegative,
+    check_nonnegative_array,
+)
 
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
 CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
@@ -55,7 +62,7 @@ class NoiseLevels:
                 check_nonnegative_array(variance, what, count=len(variance))  # type: ignore[arg-type]
             elif not isinstance(variance, str):
                 check_nonnegative(variance, what)
-            check_nonnegative(cost, f"the cost of noise level {k}")
+            check_cost(cost, f"the cost of noise level {k}")
 
     @property
     def varies(self) -> bool:
@@ -182,7 +189,7 @@ class Tasks:
                 raise InvalidModelError(
                     f"tasks need one {kind} per task, got {values!r}; give {len(self.names)} numbers"
                 )
-            check = check_finite if kind == "mean" else check_nonnegative
+            check = {"noise": check_nonnegative, "cost": check_cost, "mean": check_finite}[kind]
             for name, value in zip(self.names, values, strict=True):
                 check(value, f"the {kind} of task {name!r}")
 

@@ -10,13 +10,14 @@ pandas is imported only where it is needed, as a stored study opens without it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from truvar.domain.column_types import SAVED_INDEX
-from truvar.exceptions import InvalidMeasurementError
+from truvar.exceptions import InvalidMeasurementError, SerializationError
 from truvar.messages import unknown_name
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
     from truvar.domain.domain import Domain
 
+# Types of an index that are restored. A type that names a size may take memory at will.
+RESTORABLE = re.compile(
+    r"u?int(8|16|32|64)|float(16|32|64)|bool|str|string(\[\w+\])?|(datetime|timedelta)64\[[^\[\]]+\]"
+)
 PLAIN = (str, int, float, bool, type(None))  # types of labels that JSON has
 
 
@@ -104,16 +109,28 @@ class RowLabels:
         return {"names": names, "dtype": dtype, "values": [_plain(value) for value in self.values]}
 
     @staticmethod
-    def from_dict(stored: Mapping[str, Any]) -> RowLabels:
-        """Return the labels that `to_dict` returned."""
+    def from_dict(stored: Mapping[str, Any], count: int) -> RowLabels:
+        """Return the labels that `to_dict` returned.
+
+        Args:
+            stored: The labels as JSON values.
+            count: Number of rows of the table.
+
+        Raises:
+            SerializationError: If there is not one label per row.
+        """
         names = tuple(stored["names"])
         if "levels" in stored:
-            levels = tuple(RowLabels.from_dict(level) for level in stored["levels"])
+            levels = tuple(RowLabels.from_dict(level, count) for level in stored["levels"])
             return RowLabels(list(zip(*(level.values for level in levels), strict=True)), names, levels=levels)
-        if "range" in stored:
-            return RowLabels(range(*stored["range"]), names)
+        values: Sequence[Any] = range(*stored["range"]) if "range" in stored else stored["values"]
+        if len(values) != count:
+            raise SerializationError(f"a table of {count} rows must have {count} labels, got {len(values)}; fix them")
+        if isinstance(values, range):
+            return RowLabels(values, names)
         dtype = stored["dtype"]
-        values = stored["values"]
+        if dtype is not None and not _is_restorable(dtype):
+            dtype = None
         if dtype is not None and dtype.startswith(("datetime64", "timedelta64")):
             import pandas as pd
 
@@ -168,7 +185,7 @@ def _plain(value: Any) -> Any:
 
 def _is_restorable(dtype: str) -> bool:
     """Return whether an index of that type is rebuilt from JSON values."""
-    return dtype.startswith(("int", "uint", "float", "bool", "str", "datetime64", "timedelta64"))
+    return RESTORABLE.fullmatch(dtype) is not None
 
 
 def rows_by_label(domain: Domain) -> dict[str, Any]:

@@ -18,12 +18,12 @@ from starlette.staticfiles import StaticFiles
 
 import truvar
 from truvar.exceptions import (
-    ChoiceFailedError,
     DamagedStudyError,
     Finished,
     InvalidArgumentError,
     InvalidMeasurementError,
     LimitExceededError,
+    ServiceError,
     StorageError,
     StudyExistsError,
     StudyNotFoundError,
@@ -54,7 +54,8 @@ STATUS_CODES: dict[type[Exception], int] = {
     DamagedStudyError: 409,
     Finished: 409,
     PendingLimitError: 429,
-    ChoiceFailedError: 503,
+    ServiceError: 503,
+    LimitExceededError: 422,
     StorageError: 503,
     TruvarError: 422,
 }

@@ -1,8 +1,8 @@
-"""Processes that make the choices of a server that take long.
+"""Processes that make the choices of a server, and handle the uploads, that take long.
 
-A choice in a process of its own does not slow down other requests, can be given a time limit, and can be given up: the
-process is ended. It stores its suggestions at the end, in one transaction, so that a choice which is given up leaves no
-trace. Processes are started when they are needed and end after some idle minutes.
+Work in a process of its own does not slow down other requests, can be given a time limit, and can be given up: the
+process is ended. It stores its result at the end, in one transaction, so that work which is given up leaves no trace.
+Processes are started when they are needed and end after some idle minutes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from truvar import exceptions
-from truvar.exceptions import ChoiceFailedError, Finished, TruvarError
+from truvar.exceptions import ChoiceFailedError, Finished, LimitExceededError, ServiceError, TruvarError
 from truvar.service import choices
 from truvar.service.choices import ChoiceRequest
+from truvar.service.limits import ServiceLimits
+from truvar.service.uploads import Upload
 
 IDLE_SECONDS = 300.0  # after which a process without work ends
 MAX_ANSWER = 64_000_000  # bytes of an answer
@@ -41,6 +44,10 @@ class Choice:
     seconds: float
 
 
+class ProcessEndedError(Exception):
+    """A process has ended before it answered."""
+
+
 class ChoiceProcess:
     """One process and what it is doing.
 
@@ -49,7 +56,7 @@ class ChoiceProcess:
 
     Attributes:
         name: Name of the study that it has open.
-        is_busy: Whether it is choosing.
+        is_busy: Whether it is at work.
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -63,34 +70,30 @@ class ChoiceProcess:
         """Whether the process has ended."""
         return self._process.returncode is not None
 
-    async def choose(self, store: str, name: str, request: ChoiceRequest) -> Choice:
-        """Have the process choose.
+    async def answer(self, name: str, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer of the process to a message about a study.
 
         Raises:
-            ChoiceFailedError: If the process ends before it answers.
+            ProcessEndedError: If the process ends before it answers.
             Finished: If there is nothing to suggest.
             TruvarError: If the request has a mistake.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self.name = name
-        message = json.dumps({"store": store, "name": name, "request": asdict(request)})
         line = b""
         with suppress(ConnectionError):
-            self._process.stdin.write(message.encode() + b"\n")
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
             await self._process.stdin.drain()
             line = await self._process.stdout.readline()
         if not line.endswith(b"\n"):
             code = await self._process.wait()
-            LOG.error("a process that made a choice for the study %r ended with code %s", name, code)
-            raise ChoiceFailedError(
-                "the process that made the choice ended unexpectedly, perhaps for lack of memory; nothing was changed: "
-                "use a smaller domain or batch, or another policy"
-            )
-        found = json.loads(line)
+            LOG.error("a process that worked for the study %r ended with code %s", name, code)
+            raise ProcessEndedError
+        found: dict[str, Any] = json.loads(line)
         if "exception" in found:
             raise _exception(found["exception"], found["message"])
-        return Choice(found["answer"], found["version"], found["seconds"])
+        return found
 
     def begin(self) -> None:
         """Mark the process as busy."""
@@ -116,17 +119,19 @@ class ChoiceProcess:
 
 
 class ChoiceProcesses:
-    """The processes of a server.
+    """Some of the processes of a server, for choices or for uploads.
 
     Args:
         store: URL of the store.
         count: Number of processes at most.
-        seconds: Time limit of a choice.
+        seconds: Time limit of a choice or upload.
+        environment: Environment variables of the processes that differ from those of this one.
     """
 
-    def __init__(self, store: str, count: int, seconds: float) -> None:
+    def __init__(self, store: str, count: int, seconds: float, environment: Mapping[str, str] | None = None) -> None:
         self._store = store
         self._seconds = seconds
+        self._environment = environment or {}
         self._free = asyncio.Semaphore(count)
         self._processes: list[ChoiceProcess] = []
 
@@ -143,22 +148,69 @@ class ChoiceProcesses:
             TruvarError: If the request has a mistake.
             OSError: If no process can be started.
         """
+        try:
+            found = await self._answer(name, {"store": self._store, "name": name, "request": asdict(request)})
+        except TimeoutError:
+            raise ChoiceFailedError(
+                f"the choice took longer than the {self._seconds:g} s that this server allows; nothing was "
+                "changed: ask for fewer suggestions, use a smaller domain or another policy"
+            ) from None
+        except ProcessEndedError:
+            raise ChoiceFailedError(
+                "the process that made the choice ended unexpectedly, perhaps for lack of memory; nothing was changed: "
+                "use a smaller domain or batch, or another policy"
+            ) from None
+        return Choice(found["answer"], found["version"], found["seconds"])
+
+    async def upload(self, upload: Upload, limits: ServiceLimits) -> bytes:
+        """Handle an upload in a process, as soon as one is free, and return the answer in JSON.
+
+        Args:
+            upload: The upload.
+            limits: Limits of the server.
+
+        Raises:
+            LimitExceededError: If it takes longer than the time limit.
+            ServiceError: If the process ends.
+            TruvarError: If the upload has a mistake.
+            OSError: If no process can be started.
+        """
+        message = {"store": self._store, "upload": asdict(upload), "limits": asdict(limits)}
+        try:
+            found = await self._answer(upload.name, message)
+        except TimeoutError:
+            raise LimitExceededError(
+                f"what was sent takes longer than the {self._seconds:g} s that this server allows; nothing was "
+                "changed: send a smaller one"
+            ) from None
+        except ProcessEndedError:
+            raise ServiceError(
+                "the process that read what was sent ended unexpectedly, perhaps for lack of memory; nothing was "
+                "changed: send a smaller one"
+            ) from None
+        return str(found["answer"]).encode()
+
+    async def _answer(self, name: str, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer of a process to a message about a study. A process that does not answer is ended.
+
+        Raises:
+            TimeoutError: If it takes longer than the time limit.
+            ProcessEndedError: If the process ends.
+            Finished: If there is nothing to suggest.
+            TruvarError: If the request has a mistake.
+            OSError: If no process can be started.
+        """
         async with self._free:
             process = await self._get(name)
             process.begin()
             answered = False
             try:
                 async with asyncio.timeout(self._seconds):
-                    choice = await process.choose(self._store, name, request)
+                    found = await process.answer(name, message)
                 answered = True
-                return choice
-            except TimeoutError:
-                raise ChoiceFailedError(
-                    f"the choice took longer than the {self._seconds:g} s that this server allows; nothing was "
-                    "changed: ask for fewer suggestions, use a smaller domain or another policy"
-                ) from None
-            except (Finished, TruvarError) as error:
-                answered = not isinstance(error, ChoiceFailedError)
+                return found
+            except (Finished, TruvarError):
+                answered = True
                 raise
             finally:
                 if answered:
@@ -181,12 +233,12 @@ class ChoiceProcesses:
         idle.sort(key=lambda process: process.name != name)
         if idle:
             return idle[0]
-        process = ChoiceProcess(await _start())
+        process = ChoiceProcess(await _start(self._environment))
         self._processes.append(process)
         return process
 
 
-async def _start() -> asyncio.subprocess.Process:
+async def _start(environment: Mapping[str, str]) -> asyncio.subprocess.Process:
     # The process must find the same modules as this one, and none in the working directory that this one did not.
     path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
     return await asyncio.create_subprocess_exec(
@@ -196,7 +248,7 @@ async def _start() -> asyncio.subprocess.Process:
         "truvar.service.choice_worker",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, **environment, "PYTHONPATH": path},
         limit=MAX_ANSWER,
     )
 

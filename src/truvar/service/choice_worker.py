@@ -1,4 +1,4 @@
-"""A process that makes choices for a server: `python -m truvar.service.choice_worker`.
+"""A process that makes choices or handles uploads for a server: `python -m truvar.service.choice_worker`.
 
 It reads requests from its standard input and writes answers to its standard output, one JSON object per line. It keeps
 the study of its last request open. When the server ends, so does the process, whatever it is doing: a choice that was
@@ -14,11 +14,13 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from typing import IO, Any
 
 from truvar.exceptions import Finished, StudyNotFoundError, TruvarError
 from truvar.messages import interface
 from truvar.service.choices import ChoiceRequest, suggest
+from truvar.service.limits import ServiceLimits
 from truvar.storage.rdb import RDBStorage
 from truvar.study.study import Study
 
@@ -62,6 +64,8 @@ def answer(opened: OpenStudy, line: bytes) -> dict[str, Any]:
         line: The request in JSON.
     """
     content = json.loads(line)
+    if "upload" in content:
+        return _answer_upload(content)
     request = ChoiceRequest(**content["request"])
     began = time.process_time()
     try:
@@ -76,6 +80,18 @@ def answer(opened: OpenStudy, line: bytes) -> dict[str, Any]:
         opened.forget()  # a damaged study is read again
         return {"exception": type(error).__name__, "message": str(error)}
     return {"answer": found, "version": study.version, "seconds": time.process_time() - began}
+
+
+def _answer_upload(content: Mapping[str, Any]) -> dict[str, Any]:
+    from truvar.service.uploads import Upload, handle_upload  # imports slowly, and choices do not need it
+
+    upload = Upload(**content["upload"])
+    try:
+        with interface(upload.interface):
+            found, _ = handle_upload(upload, content["store"], ServiceLimits(**content["limits"]))
+    except TruvarError as error:
+        return {"exception": type(error).__name__, "message": str(error)}
+    return {"answer": found.decode()}
 
 
 def _read_requests(requests: queue.SimpleQueue[bytes], source: IO[bytes]) -> None:

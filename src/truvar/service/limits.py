@@ -27,6 +27,8 @@ class ServiceLimits:
         connections: Connections of one address.
         choice_seconds: Seconds of a choice that takes long.
         choice_processes: Processes for choices that take long.
+        upload_seconds: Seconds of an upload, or the check of a problem, that takes long.
+        upload_processes: Processes for them.
     """
 
     body: int = 8_000_000
@@ -43,6 +45,8 @@ class ServiceLimits:
     connections: int = 500
     choice_seconds: int = 600
     choice_processes: int = 2
+    upload_seconds: int = 120
+    upload_processes: int = 2
 
 
 def check_at_most(count: int, limit: int, name: str) -> None:

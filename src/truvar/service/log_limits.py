@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-LOGGERS = ("truvar.service", "uvicorn.error")
+LOGGERS = ("truvar.service", "uvicorn.error", "asyncio")
 MAX_RECORDS = 20  # of one message, in every period
 PERIOD = 60.0  # seconds
 MAX_MESSAGES = 1_000  # different messages that are remembered

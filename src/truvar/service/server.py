@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -18,9 +20,13 @@ from truvar.service.limits import ServiceLimits
 DEFAULT_PORT = 8765
 SHUTDOWN_SECONDS = 3  # then streams of live changes, which never end by themselves, are cut
 KEEP_ALIVE_SECONDS = 30  # that an idle connection stays open
-HEADER_SECONDS = 20.0  # from the connection to the end of the first request's headers
+HEADER_SECONDS = 20.0  # from the connection, or the first byte of a further request, to the end of the headers
 INTERRUPTED = 130  # exit code of a process that Ctrl-C stopped
 BACKLOG = 2048  # connections that wait to be accepted
+ACCEPTED_TOGETHER = 32  # connections that asyncio accepts before it looks at their number
+MAX_CONNECTIONS = 10_000  # of all addresses, where the process may open that many files
+MIN_CONNECTIONS = 16  # however few files the process may open
+RESERVED_DESCRIPTORS = 128  # for the store, other processes, files of the page, and connections accepted together
 
 
 def serve(
@@ -56,7 +62,7 @@ def serve(
     from truvar.service.app import create_app
     from truvar.service.preloading import preload
 
-    limits = limits or ServiceLimits()
+    limits, total = _within_descriptors(limits or ServiceLimits())
     app = create_app(store, tokens, limits)
     check_address(host, bool(tokens) or bool(app.state.sessions.tokens))
     listener = _bind(host, port)
@@ -69,11 +75,21 @@ def serve(
         proxy_headers=False,  # the address of a client is that of its connection, whatever headers say
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        http=_limited_protocol(limits.connections),
+        http=_limited_protocol(limits.connections, total),
+        ws="none",  # a connection that changes its protocol would not be limited
+        backlog=ACCEPTED_TOGETHER,
         root_path=root_path.rstrip("/"),
     )
+
+    base: Any = uvicorn.Server
+
+    class Server(base):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            listener.listen(BACKLOG)  # asyncio has made the queue of the system as short as its own
+
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
         if app.state.sessions.is_working:  # the interpreter would wait for the threads before it ends
             sys.stderr.flush()
@@ -81,34 +97,98 @@ def serve(
         raise
 
 
-def _limited_protocol(connections: int) -> type[Any]:
-    """Return Uvicorn's protocol with a limit on the connections of one address and on the time that headers take.
+def _within_descriptors(limits: ServiceLimits) -> tuple[ServiceLimits, int]:
+    """Return the limits, lowered to what the open files of this process allow, and the largest number of connections.
+
+    A process without free descriptors accepts nobody, cannot open its store and starts no other process.
+    """
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
+    except ImportError:  # Windows has no such limit
+        return limits, MAX_CONNECTIONS
+    descriptors = getrlimit(RLIMIT_NOFILE)[0]
+    total = MAX_CONNECTIONS
+    if descriptors != RLIM_INFINITY:
+        total = max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, descriptors - RESERVED_DESCRIPTORS))
+    connections = min(limits.connections, 3 * total // 4)  # so that no address takes all of them
+    streams = min(limits.streams, total // 2)  # so that requests for changes find a connection
+    return replace(limits, connections=connections, streams=streams), total
+
+
+def _limited_protocol(per_address: int, total: int) -> type[Any]:
+    """Return Uvicorn's protocol with limits on the number of connections and on the time that a request takes to come.
+
+    A connection without a request under way is waiting. Where there are too many connections, the one that has waited
+    longest is ended and the new one is served: silent connections lock nobody out.
 
     Args:
-        connections: Connections of one address.
+        per_address: Connections of one address.
+        total: Connections of all addresses.
     """
     base: Any = import_module("uvicorn.protocols.http.auto").AutoHTTPProtocol
     counts: Counter[str] = Counter()
+    waiting: dict[Any, None] = {}  # ordered: the connection that has waited longest is the first
 
     class LimitedProtocol(base):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._address = str((transport.get_extra_info("peername") or ("",))[0])
+            self._timer: asyncio.TimerHandle | None = None
+            self._is_counted = True
             counts[self._address] += 1
-            self._timer = self.loop.call_later(HEADER_SECONDS, self._end_if_silent)
-            if counts[self._address] > connections:
-                transport.abort()
+            waiting[self] = None
+            self._start_timer()
+            if counts[self._address] > per_address:
+                self._end_longest_waiting(self._address)
+            elif counts.total() > total:
+                self._end_longest_waiting()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._update()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._update(idle=True)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._timer.cancel()
-            counts[self._address] -= 1
-            if counts[self._address] <= 0:
-                del counts[self._address]
+            self._leave()
             super().connection_lost(exc)
 
-        def _end_if_silent(self) -> None:
-            if self.cycle is None:  # no request has been complete so far, not even its headers
-                self.transport.abort()
+        def _update(self, idle: bool = False) -> None:
+            """Time the bytes that are not part of a request under way: headers, or a body that nobody reads."""
+            if self.cycle is not None and not self.cycle.response_complete:
+                waiting.pop(self, None)
+                self._stop_timer()
+                return
+            waiting[self] = None
+            if not idle:  # Uvicorn itself ends an idle connection, but none that has begun to send
+                self._start_timer()
+
+        def _start_timer(self) -> None:
+            if self._timer is None:  # further bytes give no more time
+                self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
+
+        def _stop_timer(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _end_longest_waiting(self, address: str | None = None) -> None:
+            """End the connection, of an address or any, that has waited longest; if none waits, this one."""
+            found = next((each for each in waiting if address in (None, each._address)), self)
+            found.transport.abort()
+            found._leave()
+
+        def _leave(self) -> None:
+            """Stop counting the connection, once: it may be ended before its transport is closed."""
+            waiting.pop(self, None)
+            self._stop_timer()
+            if self._is_counted:
+                self._is_counted = False
+                counts[self._address] -= 1
+                if counts[self._address] == 0:
+                    del counts[self._address]
 
     return LimitedProtocol
 

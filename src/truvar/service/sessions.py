@@ -30,6 +30,7 @@ from truvar.service.auth import TokenStore
 from truvar.service.choice_processes import ChoiceProcesses
 from truvar.service.choices import ChoiceRequest, is_quick, suggest, takes_long
 from truvar.service.limits import ServiceLimits, is_plain_text
+from truvar.service.uploads import Upload, check_size, handle_upload
 from truvar.storage.administration import delete_study, rename_study
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.tokens import list_tokens
@@ -41,6 +42,9 @@ T = TypeVar("T")
 MAX_GROWTH = 3.0  # by which the expected time of a choice grows after one choice
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
+UPLOAD_THREADS = 2  # for uploads that do not take long
+OPEN_THREADS = 2  # that open studies, so that a study which takes long to open leaves threads for the open ones
+ONE_PROCESSOR = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TRUVAR_THREADS": "1"}
 LOG = logging.getLogger("truvar.service")
 
 
@@ -174,12 +178,17 @@ class StudySessions:
         self._states: dict[str, tuple[str, dict[str, Any]]] = {}
         self._state_update: asyncio.Task[None] | None = None
         self._processes = ChoiceProcesses(url, limits.choice_processes, limits.choice_seconds)
+        self._upload_processes = ChoiceProcesses(
+            url, limits.upload_processes, limits.upload_seconds, environment=ONE_PROCESSOR
+        )
         self._working = 0  # threads that are at work
         self._working_changed = threading.Condition()
         threads = (os.cpu_count() or 1) + 2
         self._choice_threads = ThreadPoolExecutor(threads, thread_name_prefix="choose")
         self._write_threads = ThreadPoolExecutor(threads, thread_name_prefix="write")
         self._read_threads = ThreadPoolExecutor(threads, thread_name_prefix="read")
+        self._upload_threads = ThreadPoolExecutor(UPLOAD_THREADS, thread_name_prefix="upload")
+        self._open_threads = ThreadPoolExecutor(OPEN_THREADS, thread_name_prefix="open")
 
     async def read(self, name: str, work: Callable[[Study], T]) -> T:
         """Return what `work` reads from a study, which includes all events stored so far.
@@ -207,7 +216,7 @@ class StudySessions:
         """
         entry = self._entry(name)
         async with entry.writer.request_lock:
-            return await self._run(entry, self._write_threads, lambda: self._use(entry, entry.writer, name, work))
+            return await self._run(entry, entry.writer, self._write_threads, name, work)
 
     async def choose(self, name: str, request: ChoiceRequest) -> dict[str, Any]:
         """Return the answer to a request for suggestions.
@@ -268,7 +277,7 @@ class StudySessions:
             entry.chooser.close()
         with cancellable() as cancelled:
             try:
-                return await self._run(entry, threads, lambda: self._use(entry, copy, name, work))
+                return await self._run(entry, copy, threads, name, work)
             finally:
                 cancelled.set()
 
@@ -300,7 +309,7 @@ class StudySessions:
             known = entry.answers.get(key)
             if known is not None and known.read_at >= asked_at:
                 return known.content
-            return await self._run(entry, self._read_threads, lambda: self._use(entry, entry.reader, name, cached))
+            return await self._run(entry, entry.reader, self._read_threads, name, cached)
 
     async def read_apart(self, name: str, take: Callable[[Study], S], work: Callable[[S], T]) -> T:
         """Return an answer that takes long, made while others use the study; one at a time for each study.
@@ -334,26 +343,38 @@ class StudySessions:
                     await self._read(entry, name, lambda study: None)
         return entry.version
 
-    async def create(self, name: str, make: Callable[[str], Study]) -> None:
-        """Create a study.
+    async def upload(self, upload: Upload) -> bytes:
+        """Do what an upload asks for, and return the answer in JSON.
+
+        One that may take long is handled in a process of its own. If it is cancelled there, it leaves no trace.
 
         Args:
-            name: Its name.
-            make: Function of the store's URL that creates it there.
+            upload: The upload.
 
         Raises:
-            StudyExistsError: If the name is taken.
+            StudyExistsError: If the name of a new study is taken.
+            LimitExceededError: If it is larger than the server allows, or takes too long.
+            TruvarError: If it has a mistake.
         """
-
-        def work() -> Study:
-            if self._storage.find_event_log(name) is not None:
-                raise StudyExistsError(f"there is already a study {name!r}; give the new one another name")
-            return make(self.url)
-
-        entry = self._entry(name)
+        if upload.kind not in ("study", "problem"):
+            answer, _ = await self._handle(upload)
+            return answer
+        entry = self._entry(upload.name)
         async with entry.writer.request_lock:
-            entry.writer.study = await self._in_thread(self._write_threads, work)
-            entry.update_version(entry.writer.study)
+            if await self._in_thread(self._read_threads, lambda: self._storage.find_event_log(upload.name)) is not None:
+                raise StudyExistsError(f"there is already a study {upload.name!r}; give the new one another name")
+            answer, study = await self._handle(upload)
+            if study is not None:
+                entry.writer.study = study
+                entry.update_version(study)
+            return answer
+
+    async def _handle(self, upload: Upload) -> tuple[bytes, Study | None]:
+        if upload.takes_long:
+            await self._in_thread(self._upload_threads, lambda: check_size(upload, self.limits))
+            with suppress(OSError):  # no process can be started: use a thread
+                return await self._upload_processes.upload(upload, self.limits), None
+        return await self._in_thread(self._upload_threads, lambda: handle_upload(upload, self.url, self.limits))
 
     async def rename(self, name: str, new_name: str, who: str) -> None:
         """Give a study another name, which its event log then notes.
@@ -432,8 +453,9 @@ class StudySessions:
         return rows
 
     async def end_processes(self) -> None:
-        """End the processes that make choices. A choice under way has stored nothing."""
+        """End the processes for choices and uploads. What is under way has stored nothing."""
         await self._processes.close()
+        await self._upload_processes.close()
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Let the threads end their present work, for some seconds at most.
@@ -442,7 +464,13 @@ class StudySessions:
         """
         if self._state_update is not None:
             self._state_update.cancel()
-        for threads in (self._choice_threads, self._write_threads, self._read_threads):
+        for threads in (
+            self._choice_threads,
+            self._write_threads,
+            self._read_threads,
+            self._upload_threads,
+            self._open_threads,
+        ):
             threads.shutdown(wait=False, cancel_futures=True)
         with self._working_changed:
             self._working_changed.wait_for(lambda: self._working == 0, seconds)
@@ -489,13 +517,17 @@ class StudySessions:
 
     async def _read(self, entry: StudyEntry, name: str, work: Callable[[Study], T]) -> T:
         async with entry.reader.request_lock:
-            return await self._run(entry, self._read_threads, lambda: self._use(entry, entry.reader, name, work))
+            return await self._run(entry, entry.reader, self._read_threads, name, work)
 
-    async def _run(self, entry: StudyEntry, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        """Run work on a study in a thread, and wake those who wait for a change."""
+    async def _run(
+        self, entry: StudyEntry, copy: StudyCopy, threads: ThreadPoolExecutor, name: str, work: Callable[[Study], T]
+    ) -> T:
+        """Run work on a study in a thread, after it was opened in another, and wake those who wait for a change."""
         before = entry.version
         try:
-            return await self._in_thread(threads, work)
+            if copy.study is None:
+                await self._in_thread(self._open_threads, lambda: self._use(entry, copy, name, lambda study: None))
+            return await self._in_thread(threads, lambda: self._use(entry, copy, name, work))
         finally:
             if entry.version != before:
                 entry.announce_change()

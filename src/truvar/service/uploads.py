@@ -8,8 +8,9 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -22,18 +23,109 @@ from truvar.exceptions import (
     SerializationError,
     TruvarError,
 )
+from truvar.messages import Interface
 from truvar.problem import Problem, problem_from_dict
 from truvar.problem.parameters import grid_size
 from truvar.problem.schema import REPRESENTERS, ProblemSpec, parse_spec
-from truvar.service import serializers
+from truvar.service import page_data, serializers
 from truvar.service.limits import ServiceLimits, check_at_most
-from truvar.storage.base import MAX_NAME_LENGTH
-from truvar.storage.serialization import check_storable
+from truvar.storage import open_storage
+from truvar.storage.base import MAX_NAME_LENGTH, StudySummary
+from truvar.storage.serialization import check_storable, study_from_json
 from truvar.study.csv_cells import measurements_csv
 from truvar.study.study import Study
+from truvar.validation import check_cost
 
+UploadKind = Literal["study", "problem", "check", "columns"]
 MAX_DEPTH = 60  # levels of nested lists and objects in an upload
 MAX_TRIED_POINTS = 1_000  # of a domain, for a trial choice with an uploaded study; it takes longer with more
+MAX_LIGHT_EVENTS = 30  # of a study, up to which an upload is handled in a thread
+MAX_LIGHT_STUDY = 100_000  # bytes of a study, up to which an upload is handled in a thread
+MAX_LIGHT_PROBLEM = 20_000  # bytes of a problem with its tables, up to which it is handled in a thread
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A study, problem or table that a client sent, in JSON values.
+
+    Attributes:
+        kind: What to do: store a study, store a study of a problem, check a problem, or list the columns of a table.
+        content: The exported study, the problem as text or as an object, or the text of the table.
+        name: Name of the study.
+        author: Author of its first event, where a problem is stored.
+        interface: Interface that messages are written for.
+        tables: CSV text of the tables of a problem, by their name in it.
+        size: Bytes of the request.
+    """
+
+    kind: UploadKind
+    content: Any
+    name: str
+    author: str
+    interface: Interface
+    tables: Mapping[str, str] = field(default_factory=dict)
+    size: int = 0
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether it may take more than a second, so that it is handled in a process of its own."""
+        if self.kind == "study":
+            events = self.content.get("events")
+            return self.size > MAX_LIGHT_STUDY or (isinstance(events, list) and len(events) > MAX_LIGHT_EVENTS)
+        return self.size > MAX_LIGHT_PROBLEM or self.has_training
+
+    @property
+    def has_training(self) -> bool:
+        """Whether the model of a problem is fitted to a table; text that merely contains the word counts, too."""
+        if isinstance(self.content, str):
+            return self.kind != "columns" and "training" in self.content
+        return "training" in _mapping(self.content, "model")
+
+
+def check_size(upload: Upload, limits: ServiceLimits) -> None:
+    """Check the sizes that show before an upload is read, so that no process is started for one that is too large.
+
+    Args:
+        upload: The upload.
+        limits: Limits of the server.
+
+    Raises:
+        LimitExceededError: If it is larger than the server allows.
+        TruvarError: If it is not readable.
+    """
+    if upload.kind == "study":
+        check_upload(upload.content, limits)
+        _check_study_size(upload.content, limits)
+    tables = {"table": upload.content} if upload.kind == "columns" else upload.tables
+    for name, text in tables.items():
+        _check_table_size(name, text, limits)
+
+
+def handle_upload(upload: Upload, url: str, limits: ServiceLimits) -> tuple[bytes, Study | None]:
+    """Do what an upload asks for.
+
+    Args:
+        upload: The upload.
+        url: URL of the store.
+        limits: Limits of the server.
+
+    Returns:
+        The answer in JSON, and the study if one of a problem was stored.
+
+    Raises:
+        TruvarError: If it has a mistake, or is larger than the server allows.
+    """
+    if upload.kind == "columns":
+        frame = uploaded_table(upload.content, limits)
+        return serializers.encode({"rows": len(frame), "columns": page_data.table_columns(frame)}), None
+    if upload.kind == "study":
+        return serializers.encode(uploaded_study(upload.content, url, upload.name, limits)), None
+    content = upload.content if isinstance(upload.content, str) else parse_spec(ProblemSpec, upload.content)
+    problem = uploaded_problem(upload.name, content, upload.tables, limits, check=False)
+    if upload.kind == "check":
+        return serializers.encode(page_data.problem_check(problem, problem.study())), None
+    study = problem.study(store=url, name=upload.name, who=upload.author)
+    return serializers.encode(serializers.status(study)), study
 
 
 def uploaded_problem(
@@ -82,8 +174,10 @@ def uploaded_table(text: str, limits: ServiceLimits) -> pd.DataFrame:
     return _read_table("table", text, limits)
 
 
-def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: ServiceLimits) -> Study:
-    """Store an uploaded study.
+def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: ServiceLimits) -> dict[str, Any]:
+    """Store an uploaded study, and return its status.
+
+    Its events are applied once, in memory, which takes long for many of them; then they are stored as they came.
 
     Args:
         exported: The study as `Study.to_json` wrote it.
@@ -99,8 +193,14 @@ def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: Ser
     _check_study_size(exported, limits)
     try:
         text = json.dumps(exported)
-        _check_usable(Study.from_json(text, name=name))
-        return Study.from_json(text, store=url, name=name)
+        study = Study.from_json(text, name=name)
+        status = serializers.status(study)
+        summary = StudySummary(study.steps, study.spent, len(study.pending))
+        _check_usable(study)  # asks for a suggestion, which is not stored
+        with open_storage(url).create_study(name).transaction(0) as transaction:
+            transaction.appended = study_from_json(text)[1]
+            transaction.summary = summary
+        return status
     except DamagedStudyError as error:  # of the upload, not of a study of this server
         raise SerializationError(str(error)) from None
     except TruvarError:
@@ -164,6 +264,11 @@ def _has_values(column: Mapping[str, Any]) -> bool:
 
 def _check_usable(study: Study) -> None:
     """Do what a server does with a study, so that one which fails at it is not stored. Raises whatever goes wrong."""
+    costs = [record.cost for record in study.measurement_records()]
+    costs += [record.cost for record in study.failures]
+    costs += [suggestion.cost for suggestion in study.pending]
+    for cost in costs:
+        check_cost(cost, "the cost of a measurement")
     study.to_json()
     for answer in (serializers.view, serializers.status, serializers.posterior, serializers.history):
         serializers.encode(answer(study))
@@ -222,7 +327,8 @@ def _check_problem_size(spec: ProblemSpec, limits: ServiceLimits) -> None:
         check_at_most(spec.domain.representers or REPRESENTERS, limits.points, "representers of the box")
     check_at_most(len(spec.noise.levels or ()), limits.levels, "noise levels")
     check_at_most(len(spec.tasks.names or ()), limits.levels, "tasks")
-    _check_policy_size(spec.policy.model_dump(exclude_unset=True), limits)
+    _check_option_sizes(spec.policy.model_dump(exclude_unset=True), "[policy]", limits)
+    _check_option_sizes(spec.model.model_dump(exclude_unset=True), "[model]", limits)
 
 
 def _check_study_size(exported: Mapping[str, Any], limits: ServiceLimits) -> None:
@@ -242,12 +348,15 @@ def _check_study_size(exported: Mapping[str, Any], limits: ServiceLimits) -> Non
     check_at_most(max(len(axes), len(_list(domain, "columns"))), limits.columns, "columns of the domain")
     check_at_most(len(_sequence(_mapping(config, "noise"), "variance")), limits.levels, "noise levels")
     check_at_most(len(_sequence(_mapping(config, "tasks"), "names")), limits.levels, "tasks")
-    _check_policy_size(_mapping(config, "policy"), limits)
+    _check_option_sizes(_mapping(config, "policy"), "[policy]", limits)
+    kernel = _mapping(config, "kernel")
+    if kernel.get("kind") == "Learned":
+        _check_option_sizes(kernel, "[model]", limits)
 
 
-def _check_policy_size(options: Mapping[str, Any], limits: ServiceLimits) -> None:
+def _check_option_sizes(options: Mapping[str, Any], section: str, limits: ServiceLimits) -> None:
     for option, value in _integers(options):
-        check_at_most(abs(value), limits.draws, f"for [policy] {option}")
+        check_at_most(abs(value), limits.draws, f"for {section} {option}")
 
 
 def _integers(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, int]]:

@@ -34,6 +34,12 @@ STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
 KERNEL_MODULE = "sklearn.gaussian_process.kernels"
 DEFAULT_BOUNDS = {"kind": "tuple", "values": [1e-05, 100000.0]}  # of a kernel's parameters, as stored
 RESTORED_TIMES = ("datetime64[ns]", "datetime64[us]", "datetime64[s]")  # column types that are stored as text
+# Types of columns that `_serialize_column` writes. Others, such as text of a fixed width, may take memory at will.
+COLUMN_TYPES = frozenset(
+    {"object", "bool", *RESTORED_TIMES}
+    | {str(np.dtype(f"{order}{kind}")) for order in "<>" for kind in ("f2", "f4", "f8")}
+    | {str(np.dtype(f"{order}{kind}{size}")) for order in "<>" for kind in "iu" for size in (1, 2, 4, 8)}
+)
 MAX_WHO_LENGTH = 200  # characters of the author of an event
 MAX_KIND_LENGTH = 20  # characters of the kind of an event
 SHORT_TEXT = 60  # characters of an invalid text that a message repeats
@@ -293,10 +299,21 @@ class StoredTable:
     Attributes:
         columns: Name, type and values of every column, as stored.
         attrs: What the table was made of (`truvar.domain.geo.ORIGINS`).
+
+    Raises:
+        SerializationError: If the type of a column is none that is stored.
     """
 
     columns: Sequence[Mapping[str, Any]]
     attrs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            if column["type"] not in COLUMN_TYPES:
+                raise SerializationError(
+                    f"the type of the column {column['name']!r} must be one of {', '.join(sorted(COLUMN_TYPES))}, got "
+                    f"{_shorten(str(column['type']))}; export the study again"
+                )
 
     def __call__(self) -> pd.DataFrame:
         """Return the table."""
@@ -327,7 +344,8 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
     if "table" in parts:
         labels = None  # as domains stored by release 0.2.0 have it
         if "labels" in parts:
-            labels = RowLabels.from_dict(deserialize(parts["labels"]))
+            n_rows = len(parts["table"][0]["values"])
+            labels = RowLabels.from_dict(deserialize(parts["labels"]), n_rows)
         table = StoredTable(parts["table"], deserialize(parts.get("origin", {})))
         if "axes" in parts:
             sides = tuple(np.array(axis, dtype=float) for axis in parts["axes"])

@@ -22,7 +22,7 @@ from truvar.study._state import StudyState
 from truvar.study._views import suggestion
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import departure
-from truvar.validation import check_finite, check_nonnegative
+from truvar.validation import check_cost, check_finite, check_nonnegative
 
 
 def resolve_action(
@@ -217,12 +217,13 @@ def check_measurement(
         corrects: Whether the value takes the place of another one, so that nothing is pending that could fail.
 
     Raises:
-        InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0.
+        InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0, or the cost is above
+            `MAX_COST`.
     """
     try:
         value = check_finite(as_value(y), "the measured value y")
         noise = None if noise is None else check_nonnegative(noise, "noise")
-        cost = None if cost is None else check_nonnegative(cost, "cost")
+        cost = None if cost is None else check_cost(cost, "cost")
     except InvalidArgumentError as error:
         remedy = "" if corrects else _remedy_of_missing(y)
         raise InvalidMeasurementError(f"{error}{remedy}") from None

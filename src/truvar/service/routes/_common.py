@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Header, Path
+from fastapi import Header, Path, Request
 from fastapi.responses import Response
 
+from truvar.messages import current_interface
+from truvar.problem.schema import ProblemSpec
+from truvar.service.disconnection import while_connected
 from truvar.service.limits import is_plain_text
 from truvar.service.serializers import encode
 from truvar.service.sessions import StudySessions
+from truvar.service.uploads import Upload, UploadKind
 from truvar.storage.base import MAX_STORED_NAME_LENGTH
 from truvar.study.study import Study
 
@@ -67,6 +71,38 @@ async def change_study(
         return work(study)
 
     return json_response(await sessions.write(name, signed))
+
+
+async def upload_response(
+    sessions: StudySessions,
+    request: Request,
+    kind: UploadKind,
+    content: Any,
+    name: str,
+    author: str = DEFAULT_AUTHOR,
+    tables: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    """Return the answer to an upload, which is given up if the client leaves.
+
+    Args:
+        sessions: The studies of the server.
+        request: The request.
+        kind: What to do with it.
+        content: The upload in JSON values.
+        name: Name of the study.
+        author: Author of its first event.
+        tables: CSV text of the tables of a problem.
+        status: HTTP status of the answer.
+    """
+    size = len(await request.body())
+    upload = Upload(kind, content, name, author, current_interface(), tables or {}, size)
+    return Response(await while_connected(request, sessions.upload(upload)), status, media_type=JSON)
+
+
+def json_problem(problem: str | ProblemSpec) -> Any:
+    """Return a validated problem in JSON values: its text, or an object."""
+    return problem if isinstance(problem, str) else problem.model_dump(mode="json", exclude_unset=True)
 
 
 async def cached_response(sessions: StudySessions, name: str, key: str, work: Callable[[Study], Any]) -> Response:

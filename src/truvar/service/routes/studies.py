@@ -6,17 +6,21 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import Response
 
 from truvar.exceptions import InvalidArgumentError
-from truvar.service import serializers
 from truvar.service.limits import ServiceLimits
-from truvar.service.routes._common import Author, StudyName, author_name, json_response
+from truvar.service.routes._common import (
+    Author,
+    StudyName,
+    author_name,
+    json_problem,
+    json_response,
+    upload_response,
+)
 from truvar.service.schemas import Create, Delete, Rename
 from truvar.service.sessions import StudySessions
-from truvar.service.uploads import uploaded_problem, uploaded_study
 from truvar.storage.base import check_study_name
-from truvar.study.study import Study
 
 
-def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
+def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     """Return the routes of the collection of studies."""
     routes = APIRouter()
 
@@ -27,17 +31,13 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         return json_response({"studies": [row for row in found if allowed is None or row["name"] in allowed]})
 
     @routes.post("/studies", status_code=201, summary="Create a study")
-    async def create(body: Create, who: Author = None) -> Response:
+    async def create(body: Create, request: Request, who: Author = None) -> Response:
         name = check_study_name(body.name)
-
-        def make(url: str) -> Study:
-            if body.problem is None:
-                return uploaded_study(body.study or {}, url, name, limits)
-            problem = uploaded_problem(name, body.problem, body.tables, limits, check=False)
-            return problem.study(store=url, name=name, who=author_name(who))
-
-        await sessions.create(name, make)
-        return json_response(await sessions.read(name, serializers.status), 201)
+        author = author_name(who)
+        if body.problem is None:
+            return await upload_response(sessions, request, "study", body.study or {}, name, author, status=201)
+        problem = json_problem(body.problem)
+        return await upload_response(sessions, request, "problem", problem, name, author, body.tables, status=201)
 
     @routes.post("/studies/{name:path}/rename", summary="Give a study another name; its event log notes it")
     async def rename(request: Request, name: StudyName, body: Rename, who: Author = None) -> Response:
