@@ -64,6 +64,11 @@ class Availability:
         return probability
 
     @property
+    def regional(self) -> float:
+        """Probability that failures depend on the place, rather than on chance."""
+        return self._model.regional if len(self.failed) else 0.0
+
+    @property
     def infeasible_share(self) -> float:
         """Expected share of the domain that cannot be measured."""
         return float(1.0 - self.feasibility.mean())

@@ -344,16 +344,16 @@ class ActiveLearner:
 
         The gain of what is unknown is so much larger than that of what is known that the expected gain alone leads to
         places that failed again and again. Therefore the risk is limited, relative to the likeliest row: the more of
-        the attempts failed, beyond the share that would have failed even there, the smaller it may be. Only attempts
-        since the first failure count.
+        the attempts failed, beyond the share that would have failed even there, the smaller it may be, and the more
+        so the more certain it is that failures depend on the place. Only attempts since the first failure count.
         """
-        n_failed = 0 if self.availability is None else len(self.availability.failed)
-        if n_failed == 0:
+        if self.availability is None or len(self.availability.failed) == 0:
             return 0.0
+        n_failed = len(self.availability.failed)
         n_succeeded = max(len(self.observations) - self.failures[0].n_before, 0)
         avoidable = (n_failed - 1) / max(n_failed - 1 + n_succeeded, 1) - (1.0 - table.max_feasibility)
         caution = min(max(avoidable, 0.0) * CAUTION, MAX_CAUTION)
-        return caution * table.max_feasibility
+        return caution * self.availability.regional * table.max_feasibility
 
     def best_in_context(self, given: ContextSlice) -> Array:
         """Return the point of a box with the best posterior mean in a context, (d,); excluded ones left out."""

@@ -53,10 +53,13 @@ class FeasibilityModel:
     Attributes:
         members: The classifier for each setting of the kernel.
         weights: Their shares of the evidence. (members,)
+        regional: Probability that failures depend on the place, rather than on chance: the share of all settings with
+            regions in the evidence.
     """
 
     members: tuple[_Laplace, ...]
     weights: Array
+    regional: float
 
     @staticmethod
     def fit(points: Array, succeeded: Mask, columns: Sequence[Sequence[int]] = ()) -> FeasibilityModel:
@@ -87,8 +90,10 @@ class FeasibilityModel:
         evidence = np.array([member.evidence for member in members]) + np.log(odds)
         weights = np.exp(evidence - evidence.max())
         weights /= weights.sum()
+        regional = sum(weight for weight, setting in zip(weights, settings, strict=True) if REGION_DEVIATION in setting)
         kept = np.flatnonzero(weights >= LEAST_WEIGHT)
-        return FeasibilityModel(tuple(members[k] for k in kept), weights[kept] / weights[kept].sum())
+        own = weights[kept] / weights[kept].sum()
+        return FeasibilityModel(tuple(members[k] for k in kept), own, float(regional))
 
     def probability(self, points: Array) -> Array:
         """Return P(success) at points (q, d), in extents of the domain: (q,)."""
