@@ -51,6 +51,7 @@ from truvar.exceptions import (
 from truvar.messages import for_interface
 from truvar.storage.base import Event, StudySummary, Transaction, check_study_name
 from truvar.storage.checksums import ROW_COLUMNS, event_checksum, row_checksum
+from truvar.storage.files import FileIdentity, FileState, OpenFiles, file_identity, file_state
 from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
 from truvar.storage.postgres import keep_alive, postgres_arguments
@@ -60,7 +61,6 @@ from truvar.storage.turns import turns_at
 if TYPE_CHECKING:
     import pandas as pd
 
-FileIdentity = tuple[int, int]  # device and inode
 WRITE_TIMEOUT = 60  # seconds to wait for the write lock of SQLite
 SQLITE_TIMEOUT = 5  # seconds to wait for any other lock of SQLite
 COLLECT_AFTER = 0.5  # seconds; an interrupt may leave a connection with the lock to the garbage collector
@@ -89,6 +89,8 @@ READ_CHECKSUM = select(EVENTS.c.checksum).where(
     EVENTS.c.study_id == bindparam("study"), EVENTS.c.number == bindparam("number")
 )
 INSERT_EVENTS = insert(EVENTS)
+
+_storages: weakref.WeakSet[RDBStorage] = weakref.WeakSet()  # all of this process
 
 # Messages for errors of the database, by the first characters of SQLite's error name or PostgreSQL's error code.
 DATABASE_ERRORS: dict[tuple[str, ...], str] = {
@@ -139,6 +141,7 @@ class RDBStorage:
         self._process_id = 0  # of the process that created the engine
         self._engine_lock = threading.Lock()
         self._file: FileIdentity | None = None  # of the SQLite file that the connections are to
+        _storages.add(self)
 
     # -- studies -------------------------------------------------------------------------------------------------------
 
@@ -223,6 +226,7 @@ class RDBStorage:
                 if not self.is_sqlite:  # all statements see the same state, as in SQLite
                     connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 yield connection
+                self._check_file(connection)
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:
@@ -244,7 +248,7 @@ class RDBStorage:
                     prepare_tables(connection)
                 with keep_alive(connection):
                     yield connection
-            self._check_file(connection)  # what was committed to a deleted file is lost
+            self._check_file(connection, committed=True)  # what was committed to a deleted file is lost
         self._version = SCHEMA_VERSION
 
     def _open(self) -> None:
@@ -264,34 +268,48 @@ class RDBStorage:
     @contextmanager
     def _connect(self) -> Iterator[Connection]:
         """Open a connection, to the file that is at the path now."""
-        if self._file is not None and self.path is not None and _file_identity(self.path) is None:
+        if self._file is not None and self.path is not None and file_identity(self.path) is None:
             raise self._file_changed()  # a new connection would create an empty file
         with self._get_engine().connect() as connection:
             self._check_file(connection)
             yield connection
 
-    def _check_file(self, connection: Connection) -> None:
-        """Check that the SQLite file of a connection is still the one at its path.
+    def _check_file(self, connection: Connection, committed: bool = False) -> None:
+        """Check that the SQLite file of a connection, and its write-ahead log, are still those at their paths.
+
+        SQLite keeps both files open and writes a transaction to the log. A log that was removed or overwritten takes a
+        commit without an error, and nobody else can read it.
+
+        Args:
+            connection: The connection.
+            committed: Whether it has just committed, so that its log must have a valid header.
 
         Raises:
-            StorageError: If it was deleted or replaced. What is written to it would be lost.
+            StorageError: If a file was deleted or replaced. What is written to it would be lost.
         """
         if self.path is None:
             return
-        opened = connection.info.get("file")
-        self._file = self._file or opened
-        if opened is not None and _file_identity(self.path) != opened:
-            raise self._file_changed()
+        files: OpenFiles = connection.info["files"]
+        self._file = self._file or files.main
+        if files.is_replaced() or (committed and not files.has_valid_log()):
+            connection.invalidate()
+            raise self._file_changed(committed)
 
-    def _file_changed(self) -> StorageError:
-        """Have the next connection opened to the file that is at the path then, and return the exception for now."""
-        if self.path is not None and self.path.exists():
-            self._file = None
-        self._version = 0
-        self._get_engine().dispose()
+    def _file_changed(self, committed: bool = False) -> StorageError:
+        """Have the next connections opened to the file that is at the path then, and return the exception for now.
+
+        The connections of one process share the state of SQLite's log, so those of other objects are closed too.
+        """
+        for storage in list(_storages):
+            if storage.path == self.path and storage._engine is not None:
+                if self.path is not None and self.path.exists():
+                    storage._file = None
+                storage._version = 0
+                storage._get_engine().dispose()
+        outcome = "the last change may be lost" if committed else "nothing was stored"
         return StorageError(
-            f"the store {self.label} was deleted or replaced by another file while it was open; nothing was stored: "
-            "put the file back, or open the study again"
+            f"the store {self.label} was deleted or replaced by another file while it was open, or its file -wal was; "
+            f"{outcome}: put the files back, or open the study again"
         )
 
     def _not_found(self) -> StoreNotFoundError:
@@ -345,6 +363,7 @@ class RDBEventLog:
         self._study_id = study_id
         self._known = (0, "")  # number and checksum of the last event that was read or written
         self._counters: tuple[int, int] | None = None  # steps and pending of the row that was last read
+        self._verified: FileState | None = None  # of the SQLite file when all events were last known to be undamaged
 
     def __reduce__(self) -> Any:
         raise SerializationError(
@@ -362,8 +381,11 @@ class RDBEventLog:
             return []
         with self.storage.read_transaction() as connection:
             row = self._read_row(connection)
+            state = self._file_state()
             events = self._read_events(connection, number, row)
         self._known = (row["events"], row["head"])
+        if number == 0:
+            self._verified = state
         return events
 
     def check_summary(self, summary: StudySummary) -> None:
@@ -395,6 +417,7 @@ class RDBEventLog:
                 study_id = self._insert_study(connection)
             else:
                 row = self._read_row(connection, lock=True)
+                self._verify_changed_file(connection, row)
                 transaction.new_events = self._read_events(connection, number, row)
             yield transaction
             if transaction.appended:
@@ -406,6 +429,25 @@ class RDBEventLog:
                 connection.execute(UPDATE_ROW, {"study": study_id, **values, "new_checksum": row_checksum(row)})
         self._study_id = study_id
         self._known = (row["events"], row["head"])
+        self._verified = self._file_state()
+
+    def _file_state(self) -> FileState | None:
+        path = self.storage.path
+        return None if path is None else file_state(path)
+
+    def _verify_changed_file(self, connection: Connection, row: Mapping[str, Any]) -> None:
+        """Verify all events if somebody else wrote to the SQLite file since this object did.
+
+        Transactions go to the log, which SQLite moves into the file now and then. A copy that was written over the file
+        changes it too, and the events that only the file has are then others, behind what the connection remembers.
+
+        Raises:
+            DamagedStudyError: If an event is damaged or missing.
+        """
+        if self._verified is None or self._file_state() == self._verified:
+            return
+        connection.exec_driver_sql("PRAGMA shrink_memory")  # forgets pages that were read before
+        self._read_events(connection, 0, row)
 
     def _read_row(self, connection: Connection, lock: bool = False) -> dict[str, Any]:
         """Return the row of the study, and lock it in PostgreSQL if that is asked for."""
@@ -593,15 +635,6 @@ def _check_url(given: str) -> URL:
     return url
 
 
-def _file_identity(path: Path) -> FileIdentity | None:
-    """Return the device and inode of a file; None if it cannot be found."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 def _create_engine(url: URL, path: Path | None) -> Engine:
     if url.get_backend_name() != "sqlite":
         return create_engine(url, pool_pre_ping=True, connect_args=postgres_arguments(url))
@@ -609,10 +642,19 @@ def _create_engine(url: URL, path: Path | None) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, record: Any) -> None:
-        record.info["file"] = None if path is None else _file_identity(path)
         connection.isolation_level = None  # transactions begin in `_begin`, not in the driver
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")  # a commit survives a crash of the machine
+        if path is not None:
+            record.info["files"] = OpenFiles(path)
+
+    @event.listens_for(engine, "close")
+    def _close(connection: Any, record: Any) -> None:
+        files = record.info.get("files")
+        configure = getattr(connection, "setconfig", None)  # of Python 3.12
+        if configure is not None and files is not None and files.is_replaced():
+            # SQLite would write the removed log into the file that was put in the place of its own.
+            configure(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)  # type: ignore[attr-defined]
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
