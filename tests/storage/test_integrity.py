@@ -223,6 +223,16 @@ def test_damage_is_reported_when_a_study_is_opened(url: str, damage: str) -> Non
     assert check.problem is not None
 
 
+def test_a_changed_name_of_a_study_is_reported(file: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake(file).run(truth, steps=1)
+    execute(file, "UPDATE truvar_studies SET name = 'make'")
+    with pytest.raises(DamagedStudyError, match="its name"):
+        tv.load(file, "make")
+    assert tv.studies(file)["goal"].tolist() == ["damaged"]
+    assert main(["check", str(path)]) == 1
+    assert "its name in the list of studies does not match its checksum" in capsys.readouterr().out
+
+
 def test_events_that_were_changed_are_reported_to_a_study_that_is_open(url: str) -> None:
     study = lake(url)
     study.run(truth, steps=2)

@@ -124,7 +124,7 @@ class SecurityMiddleware:
             return None
         if grant.studies is not None and _path(scope) == "/api/studies":
             return Refusal(403, "this token is for certain studies and cannot create others", AccessDeniedError)
-        if grant.access == "read":
+        if grant.access != "write":
             return Refusal(403, "this token is for reading only; changes need a write token", AccessDeniedError)
         origin = headers.get("origin")
         if origin is not None and origin.rpartition("//")[2].lower() != headers.get("host", "").lower():

@@ -48,9 +48,9 @@ from truvar.exceptions import (
     TruvarError,
     import_optional,
 )
-from truvar.messages import for_interface
+from truvar.messages import for_interface, mask_passwords
 from truvar.storage.base import Event, StudySummary, Transaction, check_study_name
-from truvar.storage.checksums import ROW_COLUMNS, event_checksum, row_checksum
+from truvar.storage.checksums import ROW_COLUMNS, event_checksum, name_checksum, row_checksum
 from truvar.storage.files import FileIdentity, FileState, OpenFiles, file_identity, file_state
 from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
@@ -67,13 +67,16 @@ COLLECT_AFTER = 0.5  # seconds; an interrupt may leave a connection with the loc
 MIN_RETRY_WAIT = 0.001  # seconds between two attempts to take the write lock, at least
 MAX_RETRY_WAIT = 0.005  # seconds between two attempts to take the write lock, at most
 URL_EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
+HOST_DELIMITERS = frozenset("@/?&=")  # characters that a host cannot contain
 DAMAGED_GOAL = "damaged"  # in the list, of a study whose row cannot be trusted
 LISTED_COLUMNS = ("name", "goal", "steps", "spent", "pending", "created", "changed")
 
 # Statements of every transaction. SQLAlchemy keeps what it compiles of a statement with the object.
 _ROW_NAMES = (*ROW_COLUMNS, "checksum")
 _EVENT_NAMES = ("number", "time", "who", "kind", "details", "checksum")
-READ_ROW = select(*(STUDIES.c[name] for name in _ROW_NAMES)).where(STUDIES.c.id == bindparam("study"))
+READ_ROW = select(*(STUDIES.c[name] for name in (*_ROW_NAMES, "name", "name_checksum"))).where(
+    STUDIES.c.id == bindparam("study")
+)
 READ_AND_LOCK_ROW = READ_ROW.with_for_update()
 UPDATE_ROW = (
     update(STUDIES)
@@ -134,7 +137,7 @@ class RDBStorage:
     def __init__(self, url: str) -> None:
         self.url = _check_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        public_url = self.url.render_as_string(hide_password=True)
+        public_url = mask_passwords(self.url.render_as_string(hide_password=True))
         self.label = for_interface(public_url, cli=self.url.database if self.is_sqlite else public_url)
         self._version = 0  # of the tables; 0 until they have been looked at
         self._engine: Engine | None = None
@@ -205,7 +208,7 @@ class RDBStorage:
                 reason = f"is damaged ({error}); use an undamaged copy of it"
                 raise StorageError(f"the list of studies of the store {self.label} {reason}") from None
         for row in map(_plain, found):
-            if row["checksum"] != row_checksum(row):
+            if row["checksum"] != row_checksum(row) or not _is_name_intact(row):
                 row["goal"] = DAMAGED_GOAL
             rows.append([row[name] for name in LISTED_COLUMNS])
         return pd.DataFrame(rows, columns=list(LISTED_COLUMNS))
@@ -463,6 +466,9 @@ class RDBEventLog:
         row = _plain(found)
         if row.pop("checksum") != row_checksum(row):
             raise self._damaged("its row in the list of studies does not match its checksum")
+        if not _is_name_intact(row):
+            raise self._damaged("its name in the list of studies does not match its checksum")
+        del row["name"], row["name_checksum"]
         self._counters = (row["steps"], row["pending"])
         return row
 
@@ -475,7 +481,8 @@ class RDBEventLog:
             raise StudyExistsError(
                 f"the store {self.storage.label} already has a study {self.name!r}; {resume}, or {rename}"
             )
-        key: Any = connection.execute(insert(STUDIES).values(name=self.name)).inserted_primary_key
+        values = {"name": self.name, "name_checksum": name_checksum(self.name)}
+        key: Any = connection.execute(insert(STUDIES).values(values)).inserted_primary_key
         return int(key[0])
 
     def _read_events(self, connection: Connection, after: int, row: Mapping[str, Any]) -> list[Event]:
@@ -567,6 +574,11 @@ def _plain(row: RowMapping) -> dict[str, Any]:
     return {str(name): value for name, value in row.items()}
 
 
+def _is_name_intact(row: Mapping[str, Any]) -> bool:
+    """Return whether the name of a study matches its checksum, if it has one."""
+    return row["name_checksum"] in ("", name_checksum(row["name"]))
+
+
 def _event_rows(study_id: int, events: Sequence[Event], head: str) -> list[dict[str, Any]]:
     """Return the rows of events that follow on one with the checksum `head`."""
     rows = []
@@ -611,27 +623,35 @@ def _goal_text(goal: Any) -> str:
 
 
 def _check_url(given: str) -> URL:
-    """Return the URL of a store with its driver, or raise."""
+    """Return the URL of a store with its driver, or raise. A password among its parameters is moved to its place."""
+    shown = mask_passwords(repr(given))
     try:
         if not isinstance(given, (str, URL)):  # SQLAlchemy 2.0.0 returns anything else as it is
             raise ArgumentError
         url = make_url(given)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the latter for a port that is no number
         raise InvalidArgumentError(
-            f"a store must be a URL such as {URL_EXAMPLES}, got {given!r}; correct the URL"
+            f"a store must be a URL such as {URL_EXAMPLES}, got {shown}; correct the URL"
         ) from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
         raise InvalidArgumentError(
-            f"a store must be in SQLite or PostgreSQL, got {given!r}; give a URL such as {URL_EXAMPLES}"
+            f"a store must be in SQLite or PostgreSQL, got {shown}; give a URL such as {URL_EXAMPLES}"
         )
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise InvalidArgumentError(
-            f"a store must be a file, such as {URL_EXAMPLES}, got {given!r}; for a study in memory leave it out"
+            f"a store must be a file, such as {URL_EXAMPLES}, got {shown}; for a study in memory leave it out"
         )
     if url.get_backend_name() == "postgresql":
         import_optional("psycopg", "a store in PostgreSQL", "store")
+        if not HOST_DELIMITERS.isdisjoint(url.host or ""):  # part of a password would be taken for the host
+            raise InvalidArgumentError(
+                f"the password of a store must be percent-encoded (%40 for @, %2F for /), got {shown}; encode it"
+            )
+        password = url.query.get("password")
+        if isinstance(password, str):  # SQLAlchemy hides it there alone
+            url = url.difference_update_query(["password"]).set(password=password)
     return url
 
 
