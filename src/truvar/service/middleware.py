@@ -82,6 +82,8 @@ class SecurityMiddleware:
             await send(message)
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        if _path(scope).startswith("/api"):
+            await self._stored.update()
         refusal = self._check_access(scope, headers)
         body = b""
         if refusal is None and scope["method"] == "POST":

@@ -46,6 +46,7 @@ from truvar.exceptions import (
     StudyExistsError,
     StudyNotFoundError,
     TruvarError,
+    UncertainChangeError,
     import_optional,
 )
 from truvar.messages import for_interface, mask_passwords
@@ -54,7 +55,7 @@ from truvar.storage.checksums import ROW_COLUMNS, event_checksum, name_checksum,
 from truvar.storage.files import FileIdentity, FileState, OpenFiles, file_identity, file_state
 from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
-from truvar.storage.postgres import keep_alive, postgres_arguments
+from truvar.storage.postgres import connection_class, is_overdue, keep_alive, postgres_arguments
 from truvar.storage.serialization import deserialize, dump_json, serialize
 from truvar.storage.turns import turns_at
 
@@ -66,6 +67,7 @@ SQLITE_TIMEOUT = 5  # seconds to wait for any other lock of SQLite
 COLLECT_AFTER = 0.5  # seconds; an interrupt may leave a connection with the lock to the garbage collector
 MIN_RETRY_WAIT = 0.001  # seconds between two attempts to take the write lock, at least
 MAX_RETRY_WAIT = 0.005  # seconds between two attempts to take the write lock, at most
+UNREACHABLE_SECONDS = 5.0  # after an answer was waited for in vain, in which no other is waited for
 URL_EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
 HOST_DELIMITERS = frozenset("@/?&=")  # characters that a host cannot contain
 DAMAGED_GOAL = "damaged"  # in the list, of a study whose row cannot be trusted
@@ -141,6 +143,7 @@ class RDBStorage:
         self.label = for_interface(public_url, cli=self.url.database if self.is_sqlite else public_url)
         self._version = 0  # of the tables; 0 until they have been looked at
         self._engine: Engine | None = None
+        self._unreachable_until = 0.0  # on the monotonic clock; until then nobody tries to connect
         self._process_id = 0  # of the process that created the engine
         self._engine_lock = threading.Lock()
         self._file: FileIdentity | None = None  # of the SQLite file that the connections are to
@@ -246,11 +249,18 @@ class RDBStorage:
         turn = nullcontext() if self.path is None else turns_at(self.path).turn()
         with turn, self._translate_errors(), self._connect() as connection:
             connection = connection.execution_options(writes=True)
-            with connection.begin():
-                if self._version < SCHEMA_VERSION:
-                    prepare_tables(connection)
-                with keep_alive(connection):
-                    yield connection
+            is_committing = False
+            try:
+                with connection.begin():
+                    with keep_alive(connection):
+                        if self._version < SCHEMA_VERSION:
+                            prepare_tables(connection)
+                        yield connection
+                    is_committing = True
+            except DBAPIError as error:
+                if is_committing and error.connection_invalidated:
+                    raise self._commit_unanswered(error) from None
+                raise
             self._check_file(connection, committed=True)  # what was committed to a deleted file is lost
         self._version = SCHEMA_VERSION
 
@@ -273,6 +283,10 @@ class RDBStorage:
         """Open a connection, to the file that is at the path now."""
         if self._file is not None and self.path is not None and file_identity(self.path) is None:
             raise self._file_changed()  # a new connection would create an empty file
+        if time.monotonic() < self._unreachable_until:
+            raise StorageError(
+                f"the store {self.label} did not answer a moment ago; nothing was changed: try again later"
+            )
         with self._get_engine().connect() as connection:
             self._check_file(connection)
             yield connection
@@ -315,6 +329,13 @@ class RDBStorage:
             f"{outcome}: put the files back, or open the study again"
         )
 
+    def _commit_unanswered(self, error: DBAPIError) -> UncertainChangeError:
+        reason = " ".join(str(error.orig).split())
+        return UncertainChangeError(
+            f"the connection to the store {self.label} was lost while a change was stored ({reason}); it may have been "
+            "stored: repeat the call, which counts once for the same suggestion or key and the same value"
+        )
+
     def _not_found(self) -> StoreNotFoundError:
         address = for_interface("the URL", cli="its path" if self.is_sqlite else "the URL")
         create = for_interface("tv.Study(..., store=...)", cli="truvar new PROBLEM.toml --store STORE")
@@ -345,6 +366,8 @@ class RDBStorage:
         try:
             yield
         except DBAPIError as error:
+            if is_overdue(error.orig):  # those who come next need not wait as long
+                self._unreachable_until = time.monotonic() + UNREACHABLE_SECONDS
             raise StorageError(f"the store {self.label} {_error_text(error)}") from None
         except (UnicodeDecodeError, sqlite3.Error, SQLAlchemyError) as error:  # SQLite's own records are wrong
             reason = " ".join(str(error).split())
@@ -657,7 +680,13 @@ def _check_url(given: str) -> URL:
 
 def _create_engine(url: URL, path: Path | None) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True, connect_args=postgres_arguments(url))
+        engine = create_engine(url, pool_pre_ping=True, connect_args=postgres_arguments(url))
+
+        @event.listens_for(engine, "do_connect")
+        def _connect(dialect: Any, record: Any, arguments: Any, parameters: Any) -> Any:
+            return connection_class().connect(*arguments, **parameters)
+
+        return engine
     engine = create_engine(url, connect_args={"timeout": SQLITE_TIMEOUT})
 
     @event.listens_for(engine, "connect")
