@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import random
 import sqlite3
 import threading
@@ -53,6 +52,7 @@ from truvar.messages import for_interface, mask_passwords
 from truvar.storage.base import Event, StudySummary, Transaction, check_study_name
 from truvar.storage.checksums import ROW_COLUMNS, event_checksum, name_checksum, row_checksum
 from truvar.storage.files import FileIdentity, FileState, OpenFiles, file_identity, file_state
+from truvar.storage.forks import connected_objects, database_use
 from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
 from truvar.storage.postgres import connection_class, is_overdue, keep_alive, postgres_arguments
@@ -144,10 +144,11 @@ class RDBStorage:
         self._version = 0  # of the tables; 0 until they have been looked at
         self._engine: Engine | None = None
         self._unreachable_until = 0.0  # on the monotonic clock; until then nobody tries to connect
-        self._process_id = 0  # of the process that created the engine
+        self._finalizer: weakref.finalize[Any, Any] | None = None  # closes the connections of the engine
         self._engine_lock = threading.Lock()
         self._file: FileIdentity | None = None  # of the SQLite file that the connections are to
         _storages.add(self)
+        connected_objects.add(self)
 
     # -- studies -------------------------------------------------------------------------------------------------------
 
@@ -287,7 +288,7 @@ class RDBStorage:
             raise StorageError(
                 f"the store {self.label} did not answer a moment ago; nothing was changed: try again later"
             )
-        with self._get_engine().connect() as connection:
+        with database_use(), self._get_engine().connect() as connection:
             self._check_file(connection)
             yield connection
 
@@ -348,17 +349,24 @@ class RDBStorage:
         return Path(name) if self.is_sqlite and not name.startswith("file:") else None
 
     def _get_engine(self) -> Engine:
-        """Return the engine of this process: a forked process cannot share connections with its parent."""
-        if self._process_id != os.getpid():
-            self._engine_lock = threading.Lock()  # another thread may have held it when the process was forked
+        """Return the engine of this process."""
         with self._engine_lock:
-            if self._engine is None or self._process_id != os.getpid():
-                if self._engine is not None:
-                    self._engine.dispose(close=False)
+            if self._engine is None:
                 self._engine = _create_engine(self.url, self.path)
-                self._process_id = os.getpid()
-                weakref.finalize(self, self._engine.dispose)
+                self._finalizer = weakref.finalize(self, self._engine.dispose)
             return self._engine
+
+    def close_before_fork(self) -> None:
+        """Close the connections to an SQLite file that nobody uses: SQLite takes those of a parent for its own."""
+        if self.is_sqlite and self._engine is not None:
+            self._engine.dispose()
+
+    def forget_in_child(self) -> None:
+        """Forget the engine after a fork: a process cannot share connections with its parent, nor end them."""
+        self._engine_lock = threading.Lock()
+        self._engine = None
+        if self._finalizer is not None:
+            self._finalizer.detach()
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
