@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 FileIdentity = tuple[int, int]  # device and inode
 FileState = tuple[int, int]  # time of the last change in nanoseconds, and size in bytes
@@ -77,7 +78,7 @@ def _is_log_header(header: bytes) -> bool:
     words = [int.from_bytes(header[start : start + 4], "big") for start in range(0, LOG_HEADER, 4)]
     if words[0] not in LOG_MAGIC:
         return False
-    order = "big" if words[0] & 1 else "little"
+    order: Literal["big", "little"] = "big" if words[0] & 1 else "little"
     first = 0
     second = 0
     for index in range(0, CHECKED_WORDS, 2):
