@@ -17,6 +17,7 @@
 | `StudyBusyError` | another asyncio task has a transaction of the study open |
 | `SerializationError` | an object cannot be stored, or was stored by another version |
 | `StorageError` | a store cannot be used at the moment |
+| `UncertainChangeError` | the connection to a store was lost while a change was stored, so that it may be stored |
 | `StoreNotFoundError`, `StudyNotFoundError`, `StudyExistsError` | a store or study is missing, or its name is taken |
 | `DamagedStudyError` | the stored events of a study are damaged |
 | `MeasurementFailedError` | the measuring function or program failed too often |
@@ -104,6 +105,13 @@ class SerializationError(TruvarError):
 
 class StorageError(TruvarError):
     """A store cannot be used at the moment; the request itself had no mistake."""
+
+
+class UncertainChangeError(StorageError):
+    """The connection to a store was lost while a change was stored, so that it may have been stored.
+
+    The same change can be made again: a value for the same suggestion, or with the same key, counts once.
+    """
 
 
 class StoreNotFoundError(TruvarError):

@@ -7,18 +7,40 @@ command line and the service set theirs with `interface`.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import Any, Literal
+from urllib.parse import unquote
 
 Interface = Literal["python", "cli", "http"]
 LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a float knows
 MAX_NAMES = 40  # listed in a message
+SECRET_PARAMETERS = ("password", "sslpassword")  # of the URL of a store
+
+# A password may contain anything but white space, even "/" and "@"; the last "@" of the address ends it.
+_USER_AND_PASSWORD = re.compile(r"(://[^/?#@:\s]*:)[^\s?]*@")
+_PARAMETER = re.compile(r"([?&])([^=&\s]+)=[^&\s]*")
 
 _interface: ContextVar[Interface] = ContextVar("interface", default="python")
+
+
+def mask_passwords(text: str) -> str:
+    """Return a URL, or a message with URLs, with stars in the place of every password.
+
+    A password can stand before the host (`user:password@host`) or among the parameters (`?password=...`).
+    """
+    masked = _USER_AND_PASSWORD.sub(r"\1***@", text)
+    return _PARAMETER.sub(_mask_parameter, masked)
+
+
+def _mask_parameter(found: re.Match[str]) -> str:
+    beginning, name = found.groups()
+    is_secret = unquote(name).strip().lower() in SECRET_PARAMETERS
+    return f"{beginning}{name}=***" if is_secret else found.group()
 
 
 @contextmanager

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from truvar.cli import COMMANDS, main
+from truvar.cli._store import store_label
 from truvar.cli.completion import SHELLS, completion_script
 from truvar.models.fit import Learned
+from truvar.storage.rdb import RDBStorage
 from truvar.study.stored import load, studies
 
 SINE = """
@@ -457,9 +459,45 @@ def test_the_event_log_has_the_author_of_every_change(begun: Truvar) -> None:
     assert events["details"][1]["until"] is not None
 
 
-def test_a_password_in_a_url_is_not_shown() -> None:
-    from truvar.cli._store import store_label
+SECRETS = [
+    "postgresql://anna:geheim@127.0.0.1:1/lake",
+    "postgresql://anna:ge/he@geheim@127.0.0.1:1/lake",
+    "postgresql://anna@127.0.0.1:1/lake?password=geheim",
+    "postgresql://127.0.0.1:1/lake?user=anna&password=ge@geheim&sslmode=disable",
+    "postgresql://127.0.0.1:1/lake?pass%77ord=geheim",
+    "postgresql://anna@127.0.0.1:1/lake?sslpassword=geheim",
+    "mysql://anna:geheim@127.0.0.1/lake?password=geheim",
+    "postgresql://anna:geheim@127.0.0.1:port/lake",
+]
 
+
+@pytest.mark.parametrize("url", SECRETS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status", "URL"],
+        ["check", "URL"],
+        ["token", "list", "URL"],
+        ["backup", "URL", "copy.db"],
+        ["ask", "URL", "--store", "URL"],
+        ["status", "URL", "--json"],
+    ],
+)
+def test_no_command_shows_the_password_of_a_store(
+    url: str, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word.replace("URL", url) for word in command]) != 0
+    captured = capsys.readouterr()
+    assert "geheim" not in captured.out + captured.err
+
+
+def test_a_store_with_its_password_among_the_parameters_has_it_hidden() -> None:
+    storage = RDBStorage("postgresql://host/lake?user=anna&password=geheim")
+    assert "geheim" not in f"{storage.label} {storage.url!r} {storage.url} {store_label(SECRETS[3])}"
+    assert storage.url.password == "geheim"
+
+
+def test_a_password_in_a_url_is_not_shown() -> None:
     assert store_label("postgresql://anna:secret@host/lake") == "postgresql://host/lake"
 
 

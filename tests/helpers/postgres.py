@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,37 @@ def _as_server_user() -> list[str]:
     ):
         pytest.skip("needs PostgreSQL: as root, the programs runuser and a user postgres to run it as")
     return ["runuser", "-u", "postgres", "--"]
+
+
+@contextmanager
+def frozen(url: str) -> Iterator[None]:
+    """Stop all processes of the server of a URL, and let them go on afterwards."""
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        (main,) = connection.execute("SELECT pg_read_file('postmaster.pid')").fetchone() or ("",)
+    first = int(main.split()[0])
+    processes = [first, *_children(first)]
+    try:
+        _send(processes, signal.SIGSTOP)
+        yield
+    finally:
+        _send(processes, signal.SIGCONT)
+
+
+def _send(processes: list[int], signal_number: int) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):  # the process of a connection that has just ended
+            os.kill(process, signal_number)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            if folder.name.isdigit() and (folder / "stat").read_text().rpartition(")")[2].split()[1] == str(parent):
+                found.append(int(folder.name))
+    return found
 
 
 @contextmanager

@@ -11,7 +11,10 @@ import truvar as tv
 from truvar.cli import main
 from truvar.exceptions import InvalidArgumentError
 from truvar.service import auth
+from truvar.service.middleware import SecurityMiddleware
 from truvar.storage import tokens
+from truvar.storage.administration import rename_study
+from truvar.storage.base import now
 from truvar.storage.rdb import RDBStorage
 
 
@@ -52,6 +55,81 @@ def test_the_event_log_names_the_holder_of_the_token(client: Any, store: str) ->
     for headers in (bearer(token), bearer(token, **{"X-Truvar-Who": "root"})):
         assert client.post("/api/studies/lake/note", json={"text": "rain"}, headers=headers).status_code == 200
     assert tv.load(store, "lake").events["who"].tolist()[1:] == ["anna", "root (token anna)"]
+
+
+@pytest.mark.parametrize("bit", range(8 * len("read")))
+def test_no_flipped_bit_makes_a_token_for_reading_one_for_writing(bit: int) -> None:
+    flipped = bytearray(b"read")
+    flipped[bit // 8] ^= 1 << bit % 8
+    access: Any = flipped.decode("latin-1")
+    token = tokens.StoredToken("anna", tokens.token_digest("t" * 20), access, None, now(), None, None)
+    middleware = SecurityMiddleware(_no_application, auth.Tokens(), 1_000, auth.TokenStore(lambda: [token]))
+    scope = {"method": "POST", "path": "/api/studies/lake/tell", "headers": []}
+    refusal = middleware._check_access(scope, {"authorization": f"Bearer {'t' * 20}"})
+    assert refusal is not None
+    assert refusal.status == 403
+
+
+async def _no_application(scope: Any, receive: Any, send: Any) -> None:
+    raise AssertionError("the request should have been refused")
+
+
+DAMAGES = {
+    "access": "access = 'write'",
+    "studies": "studies = NULL",
+    "broken studies": "studies = '[\"sea'",
+    "expiry": "expires = NULL",
+    "digest": "digest = 'x'",
+    "name": "name = 'anne'",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_token_is_refused_and_reported(
+    client: Any, store: str, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = tokens.add_token(RDBStorage(store), "anna", "read", ["sea/north"], 3600.0)
+    path = "/api/studies/sea/north/status"
+    assert client.get(path, headers=bearer(token)).status_code == 200
+    assert main(["check", store]) == 0
+    with RDBStorage(store).write_transaction() as connection:
+        connection.exec_driver_sql(f"UPDATE truvar_tokens SET {DAMAGES[damage]}")
+    assert client.get(path, headers=bearer(token)).status_code == 401
+    capsys.readouterr()
+    assert main(["check", store]) == 1
+    name = "anne" if damage == "name" else "anna"
+    assert f"the token '{name}' does not match its checksum" in capsys.readouterr().out
+    assert main(["token", "list", store]) == 0
+    assert f"{name}: read, , damaged" in capsys.readouterr().out.replace("all studies", "")
+    assert main(["token", "revoke", store, name]) == 0
+    assert main(["check", store]) == 0
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_token_whose_row_cannot_be_read_keeps_the_server_closed(client: Any, store: str) -> None:
+    tokens.add_token(RDBStorage(store), "anna")
+    with RDBStorage(store).write_transaction() as connection:
+        connection.exec_driver_sql("UPDATE truvar_tokens SET created = 'yesterday'")
+    (token,) = tokens.list_tokens(RDBStorage(store))
+    assert token.is_damaged
+    assert auth.TokenStore(lambda: tokens.list_tokens(RDBStorage(store)))
+    tokens.revoke_token(RDBStorage(store), "anna")
+    assert tokens.list_tokens(RDBStorage(store)) == []
+
+
+def test_tokens_of_an_earlier_release_keep_working(client: Any, store: str) -> None:
+    token = tokens.add_token(RDBStorage(store), "anna", studies=["lake"])
+    with RDBStorage(store).write_transaction() as connection:
+        connection.exec_driver_sql("ALTER TABLE truvar_tokens DROP COLUMN checksum")
+        connection.exec_driver_sql("ALTER TABLE truvar_studies DROP COLUMN name_checksum")
+        connection.exec_driver_sql("UPDATE truvar_schema SET version = 3")
+    (migrated,) = tokens.list_tokens(RDBStorage(store))
+    assert not migrated.is_damaged
+    assert client.get("/api/studies/lake/status", headers=bearer(token)).status_code == 200
+    assert main(["check", store]) == 0
+    rename_study(RDBStorage(store), "lake", "pond")
+    assert main(["check", store]) == 0
+    assert client.get("/api/studies/pond/status", headers=bearer(token)).status_code == 200
 
 
 def test_tokens_end_when_they_expire_or_are_revoked(client: Any, store: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,11 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -103,6 +106,98 @@ def test_an_older_copy_in_the_place_of_the_file_is_noticed(file: str, path: Path
     assert tv.load(file, "lake").steps == 0
 
 
+# Statements by which another program looks at the file, in a process that shares nothing with this one.
+COUNT_VALUES = "SELECT count(*) FROM truvar_events WHERE kind = 'told'"
+CREATE_TABLE = "CREATE TABLE other (x)"
+OTHER_PROGRAM = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA journal_mode = WAL")
+print(connection.execute(sys.argv[2]).fetchall(), flush=True)
+os._exit(0)
+"""
+
+
+def in_another_program(path: Path, statement: str) -> str:
+    command = [sys.executable, "-c", OTHER_PROGRAM, str(path), statement]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def remove_log(path: Path) -> None:
+    for ending in ("-wal", "-shm"):
+        Path(f"{path}{ending}").unlink()
+
+
+def copy_over(path: Path, backup: Path) -> None:
+    shutil.copyfile(backup, path)  # into the same inode
+    remove_log(path)
+
+
+def copy_over_and_use(path: Path, backup: Path) -> None:
+    copy_over(path, backup)
+    in_another_program(path, CREATE_TABLE)
+
+
+def rename_over(path: Path, backup: Path) -> None:
+    os.replace(backup, path)
+    remove_log(path)
+
+
+def replace_log(path: Path, backup: Path) -> None:
+    log = Path(f"{path}-wal")
+    content = log.read_bytes()
+    log.unlink()
+    log.write_bytes(content)
+
+
+def empty_log(path: Path, backup: Path) -> None:
+    Path(f"{path}-wal").write_bytes(b"")
+
+
+REPLACEMENTS = [copy_over, copy_over_and_use, rename_over, replace_log, empty_log]
+
+
+@pytest.mark.parametrize("replace", REPLACEMENTS)
+def test_no_value_is_acknowledged_that_a_replaced_file_or_log_loses(
+    file: str, path: Path, replace: Callable[[Path, Path], None]
+) -> None:
+    study = lake(file)
+    other = tv.load(file, "lake")  # has connections of its own, which share the log within SQLite
+    for index in range(3):
+        study.tell(study.domain.point(index), 0.3)
+    backup = path.with_name("backup.db")
+    assert main(["backup", str(path), str(backup)]) == 0
+    study.tell(study.domain.point(3), 0.3)
+    other.refresh()
+    replace(path, backup)
+    with pytest.raises(StorageError, match="deleted or replaced"):
+        study.tell(study.domain.point(4), 0.3)
+    assert study.steps == 4
+    acknowledged = 0
+    for index in range(5, 9):
+        with suppress(tv.TruvarError):
+            (study if index % 2 else other).tell(study.domain.point(index), 0.3)
+            acknowledged += 1
+    stored = in_another_program(path, COUNT_VALUES) if acknowledged else "[(0,)]"
+    assert acknowledged == 0 or int(stored.strip("[(,)]\n")) >= 4 + acknowledged
+
+
+def test_a_copy_over_the_file_that_leaves_its_log_is_noticed(file: str, path: Path) -> None:
+    study = lake(file)
+    backup = path.with_name("backup.db")
+    assert main(["backup", str(path), str(backup)]) == 0
+    for index in range(40):
+        study.tell(study.domain.point(index), 0.3)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(RESTART)")  # the file has the values, and the log begins again
+    study.tell(study.domain.point(40), 0.3)
+    shutil.copyfile(backup, path)
+    for index in (41, 42):
+        with pytest.raises(tv.TruvarError, match="damaged"):
+            study.tell(study.domain.point(index), 0.3)
+    assert study.steps == 41
+
+
 # -- damaged records ---------------------------------------------------------------------------------------------------
 
 DAMAGES = {
@@ -126,6 +221,16 @@ def test_damage_is_reported_when_a_study_is_opened(url: str, damage: str) -> Non
         tv.load(url, "lake")
     (check,) = check_store(url)
     assert check.problem is not None
+
+
+def test_a_changed_name_of_a_study_is_reported(file: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake(file).run(truth, steps=1)
+    execute(file, "UPDATE truvar_studies SET name = 'make'")
+    with pytest.raises(DamagedStudyError, match="its name"):
+        tv.load(file, "make")
+    assert tv.studies(file)["goal"].tolist() == ["damaged"]
+    assert main(["check", str(path)]) == 1
+    assert "its name in the list of studies does not match its checksum" in capsys.readouterr().out
 
 
 def test_events_that_were_changed_are_reported_to_a_study_that_is_open(url: str) -> None:

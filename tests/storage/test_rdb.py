@@ -20,6 +20,7 @@ from sqlalchemy import text
 from tests.helpers.problems import GRID, KINDS, KNOWN, answer, assert_same, truth
 
 import truvar as tv
+from truvar.cli import main
 from truvar.engines import ENGINES
 from truvar.exceptions import (
     DamagedStudyError,
@@ -292,7 +293,6 @@ def test_a_name_that_a_url_or_database_cannot_contain_is_refused(file: str, name
 def test_store_service_and_command_line_have_the_same_limit_for_names(
     file: str, served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from truvar.cli import main
 
     api, _ = served
     longest = "x" * MAX_NAME_LENGTH
@@ -313,7 +313,8 @@ def test_a_stored_study_with_a_longer_name_can_still_be_used(url: str) -> None:
     lake(url, "short")
     old = "x" * MAX_STORED_NAME_LENGTH
     with RDBStorage(url).write_transaction() as connection:
-        connection.execute(text("UPDATE truvar_studies SET name = :name"), {"name": old})
+        # A study that a release without checksums of names created has none.
+        connection.execute(text("UPDATE truvar_studies SET name = :name, name_checksum = ''"), {"name": old})
     assert tv.studies(url)["name"].tolist() == [old]
     study = tv.load(url, old)
     study.tell(study.ask(), 0.25)
@@ -499,6 +500,42 @@ def test_migrated_tables_have_the_columns_of_new_ones(version_1: str, tmp_path: 
     with RDBStorage(version_1).read_transaction() as connection:
         migrated = {column["name"] for column in sqlalchemy.inspect(connection).get_columns("truvar_studies")}
     assert migrated == {column.name for column in models.STUDIES.columns}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE truvar_schema SET version = 2",
+        "UPDATE truvar_schema SET version = 0",
+        "UPDATE truvar_schema SET version = -3",
+        "DELETE FROM truvar_schema",
+        "INSERT INTO truvar_schema VALUES (1)",
+    ],
+)
+def test_a_wrong_version_is_reported_and_nothing_is_migrated(
+    url: str, statement: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake(url)
+    with RDBStorage(url).write_transaction() as connection:
+        connection.execute(text(statement))
+        before = connection.execute(text("SELECT version FROM truvar_schema")).all()
+    assert main(["check", url]) == 1
+    message = " ".join(capsys.readouterr().err.split())
+    assert f"must name version {models.SCHEMA_VERSION}, which its tables have, got" in message
+    refused(lambda: tv.load(url, "lake"), StorageError, "truvar_schema", "use an undamaged copy")
+    refused(lambda: lake(url, "other"), StorageError, "truvar_schema")
+    with sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:")).begin() as connection:
+        assert connection.execute(text("SELECT version FROM truvar_schema")).all() == before
+
+
+def test_a_version_that_is_no_number_is_reported(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lake(file)
+    with RDBStorage(file).write_transaction() as connection:
+        connection.execute(text("DROP TABLE truvar_schema"))
+        connection.execute(text("CREATE TABLE truvar_schema (version INTEGER)"))
+        connection.execute(text("INSERT INTO truvar_schema VALUES ('three')"))
+    assert main(["check", file]) == 1
+    assert "got 'three'" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_store_of_a_newer_version_is_refused(url: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from truvar.cli._common import add_path
 from truvar.exceptions import InvalidArgumentError, StoreNotFoundError
+from truvar.messages import mask_passwords
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -74,7 +75,8 @@ def selected_store(arguments: argparse.Namespace) -> str:
         raise InvalidArgumentError(f"expected a store such as lake.db or a URL, got {only_word}; give one")
     first = _first_store(arguments)
     if first is not None and arguments.store:
-        raise InvalidArgumentError(f"the store is given twice, {first} and --store {arguments.store}; leave out one")
+        both = mask_passwords(f"{first} and --store {arguments.store}")
+        raise InvalidArgumentError(f"the store is given twice, {both}; leave out one")
     given = first or arguments.store or os.environ.get("TRUVAR_STORE") or _only_store_in_folder()
     return store_url(given)
 
@@ -84,7 +86,7 @@ def study_options(arguments: argparse.Namespace) -> str:
     store = arguments.store or _first_store(arguments)
     parts = []
     if store:
-        parts.append(shlex.quote(store))
+        parts.append(shlex.quote(mask_passwords(store)))
     if arguments.name:
         parts.append(f"--name {shlex.quote(arguments.name)}")
     return "".join(f" {part}" for part in parts)
@@ -99,7 +101,7 @@ def store_label(url: str) -> str:
     """Return a store as users write it, without its password."""
     if url.startswith("sqlite:///"):
         return url.removeprefix("sqlite:///")
-    scheme, _, rest = url.partition("://")
+    scheme, _, rest = mask_passwords(url).partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"
 
 

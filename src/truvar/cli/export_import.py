@@ -12,6 +12,7 @@ from truvar.cli._measurements import add_table_options, read_measurements
 from truvar.cli._store import open_study, store_label, store_url, study_arguments
 from truvar.domain.tables import is_excel, write_excel
 from truvar.exceptions import OutputError
+from truvar.messages import mask_passwords
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -95,7 +96,7 @@ def _import_study(arguments: argparse.Namespace, text: str) -> tuple[dict[str, A
     given = arguments.words or arguments.store
     url = store_url(given or str(Path(arguments.file).with_suffix(".db")))
     study = Study.from_json(text, store=url, name=arguments.name, who=arguments.who)
-    data = {"store": url, "name": study.name, "events": study.version, "measurements": study.steps}
+    data = {"store": mask_passwords(url), "name": study.name, "events": study.version, "measurements": study.steps}
     return data, f"study {study.name!r} with {study.version} events stored in {store_label(url)}"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from truvar.cli._common import Command, add_json, add_path
 from truvar.cli._store import store_url
+from truvar.messages import mask_passwords
 
 
 def _check_arguments(sub: argparse.ArgumentParser) -> None:
@@ -16,6 +18,7 @@ def _check_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Check a store, and return 1 if anything is damaged."""
+    from truvar.exceptions import StorageError
     from truvar.report.tables import to_json
     from truvar.storage import open_storage
     from truvar.storage.deletions import read_deletions
@@ -24,21 +27,22 @@ def _check(arguments: argparse.Namespace) -> int:
     repaired = None if arguments.repair is None else store_url(arguments.repair)
     checks = check_store(store_url(arguments.store), repaired)
     damaged = [check for check in checks if check.problem is not None]
-    # A file that SQLite cannot read is one damage without a name.
-    is_readable = all(check.name for check in checks)
-    deletions = read_deletions(open_storage(store_url(arguments.store))) if is_readable else []
+    deletions = []
+    with suppress(StorageError):  # a file that SQLite cannot read is among the checks
+        deletions = read_deletions(open_storage(store_url(arguments.store)))
     if arguments.json:
         deleted = [deletion.to_dict() for deletion in deletions]
         print(to_json({"ok": not damaged, "studies": [check.to_dict() for check in checks], "deleted": deleted}))
     else:
         for check in checks:
-            name = check.name or arguments.store
-            print(f"{name}: {check.events} events, {check.steps} measurements: {check.problem or 'undamaged'}")
+            counts = f"{check.name}: {check.events} events, {check.steps} measurements"
+            subject = counts if check.name else mask_passwords(arguments.store)
+            print(f"{subject}: {check.problem or 'undamaged'}")
         for deletion in deletions:
             when = f"{deletion.time:%Y-%m-%d %H:%M} UTC"
             print(f"{deletion.name}: deleted by {deletion.who}, {when}, with {deletion.events} events")
         if arguments.repair is not None:
-            print(f"{arguments.repair} has the undamaged beginning of every study")
+            print(f"{mask_passwords(arguments.repair)} has the undamaged beginning of every study")
     return 1 if damaged else 0
 
 
@@ -55,14 +59,15 @@ def _backup(arguments: argparse.Namespace) -> int:
     from truvar.study.integrity import check_store
 
     copy = store_url(arguments.copy)
+    shown = mask_passwords(arguments.copy)
     count = copy_store(open_storage(store_url(arguments.store)), open_storage(copy))
     for check in check_store(copy):
         if check.problem is not None:
             raise StorageError(
-                f"the copy {arguments.copy} is complete, but the study {check.name!r} is damaged ({check.problem}); "
-                f"see truvar check {arguments.store}"
+                f"the copy {shown} is complete, but the study {check.name!r} is damaged ({check.problem}); see truvar "
+                f"check {mask_passwords(arguments.store)}"
             )
-    print(f"{arguments.copy}: {count} {'study' if count == 1 else 'studies'}, undamaged")
+    print(f"{shown}: {count} {'study' if count == 1 else 'studies'}, undamaged")
     return 0
 
 

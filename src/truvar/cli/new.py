@@ -10,6 +10,7 @@ from pathlib import Path
 from truvar.cli._common import Command, add_json, add_path
 from truvar.cli._store import is_store, store_label, store_url
 from truvar.exceptions import InvalidArgumentError
+from truvar.messages import mask_passwords
 
 
 def _new_arguments(sub: argparse.ArgumentParser) -> None:
@@ -43,7 +44,7 @@ def _new(arguments: argparse.Namespace) -> int:
     found = [str(warning.message) for warning in of_the_table if warning.category is UserWarning]
     found += problem_warnings(problem, study)
     if arguments.json:
-        store = None if arguments.check else url
+        store = None if arguments.check else mask_passwords(url)
         print(to_json({"store": store, **summary(study), "limits": problem.run, "warnings": found}))
         return 0
     terminal = TerminalStyle.for_stream(sys.stdout)

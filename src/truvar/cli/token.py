@@ -56,7 +56,9 @@ def _shown(token: StoredToken) -> dict[str, object]:
     from truvar.storage.base import now
 
     state = "valid" if token.expires is None else f"valid until {token.expires:%Y-%m-%d %H:%M} UTC"
-    if token.revoked is not None:
+    if token.is_damaged:
+        state = "damaged, refused"
+    elif token.revoked is not None:
         state = f"revoked {token.revoked:%Y-%m-%d %H:%M} UTC"
     elif not token.is_valid(now()):
         state = f"expired {token.expires:%Y-%m-%d %H:%M} UTC"

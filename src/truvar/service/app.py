@@ -28,6 +28,7 @@ from truvar.exceptions import (
     StudyExistsError,
     StudyNotFoundError,
     TruvarError,
+    UncertainChangeError,
 )
 from truvar.problem.messages import request_message
 from truvar.problem.schema import SECTIONS
@@ -170,6 +171,12 @@ def _allowed_methods(request: Request) -> list[str]:
 async def _handle_storage_error(request: Request, error: Exception) -> Response:
     """Log what is wrong, and tell the client no path, host or user."""
     LOG.error("%s %s: %s", request.method, request.url.path, error)
+    if isinstance(error, UncertainChangeError):
+        message = (
+            "the connection to the store was lost while the change was stored; it may have been stored: send the same "
+            "request again, which counts once for the same id or key"
+        )
+        return _error_response(503, message, UncertainChangeError)
     message = "the store of this server is not available; nothing was changed: try again later"
     return _error_response(503, message, StorageError)
 

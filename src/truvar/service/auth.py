@@ -9,10 +9,12 @@ write.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -28,6 +30,7 @@ Access = Literal["read", "write"]
 
 MIN_TOKEN_LENGTH = 16  # characters
 TOKEN_SECONDS = 1.0  # between two looks at the tokens of the store: a revoked one is accepted no longer than that
+MAX_TOKEN_WAIT = 0.5  # seconds that a request waits for the tokens of a store that is slow
 STUDIES_PATH = "/api/studies/"  # path of a study and what it has
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -92,31 +95,50 @@ class TokenStore:
 
     Args:
         read: Returns the tokens.
+
+    Raises:
+        StorageError: If they cannot be read.
     """
 
     def __init__(self, read: Callable[[], list[StoredToken]]) -> None:
         self._read = read
-        self._tokens: list[StoredToken] = []
-        self._read_at = -TOKEN_SECONDS
+        self._tokens = read()
+        self._read_at = time.monotonic()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tokens")
+        self._reading: asyncio.Future[None] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._known())
+        return bool(self._tokens)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the store has not answered yet."""
+        return self._reading is not None and not self._reading.done()
+
+    async def update(self) -> None:
+        """Read the tokens again if that was done more than a second ago.
+
+        A store that does not answer is not waited for: without it a server can do nothing that a token allows.
+        """
+        if time.monotonic() < self._read_at + TOKEN_SECONDS:
+            return
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.get_running_loop().run_in_executor(self._thread, self._read_again)
+        await asyncio.wait({self._reading}, timeout=MAX_TOKEN_WAIT)
 
     def grant(self, presented: str) -> Grant | None:
         """Return what a token allows; None if it is unknown, expired or revoked."""
         digest = hashlib.sha256(presented.encode("utf-8", "replace")).hexdigest()
         found = None
-        for token in self._known():
+        for token in self._tokens:
             if hmac.compare_digest(digest, token.digest) and token.is_valid(now()):
                 found = Grant(token.access, token.studies, token.name)
         return found
 
-    def _known(self) -> list[StoredToken]:
-        if time.monotonic() >= self._read_at + TOKEN_SECONDS:
-            with suppress(StorageError):  # without its store a server can do nothing anyway
-                self._tokens = self._read()
-            self._read_at = time.monotonic()
-        return self._tokens
+    def _read_again(self) -> None:
+        with suppress(StorageError):
+            self._tokens = self._read()
+        self._read_at = time.monotonic()
 
 
 def _is_among(presented: str, tokens: Sequence[str]) -> bool:

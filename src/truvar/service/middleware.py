@@ -82,6 +82,8 @@ class SecurityMiddleware:
             await send(message)
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        if _path(scope).startswith("/api"):
+            await self._stored.update()
         refusal = self._check_access(scope, headers)
         body = b""
         if refusal is None and scope["method"] == "POST":
@@ -124,7 +126,7 @@ class SecurityMiddleware:
             return None
         if grant.studies is not None and _path(scope) == "/api/studies":
             return Refusal(403, "this token is for certain studies and cannot create others", AccessDeniedError)
-        if grant.access == "read":
+        if grant.access != "write":
             return Refusal(403, "this token is for reading only; changes need a write token", AccessDeniedError)
         origin = headers.get("origin")
         if origin is not None and origin.rpartition("//")[2].lower() != headers.get("host", "").lower():

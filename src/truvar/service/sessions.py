@@ -478,7 +478,7 @@ class StudySessions:
     @property
     def is_working(self) -> bool:
         """Whether a thread is at work."""
-        return self._working > 0
+        return self._working > 0 or self.tokens.is_reading
 
     async def _update_states(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Read the state of the studies that changed since it was last read."""

@@ -10,9 +10,11 @@ from sqlalchemy import Connection, delete, select, update
 
 from truvar.exceptions import StudyExistsError, StudyNotFoundError
 from truvar.storage.base import check_study_name, whoami
+from truvar.storage.checksums import name_checksum, token_checksum
 from truvar.storage.deletions import note_deletion
 from truvar.storage.models import EVENTS, STUDIES, TOKENS
 from truvar.storage.rdb import RDBStorage
+from truvar.storage.tokens import read_token_rows
 
 
 def rename_study(storage: RDBStorage, name: str, new_name: str) -> None:
@@ -33,7 +35,8 @@ def rename_study(storage: RDBStorage, name: str, new_name: str) -> None:
         study_id = _study_id(connection, name)
         if connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == new_name)) is not None:
             raise StudyExistsError(f"there is already a study {new_name!r}; give another name")
-        connection.execute(update(STUDIES).where(STUDIES.c.id == study_id).values(name=new_name))
+        values = {"name": new_name, "name_checksum": name_checksum(new_name)}
+        connection.execute(update(STUDIES).where(STUDIES.c.id == study_id).values(values))
         _change_tokens(connection, lambda names: [new_name if each == name else each for each in names])
 
 
@@ -70,11 +73,13 @@ def _study_id(connection: Connection, name: str) -> int:
 
 
 def _change_tokens(connection: Connection, change: Callable[[list[str]], list[str]]) -> None:
-    """Change the lists of studies that tokens are for."""
-    query = select(TOKENS.c.id, TOKENS.c.studies).where(TOKENS.c.studies.is_not(None))
-    for token_id, studies in connection.execute(query).all():
-        names: list[Any] = json.loads(studies)
+    """Change the lists of studies that tokens are for. A damaged token is refused anyway, and stays so."""
+    for row in read_token_rows(connection):
+        if row.get("studies") is None or row["checksum"] != token_checksum(row):
+            continue
+        names: list[Any] = json.loads(row["studies"])
         changed = change(names)
         if changed != names:
-            text = json.dumps(changed)
-            connection.execute(update(TOKENS).where(TOKENS.c.id == token_id).values(studies=text))
+            values = {"studies": json.dumps(changed)}
+            values["checksum"] = token_checksum(row | values)
+            connection.execute(update(TOKENS).where(TOKENS.c.id == row["id"]).values(values))

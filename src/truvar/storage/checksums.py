@@ -1,8 +1,8 @@
-"""Checksums of stored events and of the rows of studies.
+"""Checksums of stored events, of the rows and names of studies, and of tokens.
 
 The checksum of an event covers the checksum of the event before it, so that a changed, missing or moved event shows.
 The row of a study holds the number of its events and the checksum of the last one, so that missing last events show
-too, and a checksum of its own. `migrations.version_3` computes the same checksums for older stores.
+too, and a checksum of its own. `migrations.version_3` and `version_4` compute the same checksums for older stores.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 ROW_COLUMNS = ("goal", "steps", "spent", "pending", "created", "changed", "events", "head")  # that a row's covers
+
+TOKEN_COLUMNS = ("name", "digest", "access", "studies", "created", "expires", "revoked")  # that a token's covers
 
 
 def event_checksum(previous: str, event: Mapping[str, Any]) -> str:
@@ -30,6 +32,16 @@ def event_checksum(previous: str, event: Mapping[str, Any]) -> str:
 def row_checksum(row: Mapping[str, Any]) -> str:
     """Return the checksum of the row of a study, given by its columns."""
     return _digest([row[name] for name in ROW_COLUMNS])
+
+
+def name_checksum(name: str) -> str:
+    """Return the checksum of the name of a study. A renamed study gets another, so that the row keeps its own."""
+    return _digest([name])
+
+
+def token_checksum(row: Mapping[str, Any]) -> str:
+    """Return the checksum of a token, given by its columns."""
+    return _digest([row[name] for name in TOKEN_COLUMNS])
 
 
 def _digest(values: list[Any]) -> str:

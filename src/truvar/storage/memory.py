@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from truvar.storage.base import Event, Transaction
+from truvar.storage.forks import Lock, locked_objects
 
 
 class InMemoryEventLog:
@@ -20,9 +21,19 @@ class InMemoryEventLog:
     def __init__(self, events: Sequence[Event] = ()) -> None:
         self._events = list(events)
         self._lock = threading.RLock()
+        locked_objects.add(self)
 
     def __reduce__(self) -> Any:
         return InMemoryEventLog, (self._events,)  # a copy has a lock of its own
+
+    @property
+    def fork_lock(self) -> Lock:
+        """The lock of transactions."""
+        return self._lock
+
+    def unlock_in_child(self) -> None:
+        """Replace the lock after a fork. The events of a transaction are appended at its end, all or none."""
+        self._lock = threading.RLock()
 
     def since(self, number: int) -> Sequence[Event]:
         """Return the events after that number."""

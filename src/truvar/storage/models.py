@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from truvar.storage.base import MAX_STORED_NAME_LENGTH
 
-SCHEMA_VERSION = 3  # of the tables in this module
+SCHEMA_VERSION = 4  # of the tables in this module
 METADATA = MetaData()
 
 
@@ -65,6 +65,7 @@ STUDIES = Table(
     Column("events", Integer, nullable=False, server_default="0"),  # number of events
     Column("head", String(64), nullable=False, server_default=""),  # checksum of the last event
     Column("checksum", String(64), nullable=False, server_default=""),  # of this row, see `checksums`
+    Column("name_checksum", String(64), nullable=False, server_default=""),  # empty: written by an earlier release
 )
 
 # One row per event. The details are JSON, in which numbers keep every bit.
@@ -92,4 +93,5 @@ TOKENS = Table(
     Column("created", UTCDateTime, nullable=False),
     Column("expires", UTCDateTime),
     Column("revoked", UTCDateTime),
+    Column("checksum", String(64), nullable=False, server_default=""),  # of this row; a token without it is refused
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import random
 import sqlite3
 import threading
@@ -46,34 +45,40 @@ from truvar.exceptions import (
     StudyExistsError,
     StudyNotFoundError,
     TruvarError,
+    UncertainChangeError,
     import_optional,
 )
-from truvar.messages import for_interface
+from truvar.messages import for_interface, mask_passwords
 from truvar.storage.base import Event, StudySummary, Transaction, check_study_name
-from truvar.storage.checksums import ROW_COLUMNS, event_checksum, row_checksum
+from truvar.storage.checksums import ROW_COLUMNS, event_checksum, name_checksum, row_checksum
+from truvar.storage.files import FileIdentity, FileState, OpenFiles, file_identity, file_state
+from truvar.storage.forks import connected_objects, database_use
 from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
-from truvar.storage.postgres import keep_alive, postgres_arguments
+from truvar.storage.postgres import connection_class, is_overdue, keep_alive, postgres_arguments
 from truvar.storage.serialization import deserialize, dump_json, serialize
 from truvar.storage.turns import turns_at
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FileIdentity = tuple[int, int]  # device and inode
 WRITE_TIMEOUT = 60  # seconds to wait for the write lock of SQLite
 SQLITE_TIMEOUT = 5  # seconds to wait for any other lock of SQLite
 COLLECT_AFTER = 0.5  # seconds; an interrupt may leave a connection with the lock to the garbage collector
 MIN_RETRY_WAIT = 0.001  # seconds between two attempts to take the write lock, at least
 MAX_RETRY_WAIT = 0.005  # seconds between two attempts to take the write lock, at most
+UNREACHABLE_SECONDS = 5.0  # after an answer was waited for in vain, in which no other is waited for
 URL_EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
+HOST_DELIMITERS = frozenset("@/?&=")  # characters that a host cannot contain
 DAMAGED_GOAL = "damaged"  # in the list, of a study whose row cannot be trusted
 LISTED_COLUMNS = ("name", "goal", "steps", "spent", "pending", "created", "changed")
 
 # Statements of every transaction. SQLAlchemy keeps what it compiles of a statement with the object.
 _ROW_NAMES = (*ROW_COLUMNS, "checksum")
 _EVENT_NAMES = ("number", "time", "who", "kind", "details", "checksum")
-READ_ROW = select(*(STUDIES.c[name] for name in _ROW_NAMES)).where(STUDIES.c.id == bindparam("study"))
+READ_ROW = select(*(STUDIES.c[name] for name in (*_ROW_NAMES, "name", "name_checksum"))).where(
+    STUDIES.c.id == bindparam("study")
+)
 READ_AND_LOCK_ROW = READ_ROW.with_for_update()
 UPDATE_ROW = (
     update(STUDIES)
@@ -89,6 +94,8 @@ READ_CHECKSUM = select(EVENTS.c.checksum).where(
     EVENTS.c.study_id == bindparam("study"), EVENTS.c.number == bindparam("number")
 )
 INSERT_EVENTS = insert(EVENTS)
+
+_storages: weakref.WeakSet[RDBStorage] = weakref.WeakSet()  # all of this process
 
 # Messages for errors of the database, by the first characters of SQLite's error name or PostgreSQL's error code.
 DATABASE_ERRORS: dict[tuple[str, ...], str] = {
@@ -132,13 +139,16 @@ class RDBStorage:
     def __init__(self, url: str) -> None:
         self.url = _check_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        public_url = self.url.render_as_string(hide_password=True)
+        public_url = mask_passwords(self.url.render_as_string(hide_password=True))
         self.label = for_interface(public_url, cli=self.url.database if self.is_sqlite else public_url)
         self._version = 0  # of the tables; 0 until they have been looked at
         self._engine: Engine | None = None
-        self._process_id = 0  # of the process that created the engine
+        self._unreachable_until = 0.0  # on the monotonic clock; until then nobody tries to connect
+        self._finalizer: weakref.finalize[Any, Any] | None = None  # closes the connections of the engine
         self._engine_lock = threading.Lock()
         self._file: FileIdentity | None = None  # of the SQLite file that the connections are to
+        _storages.add(self)
+        connected_objects.add(self)
 
     # -- studies -------------------------------------------------------------------------------------------------------
 
@@ -202,7 +212,7 @@ class RDBStorage:
                 reason = f"is damaged ({error}); use an undamaged copy of it"
                 raise StorageError(f"the list of studies of the store {self.label} {reason}") from None
         for row in map(_plain, found):
-            if row["checksum"] != row_checksum(row):
+            if row["checksum"] != row_checksum(row) or not _is_name_intact(row):
                 row["goal"] = DAMAGED_GOAL
             rows.append([row[name] for name in LISTED_COLUMNS])
         return pd.DataFrame(rows, columns=list(LISTED_COLUMNS))
@@ -223,6 +233,7 @@ class RDBStorage:
                 if not self.is_sqlite:  # all statements see the same state, as in SQLite
                     connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 yield connection
+                self._check_file(connection)
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:
@@ -239,12 +250,19 @@ class RDBStorage:
         turn = nullcontext() if self.path is None else turns_at(self.path).turn()
         with turn, self._translate_errors(), self._connect() as connection:
             connection = connection.execution_options(writes=True)
-            with connection.begin():
-                if self._version < SCHEMA_VERSION:
-                    prepare_tables(connection)
-                with keep_alive(connection):
-                    yield connection
-            self._check_file(connection)  # what was committed to a deleted file is lost
+            is_committing = False
+            try:
+                with connection.begin():
+                    with keep_alive(connection):
+                        if self._version < SCHEMA_VERSION:
+                            prepare_tables(connection)
+                        yield connection
+                    is_committing = True
+            except DBAPIError as error:
+                if is_committing and error.connection_invalidated:
+                    raise self._commit_unanswered(error) from None
+                raise
+            self._check_file(connection, committed=True)  # what was committed to a deleted file is lost
         self._version = SCHEMA_VERSION
 
     def _open(self) -> None:
@@ -264,34 +282,59 @@ class RDBStorage:
     @contextmanager
     def _connect(self) -> Iterator[Connection]:
         """Open a connection, to the file that is at the path now."""
-        if self._file is not None and self.path is not None and _file_identity(self.path) is None:
+        if self._file is not None and self.path is not None and file_identity(self.path) is None:
             raise self._file_changed()  # a new connection would create an empty file
-        with self._get_engine().connect() as connection:
+        if time.monotonic() < self._unreachable_until:
+            raise StorageError(
+                f"the store {self.label} did not answer a moment ago; nothing was changed: try again later"
+            )
+        with database_use(), self._get_engine().connect() as connection:
             self._check_file(connection)
             yield connection
 
-    def _check_file(self, connection: Connection) -> None:
-        """Check that the SQLite file of a connection is still the one at its path.
+    def _check_file(self, connection: Connection, committed: bool = False) -> None:
+        """Check that the SQLite file of a connection, and its write-ahead log, are still those at their paths.
+
+        SQLite keeps both files open and writes a transaction to the log. A log that was removed or overwritten takes a
+        commit without an error, and nobody else can read it.
+
+        Args:
+            connection: The connection.
+            committed: Whether it has just committed, so that its log must have a valid header.
 
         Raises:
-            StorageError: If it was deleted or replaced. What is written to it would be lost.
+            StorageError: If a file was deleted or replaced. What is written to it would be lost.
         """
         if self.path is None:
             return
-        opened = connection.info.get("file")
-        self._file = self._file or opened
-        if opened is not None and _file_identity(self.path) != opened:
-            raise self._file_changed()
+        files: OpenFiles = connection.info["files"]
+        self._file = self._file or files.main
+        if files.is_replaced() or (committed and not files.has_valid_log()):
+            connection.invalidate()
+            raise self._file_changed(committed)
 
-    def _file_changed(self) -> StorageError:
-        """Have the next connection opened to the file that is at the path then, and return the exception for now."""
-        if self.path is not None and self.path.exists():
-            self._file = None
-        self._version = 0
-        self._get_engine().dispose()
+    def _file_changed(self, committed: bool = False) -> StorageError:
+        """Have the next connections opened to the file that is at the path then, and return the exception for now.
+
+        The connections of one process share the state of SQLite's log, so those of other objects are closed too.
+        """
+        for storage in list(_storages):
+            if storage.path == self.path and storage._engine is not None:
+                if self.path is not None and self.path.exists():
+                    storage._file = None
+                storage._version = 0
+                storage._get_engine().dispose()
+        outcome = "the last change may be lost" if committed else "nothing was stored"
         return StorageError(
-            f"the store {self.label} was deleted or replaced by another file while it was open; nothing was stored: "
-            "put the file back, or open the study again"
+            f"the store {self.label} was deleted or replaced by another file while it was open, or its file -wal was; "
+            f"{outcome}: put the files back, or open the study again"
+        )
+
+    def _commit_unanswered(self, error: DBAPIError) -> UncertainChangeError:
+        reason = " ".join(str(error.orig).split())
+        return UncertainChangeError(
+            f"the connection to the store {self.label} was lost while a change was stored ({reason}); it may have been "
+            "stored: repeat the call, which counts once for the same suggestion or key and the same value"
         )
 
     def _not_found(self) -> StoreNotFoundError:
@@ -306,17 +349,24 @@ class RDBStorage:
         return Path(name) if self.is_sqlite and not name.startswith("file:") else None
 
     def _get_engine(self) -> Engine:
-        """Return the engine of this process: a forked process cannot share connections with its parent."""
-        if self._process_id != os.getpid():
-            self._engine_lock = threading.Lock()  # another thread may have held it when the process was forked
+        """Return the engine of this process."""
         with self._engine_lock:
-            if self._engine is None or self._process_id != os.getpid():
-                if self._engine is not None:
-                    self._engine.dispose(close=False)
+            if self._engine is None:
                 self._engine = _create_engine(self.url, self.path)
-                self._process_id = os.getpid()
-                weakref.finalize(self, self._engine.dispose)
+                self._finalizer = weakref.finalize(self, self._engine.dispose)
             return self._engine
+
+    def close_before_fork(self) -> None:
+        """Close the connections to an SQLite file that nobody uses: SQLite takes those of a parent for its own."""
+        if self.is_sqlite and self._engine is not None:
+            self._engine.dispose()
+
+    def forget_in_child(self) -> None:
+        """Forget the engine after a fork: a process cannot share connections with its parent, nor end them."""
+        self._engine_lock = threading.Lock()
+        self._engine = None
+        if self._finalizer is not None:
+            self._finalizer.detach()
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -324,6 +374,8 @@ class RDBStorage:
         try:
             yield
         except DBAPIError as error:
+            if is_overdue(error.orig):  # those who come next need not wait as long
+                self._unreachable_until = time.monotonic() + UNREACHABLE_SECONDS
             raise StorageError(f"the store {self.label} {_error_text(error)}") from None
         except (UnicodeDecodeError, sqlite3.Error, SQLAlchemyError) as error:  # SQLite's own records are wrong
             reason = " ".join(str(error).split())
@@ -345,6 +397,7 @@ class RDBEventLog:
         self._study_id = study_id
         self._known = (0, "")  # number and checksum of the last event that was read or written
         self._counters: tuple[int, int] | None = None  # steps and pending of the row that was last read
+        self._verified: FileState | None = None  # of the SQLite file when all events were last known to be undamaged
 
     def __reduce__(self) -> Any:
         raise SerializationError(
@@ -362,8 +415,11 @@ class RDBEventLog:
             return []
         with self.storage.read_transaction() as connection:
             row = self._read_row(connection)
+            state = self._file_state()
             events = self._read_events(connection, number, row)
         self._known = (row["events"], row["head"])
+        if number == 0:
+            self._verified = state
         return events
 
     def check_summary(self, summary: StudySummary) -> None:
@@ -395,6 +451,7 @@ class RDBEventLog:
                 study_id = self._insert_study(connection)
             else:
                 row = self._read_row(connection, lock=True)
+                self._verify_changed_file(connection, row)
                 transaction.new_events = self._read_events(connection, number, row)
             yield transaction
             if transaction.appended:
@@ -406,6 +463,25 @@ class RDBEventLog:
                 connection.execute(UPDATE_ROW, {"study": study_id, **values, "new_checksum": row_checksum(row)})
         self._study_id = study_id
         self._known = (row["events"], row["head"])
+        self._verified = self._file_state()
+
+    def _file_state(self) -> FileState | None:
+        path = self.storage.path
+        return None if path is None else file_state(path)
+
+    def _verify_changed_file(self, connection: Connection, row: Mapping[str, Any]) -> None:
+        """Verify all events if somebody else wrote to the SQLite file since this object did.
+
+        Transactions go to the log, which SQLite moves into the file now and then. A copy that was written over the file
+        changes it too, and the events that only the file has are then others, behind what the connection remembers.
+
+        Raises:
+            DamagedStudyError: If an event is damaged or missing.
+        """
+        if self._verified is None or self._file_state() == self._verified:
+            return
+        connection.exec_driver_sql("PRAGMA shrink_memory")  # forgets pages that were read before
+        self._read_events(connection, 0, row)
 
     def _read_row(self, connection: Connection, lock: bool = False) -> dict[str, Any]:
         """Return the row of the study, and lock it in PostgreSQL if that is asked for."""
@@ -421,6 +497,9 @@ class RDBEventLog:
         row = _plain(found)
         if row.pop("checksum") != row_checksum(row):
             raise self._damaged("its row in the list of studies does not match its checksum")
+        if not _is_name_intact(row):
+            raise self._damaged("its name in the list of studies does not match its checksum")
+        del row["name"], row["name_checksum"]
         self._counters = (row["steps"], row["pending"])
         return row
 
@@ -433,7 +512,8 @@ class RDBEventLog:
             raise StudyExistsError(
                 f"the store {self.storage.label} already has a study {self.name!r}; {resume}, or {rename}"
             )
-        key: Any = connection.execute(insert(STUDIES).values(name=self.name)).inserted_primary_key
+        values = {"name": self.name, "name_checksum": name_checksum(self.name)}
+        key: Any = connection.execute(insert(STUDIES).values(values)).inserted_primary_key
         return int(key[0])
 
     def _read_events(self, connection: Connection, after: int, row: Mapping[str, Any]) -> list[Event]:
@@ -525,6 +605,11 @@ def _plain(row: RowMapping) -> dict[str, Any]:
     return {str(name): value for name, value in row.items()}
 
 
+def _is_name_intact(row: Mapping[str, Any]) -> bool:
+    """Return whether the name of a study matches its checksum, if it has one."""
+    return row["name_checksum"] in ("", name_checksum(row["name"]))
+
+
 def _event_rows(study_id: int, events: Sequence[Event], head: str) -> list[dict[str, Any]]:
     """Return the rows of events that follow on one with the checksum `head`."""
     rows = []
@@ -569,50 +654,64 @@ def _goal_text(goal: Any) -> str:
 
 
 def _check_url(given: str) -> URL:
-    """Return the URL of a store with its driver, or raise."""
+    """Return the URL of a store with its driver, or raise. A password among its parameters is moved to its place."""
+    shown = mask_passwords(repr(given))
     try:
         if not isinstance(given, (str, URL)):  # SQLAlchemy 2.0.0 returns anything else as it is
             raise ArgumentError
         url = make_url(given)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the latter for a port that is no number
         raise InvalidArgumentError(
-            f"a store must be a URL such as {URL_EXAMPLES}, got {given!r}; correct the URL"
+            f"a store must be a URL such as {URL_EXAMPLES}, got {shown}; correct the URL"
         ) from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
         raise InvalidArgumentError(
-            f"a store must be in SQLite or PostgreSQL, got {given!r}; give a URL such as {URL_EXAMPLES}"
+            f"a store must be in SQLite or PostgreSQL, got {shown}; give a URL such as {URL_EXAMPLES}"
         )
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise InvalidArgumentError(
-            f"a store must be a file, such as {URL_EXAMPLES}, got {given!r}; for a study in memory leave it out"
+            f"a store must be a file, such as {URL_EXAMPLES}, got {shown}; for a study in memory leave it out"
         )
     if url.get_backend_name() == "postgresql":
         import_optional("psycopg", "a store in PostgreSQL", "store")
+        if not HOST_DELIMITERS.isdisjoint(url.host or ""):  # part of a password would be taken for the host
+            raise InvalidArgumentError(
+                f"the password of a store must be percent-encoded (%40 for @, %2F for /), got {shown}; encode it"
+            )
+        password = url.query.get("password")
+        if isinstance(password, str):  # SQLAlchemy hides it there alone
+            url = url.difference_update_query(["password"]).set(password=password)
     return url
-
-
-def _file_identity(path: Path) -> FileIdentity | None:
-    """Return the device and inode of a file; None if it cannot be found."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _create_engine(url: URL, path: Path | None) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True, connect_args=postgres_arguments(url))
+        engine = create_engine(url, pool_pre_ping=True, connect_args=postgres_arguments(url))
+
+        @event.listens_for(engine, "do_connect")
+        def _connect(dialect: Any, record: Any, arguments: Any, parameters: Any) -> Any:
+            return connection_class().connect(*arguments, **parameters)
+
+        return engine
     engine = create_engine(url, connect_args={"timeout": SQLITE_TIMEOUT})
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, record: Any) -> None:
-        record.info["file"] = None if path is None else _file_identity(path)
         connection.isolation_level = None  # transactions begin in `_begin`, not in the driver
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")  # a commit survives a crash of the machine
+        if path is not None:
+            record.info["files"] = OpenFiles(path)
+
+    @event.listens_for(engine, "close")
+    def _close(connection: Any, record: Any) -> None:
+        files = record.info.get("files")
+        configure = getattr(connection, "setconfig", None)  # of Python 3.12
+        if configure is not None and files is not None and files.is_replaced():
+            # SQLite would write the removed log into the file that was put in the place of its own.
+            configure(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)  # type: ignore[attr-defined]
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

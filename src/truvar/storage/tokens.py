@@ -8,15 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from truvar.exceptions import InvalidArgumentError
 from truvar.storage.base import now
+from truvar.storage.checksums import token_checksum
 from truvar.storage.models import TOKENS
 from truvar.storage.rdb import RDBStorage
 
@@ -37,19 +38,21 @@ class StoredToken:
         created: When it was made.
         expires: When it ends; None: never.
         revoked: When it was revoked; None: it was not.
+        is_damaged: Whether its row does not match its checksum. Such a token is refused.
     """
 
     name: str
     digest: str
     access: Access
     studies: tuple[str, ...] | None
-    created: datetime
+    created: datetime | None
     expires: datetime | None
     revoked: datetime | None
+    is_damaged: bool = False
 
     def is_valid(self, moment: datetime) -> bool:
         """Return whether the token is accepted at a time."""
-        return self.revoked is None and (self.expires is None or moment < self.expires)
+        return not self.is_damaged and self.revoked is None and (self.expires is None or moment < self.expires)
 
 
 def token_digest(token: str) -> str:
@@ -88,14 +91,16 @@ def add_token(
     created = now()
     expires = None if seconds is None else created + timedelta(seconds=seconds)
     names = None if studies is None else json.dumps(sorted(studies))
-    values = {
+    values: dict[str, Any] = {
         "name": name,
         "digest": token_digest(token),
         "access": access,
         "studies": names,
         "created": created,
         "expires": expires,
+        "revoked": None,
     }
+    values["checksum"] = token_checksum(values)
     with storage.write_transaction() as connection:
         if connection.scalar(select(TOKENS.c.id).where(TOKENS.c.name == name)) is not None:
             raise InvalidArgumentError(f"there is already a token {name!r}, valid or not; give another name")
@@ -104,24 +109,56 @@ def add_token(
 
 
 def list_tokens(storage: RDBStorage) -> list[StoredToken]:
-    """Return the tokens of a store, by name, also those that are no longer valid."""
+    """Return the tokens of a store, by name, also those that are damaged or no longer valid."""
     with storage.read_transaction() as connection:
-        rows = connection.execute(select(TOKENS).order_by(TOKENS.c.name)).all()
-    tokens = []
-    for row in rows:
-        studies = None if row.studies is None else tuple(json.loads(row.studies))
-        tokens.append(StoredToken(row.name, row.digest, row.access, studies, row.created, row.expires, row.revoked))
-    return tokens
+        rows = read_token_rows(connection)
+    return [_stored_token(row) for row in rows]
+
+
+def read_token_rows(connection: Connection) -> list[dict[str, Any]]:
+    """Return the rows of tokens, by name. One that cannot be read has its id and name alone."""
+    rows: list[dict[str, Any]] = []
+    query = select(TOKENS)
+    try:
+        found = connection.execute(query.order_by(TOKENS.c.name)).mappings().all()
+        return [dict(row) for row in found]
+    except (TypeError, ValueError):  # such as a damaged time
+        for token_id, name in connection.execute(select(TOKENS.c.id, TOKENS.c.name)).all():
+            try:
+                rows.append(dict(connection.execute(query.where(TOKENS.c.id == token_id)).mappings().one()))
+            except (TypeError, ValueError):
+                rows.append({"id": token_id, "name": name})
+    return rows
+
+
+def _is_damaged(row: Mapping[str, Any]) -> bool:
+    return "checksum" not in row or row["checksum"] != token_checksum(row)
+
+
+def _stored_token(row: Mapping[str, Any]) -> StoredToken:
+    if _is_damaged(row):
+        return StoredToken(row["name"], "", "read", (), None, None, None, is_damaged=True)
+    studies = None if row["studies"] is None else tuple(json.loads(row["studies"]))
+    return StoredToken(
+        row["name"], row["digest"], row["access"], studies, row["created"], row["expires"], row["revoked"]
+    )
 
 
 def revoke_token(storage: RDBStorage, name: str) -> None:
-    """Revoke a token. Servers refuse it within a second.
+    """Revoke a token. Servers refuse it within a second. One that is damaged is deleted.
 
     Raises:
         InvalidArgumentError: If there is no valid token of that name.
     """
     with storage.write_transaction() as connection:
-        found = (TOKENS.c.name == name, TOKENS.c.revoked.is_(None))
-        if connection.scalar(select(TOKENS.c.id).where(*found)) is None:
+        named = [row for row in read_token_rows(connection) if row["name"] == name and row.get("revoked") is None]
+        if not named:
             raise InvalidArgumentError(f"there is no token {name!r} to revoke; truvar token list STORE lists them")
-        connection.execute(update(TOKENS).where(*found).values(revoked=now()))
+        (row,) = named
+        found = TOKENS.c.id == row["id"]
+        if _is_damaged(row):  # there is nothing in it to keep
+            connection.execute(delete(TOKENS).where(found))
+            return
+        revoked = now()
+        checksum = token_checksum(row | {"revoked": revoked})
+        connection.execute(update(TOKENS).where(found).values(revoked=revoked, checksum=checksum))

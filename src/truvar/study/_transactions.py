@@ -24,6 +24,7 @@ from truvar._representation import visible
 from truvar.domain.action import Action
 from truvar.exceptions import Finished, StudyBusyError, TruvarError
 from truvar.storage.base import Event, EventLog, now
+from truvar.storage.forks import Lock, let_fork, locked_objects
 from truvar.study._events import action_to_details
 from truvar.study._state import StudyState
 from truvar.study.cancellation import check_cancelled
@@ -64,7 +65,19 @@ class TransactionalStudy:
         self._write: WriteEvent | None = None  # while a transaction lasts
         self._task: Any = None  # that the transaction belongs to; None: no task
         self._token: object = object()  # of the transaction, for `_enclosing`
+        locked_objects.add(self)
         self._is_slow = True  # whether the last change took long, or there was none yet
+
+    @property
+    def fork_lock(self) -> Lock:
+        """The lock of the study, which a fork takes."""
+        return self._lock
+
+    def unlock_in_child(self) -> None:
+        """Replace the lock after a fork, and have what its thread left undone as after an interrupt."""
+        self._lock = threading.RLock()
+        self._write = None
+        self._state.distrust()
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -90,6 +103,8 @@ class TransactionalStudy:
                 "a thread that is started within a transaction of a study cannot use the study, since the transaction "
                 "may wait for it; end the transaction first"
             )
+        if outermost:
+            let_fork()
         return outermost
 
     def _after_lock(self, outermost: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from truvar.exceptions import StorageError, TruvarError
 from truvar.storage import open_storage
 from truvar.storage.base import Event
+from truvar.storage.tokens import list_tokens
 from truvar.study._events import StudyConfig
 from truvar.study._state import StudyState
 
@@ -39,12 +40,14 @@ class StudyCheck:
 def check_store(url: str, repaired: str | None = None) -> list[StudyCheck]:
     """Check every event of every study of a store: checksums, numbers, counters, and whether they make a study.
 
+    The names of the studies and the tokens are checked too.
+
     Args:
         url: URL of the store. It is not changed.
         repaired: URL of a new store, for the longest undamaged beginning of each study; None: check only.
 
     Returns:
-        One check per study, sorted by name.
+        One check per study, sorted by name; then one without a name for each damage of the store itself.
 
     Raises:
         StorageError: If the database itself is damaged so that its list of studies cannot be read.
@@ -54,6 +57,10 @@ def check_store(url: str, repaired: str | None = None) -> list[StudyCheck]:
     if copy is not None and copy.path is not None and copy.path.exists():
         raise StorageError(f"the copy {copy.label} exists already; give a new file")
     checks = [_check_study(storage, name, copy) for name in storage.study_names()]
+    for token in list_tokens(storage):
+        if token.is_damaged:
+            remedy = "it is refused: revoke it and make another"
+            checks.append(StudyCheck("", 0, 0, f"the token {token.name!r} does not match its checksum; {remedy}"))
     problem = storage.find_damage()
     if problem is not None:
         checks.append(StudyCheck("", 0, 0, f"the database is damaged: {problem}"))

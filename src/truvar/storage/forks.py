@@ -1,0 +1,134 @@
+"""Forks of a process whose threads use studies and databases.
+
+A fork copies the locks of all threads, but only the thread that forks. A lock that another thread holds at that moment,
+of Python or within the libraries of SQLite and PostgreSQL, is never released in the child. A fork therefore waits until
+no other thread uses a study or a database, for some seconds. What a thread that takes longer leaves in the child is
+undone there, as after an interrupt.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+MAX_FORK_WAIT = 5.0  # seconds that a fork waits for other threads
+
+
+class Lock(Protocol):
+    """The part of a lock that a fork needs."""
+
+    def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool:
+        """Take the lock, and return whether that succeeded."""
+        ...
+
+    def release(self) -> None:
+        """Release the lock."""
+        ...
+
+
+class LockedObject(Protocol):
+    """An object that threads share by a lock."""
+
+    @property
+    def fork_lock(self) -> Lock:
+        """The lock, which a thread can take several times."""
+        ...
+
+    def unlock_in_child(self) -> None:
+        """Replace the lock, which a thread that is not in this process holds, and undo what it has left."""
+        ...
+
+
+class ConnectedObject(Protocol):
+    """An object that has connections to a database."""
+
+    def close_before_fork(self) -> None:
+        """Close connections that the child must not have."""
+        ...
+
+    def forget_in_child(self) -> None:
+        """Forget the connections of the parent."""
+        ...
+
+
+locked_objects: weakref.WeakSet[LockedObject] = weakref.WeakSet()
+connected_objects: weakref.WeakSet[ConnectedObject] = weakref.WeakSet()
+
+_uses_changed = threading.Condition(threading.Lock())
+_uses: Counter[int] = Counter()  # databases in use, by thread
+_is_over = threading.Event()  # set unless a thread is about to fork
+_is_over.set()
+_one_at_a_time = threading.Lock()  # held by the thread that forks
+_held: list[LockedObject] = []  # whose locks the thread that forks has taken
+
+
+@contextmanager
+def database_use() -> Iterator[None]:
+    """Keep other threads from forking while this one uses a database."""
+    thread = threading.get_ident()
+    with _uses_changed:
+        _uses[thread] += 1
+    try:
+        yield
+    finally:
+        with _uses_changed:
+            _uses[thread] -= 1
+            if not _uses[thread]:
+                del _uses[thread]
+                _uses_changed.notify_all()
+
+
+def let_fork() -> None:
+    """Let a thread that waits to fork take a lock first; one that is taken again and again is hardly ever free."""
+    if not _is_over.is_set():
+        _is_over.wait(MAX_FORK_WAIT)
+
+
+def _before_fork() -> None:
+    _one_at_a_time.acquire()
+    _is_over.clear()
+    deadline = time.monotonic() + MAX_FORK_WAIT
+    # The locks of studies come before databases, as in every thread that uses a stored study.
+    for shared in list(locked_objects):
+        if shared.fork_lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            _held.append(shared)
+    thread = threading.get_ident()
+    _uses_changed.acquire()
+    _uses_changed.wait_for(lambda: _uses.keys() <= {thread}, max(0.0, deadline - time.monotonic()))
+    for connected in list(connected_objects):
+        connected.close_before_fork()
+
+
+def _after_in_parent() -> None:
+    _uses_changed.release()
+    while _held:
+        _held.pop().fork_lock.release()
+    _is_over.set()
+    _one_at_a_time.release()
+
+
+def _after_in_child() -> None:
+    global _is_over, _one_at_a_time, _uses_changed
+    _one_at_a_time = threading.Lock()
+    _is_over = threading.Event()
+    _is_over.set()
+    _uses_changed = threading.Condition(threading.Lock())
+    for thread in _uses.keys() - {threading.get_ident()}:
+        del _uses[thread]
+    for connected in list(connected_objects):
+        connected.forget_in_child()
+    held = {id(shared) for shared in _held}
+    for shared in list(locked_objects):
+        if id(shared) not in held:
+            shared.unlock_in_child()
+    while _held:
+        _held.pop().fork_lock.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
