@@ -9,6 +9,9 @@ from hypothesis import settings
 from tests.helpers.postgres import server
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# The tests run in a process per processor. Threads of BLAS on top of these wait for one another in busy loops, which
+# doubles the processor time. Set here, in the process that starts the workers, it holds for all that they start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 IN_CI = bool(os.environ.get("CI"))
 
