@@ -19,7 +19,7 @@ def naive_laplace(points, labels, x, lengthscale, deviation):
     prior = np.array([[naive_kernel(a, b, lengthscale, deviation) for b in points] for a in points])
     mean = norm.ppf(feasibility.PRIOR_SUCCESS) * np.sqrt(1 + feasibility.CONSTANT_VARIANCE + deviation**2)
     f = np.full(t, mean)
-    for _ in range(200):
+    for _ in range(40):
         gradient = np.array([y * norm.pdf(v) / norm.cdf(y * v) for y, v in zip(labels, f, strict=True)])
         curvature = np.array(
             [
