@@ -421,7 +421,7 @@ def test_the_lake_is_mapped_within_a_minute(tmp_path: Path):
 # -- truvar backtest -------------------------------------------------------------------------------------------
 
 
-def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path) -> None:
+def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path, capsys) -> None:
     problem = tmp_path / "sine.toml"
     xs = np.linspace(0, 6, 25)
     pd.DataFrame({"x_m": xs, "truth": np.sin(xs)}).to_csv(tmp_path / "sine.csv", index=False)
@@ -430,21 +430,21 @@ def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path) -> None:
         '[model]\nkernel = "rbf"\nlengthscales = [1.0]\nmean = 0.0\n[noise]\nvariance = 0.01\n'
     )
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "truvar", "backtest", str(problem), "--truth", "truth", "--out", str(out)]
-    command += ["--replicates", "3", "--budget", "8"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = ["backtest", str(problem), "--truth", "truth", "--out", str(out), "--replicates", "3", "--budget", "8"]
+    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "F1 at 100%" in done.stdout
     assert "runs: 100%" in done.stderr
     assert " 3/3 " in done.stderr
     assert {path.name for path in out.iterdir()} == {"curves.png", "curves.csv", "summary.csv", "summary.json", "runs"}
     assert len(pd.read_csv(out / "curves.csv")) == 3 * 8
-    again = subprocess.run([*command, "--json", "--quiet"], capture_output=True, text=True, check=False)
-    assert json.loads(again.stdout) == json.loads((out / "summary.json").read_text())
-    assert again.stderr == ""
-    wrong = subprocess.run([*command, "--policies", "nonsense"], capture_output=True, text=True, check=False)
-    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
-    assert "nonsense" in wrong.stderr
+    assert main([*words, "--json", "--quiet"]) == 0
+    again = capsys.readouterr()
+    assert json.loads(again.out) == json.loads((out / "summary.json").read_text())
+    assert again.err == ""
+    assert main([*words, "--policies", "nonsense"]) == 1
+    (wrong,) = capsys.readouterr().err.splitlines()
+    assert "nonsense" in wrong
 
 
 # -- the entry point ---------------------------------------------------------------------------------------------------
