@@ -1,8 +1,10 @@
 """Settings for all tests: no windows, no time limit per Hypothesis example, the same examples in every CI."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -18,6 +20,17 @@ IN_CI = bool(os.environ.get("CI"))
 # The first example of a test may compile a kernel, so a deadline would measure Numba.
 settings.register_profile("truvar", deadline=None, derandomize=IN_CI, print_blob=IN_CI)
 settings.load_profile("truvar")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Let the garbage collector pass over the modules and tests that were collected: they stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture
