@@ -33,7 +33,8 @@ test-peers: $(PEERS)/.ready  ## run the tests that compare with BoTorch and GPyT
 	$(PEERS)/bin/python -m pytest $(PEER_TESTS)
 
 test-stress: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests that kill, overload and race
-	$(BIN)/python -m pytest tests/stress
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not alone" tests/stress
+	$(BIN)/python -m pytest -m "alone and not slow" tests/stress
 
 test-slow: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run all tests, the slow statistical ones too
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m ""

@@ -1,20 +1,36 @@
 """Settings for all tests: no windows, no time limit per Hypothesis example, the same examples in every CI."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from tests.helpers.postgres import server
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# The tests run in a process per processor. Threads of BLAS on top of these wait for one another in busy loops, which
+# doubles the processor time. Set here, in the process that starts the workers, it holds for all that they start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 IN_CI = bool(os.environ.get("CI"))
 
 # The first example of a test may compile a kernel, so a deadline would measure Numba.
 settings.register_profile("truvar", deadline=None, derandomize=IN_CI, print_blob=IN_CI)
 settings.load_profile("truvar")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Let the garbage collector pass over the modules and tests that were collected: they stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from tests.helpers.terminal import in_terminal
 
 from truvar import __version__, load_problem
@@ -58,8 +59,24 @@ def hill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
     return write
 
 
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without figures: to draw them takes most of the time of a short run, and other tests look at them."""
+    monkeypatch.setattr("truvar.report.tables.plot_study", lambda *_: Figure())
+    monkeypatch.setattr("truvar.report.html_report.write_html_report", lambda study, path, truth=None: path)
+
+
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "truvar", *map(str, arguments)]
+
+
+def command_without_figures(*arguments: str | Path) -> list[str]:
+    code = (
+        "import sys; from matplotlib.figure import Figure; from truvar.__main__ import main; "
+        "from truvar.report import html_report, tables; tables.plot_study = lambda *_: Figure(); "
+        "html_report.write_html_report = lambda study, path, truth=None: path; sys.exit(main())"
+    )
+    return [sys.executable, "-c", code, *map(str, arguments)]
 
 
 # -- truvar run --------------------------------------------------------------------------------------------------------
@@ -101,6 +118,7 @@ def test_an_optimum_is_reported_with_its_regret(hill, capsys):
     assert captured.err == ""
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_options_go_before_the_limits_of_the_file(hill, capsys):
     assert main(["run", str(hill()), "--truth", "height", "--steps", "3", "--quiet"]) == 0
     assert "step limit (3) reached" in capsys.readouterr().out
@@ -110,6 +128,7 @@ def test_options_go_before_the_limits_of_the_file(hill, capsys):
     assert "hill: 1 measurement" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_limits_on_the_answer_are_options_and_keys_of_the_file(hill, capsys):
     problem = hill(HILL.replace("steps = 12", "steps = 60"))
     assert main(["run", str(problem), "--truth", "height", "--f1", "0.8", "--quiet"]) == 0
@@ -135,12 +154,14 @@ def test_the_options_of_the_command_line_are_the_limits_of_a_study():
     assert _common.LIMITS == LIMITS
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_without_any_limit_a_run_says_that_it_ended_at_the_default(hill, capsys):
     problem = hill(HILL.replace("[run]\nsteps = 12\n", ""))
     assert main(["run", str(problem), "--truth", "height", "--quiet"]) == 0
     assert "reached 0.95 (the default, as no limit was given)" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_seed_gives_the_same_measurements_and_another_gives_others(hill):
     def measured(seed: int) -> str:
         arguments = ["--truth", "height", "--quiet", "--seed", str(seed), "--report", f"seed-{seed}"]
@@ -163,6 +184,7 @@ def test_the_noise_of_the_answers_is_that_of_the_problem(hill):
     assert (measured["value"] - np.sin(measured["x_m"])).std() == pytest.approx(0.1, abs=0.02)
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_learned_noise_takes_the_table_as_it_is(hill):
     problem = hill(HILL.replace("[noise]\nvariance = 0.01", "").replace("lengthscales = [1.0]\n", ""))
     assert main(["run", str(problem), "--truth", "height", "--quiet", "--steps", "6"]) == 0
@@ -170,6 +192,7 @@ def test_a_learned_noise_takes_the_table_as_it_is(hill):
     assert measured["value"].to_numpy() == pytest.approx(np.sin(measured["x_m"].to_numpy()), abs=1e-6)
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_noise_levels_answer_with_their_own_noise(hill):
     levels = "levels = [{variance = 0.0, cost = 5}, {variance = 0.04, cost = 1}]"
     assert main(["run", str(hill(HILL.replace("variance = 0.01", levels))), "--truth", "height", "--quiet"]) == 0
@@ -335,7 +358,10 @@ def test_a_reader_that_leaves_early_is_no_error(hill):
 
 def test_a_closed_stderr_does_not_end_the_run(hill):
     with subprocess.Popen(
-        command("run", hill(), "--truth", "height"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command_without_figures("run", hill(), "--truth", "height"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         process.stderr.close()
         out = process.stdout.read()
@@ -344,7 +370,8 @@ def test_a_closed_stderr_does_not_end_the_run(hill):
 
 
 def test_in_a_terminal_one_coloured_line_is_written_over(hill):
-    code, out, sent = in_terminal(command("run", hill(), "--truth", "height"), columns=140, piped=True)
+    words = command_without_figures("run", hill(), "--truth", "height")
+    code, out, sent = in_terminal(words, columns=140, piped=True)
     assert code == 0
     assert "\x1b" not in out
     assert sent.count("\n") == 1
@@ -355,7 +382,8 @@ def test_in_a_terminal_one_coloured_line_is_written_over(hill):
 
 
 def test_in_a_narrow_terminal_without_colour_nothing_wraps(hill):
-    _, _, sent = in_terminal(command("run", hill(), "--truth", "height"), columns=42, piped=True, NO_COLOR="1")
+    words = command_without_figures("run", hill(), "--truth", "height")
+    _, _, sent = in_terminal(words, columns=42, piped=True, NO_COLOR="1")
     states = sent.strip().split("\r\x1b[K")[1:]
     assert states
     assert all(len(state) < 42 and "\x1b" not in state for state in states)
@@ -393,7 +421,7 @@ def test_the_lake_is_mapped_within_a_minute(tmp_path: Path):
 # -- truvar backtest -------------------------------------------------------------------------------------------
 
 
-def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path) -> None:
+def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path, capsys) -> None:
     problem = tmp_path / "sine.toml"
     xs = np.linspace(0, 6, 25)
     pd.DataFrame({"x_m": xs, "truth": np.sin(xs)}).to_csv(tmp_path / "sine.csv", index=False)
@@ -402,21 +430,21 @@ def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path) -> None:
         '[model]\nkernel = "rbf"\nlengthscales = [1.0]\nmean = 0.0\n[noise]\nvariance = 0.01\n'
     )
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "truvar", "backtest", str(problem), "--truth", "truth", "--out", str(out)]
-    command += ["--replicates", "3", "--budget", "8"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = ["backtest", str(problem), "--truth", "truth", "--out", str(out), "--replicates", "3", "--budget", "8"]
+    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "F1 at 100%" in done.stdout
     assert "runs: 100%" in done.stderr
     assert " 3/3 " in done.stderr
     assert {path.name for path in out.iterdir()} == {"curves.png", "curves.csv", "summary.csv", "summary.json", "runs"}
     assert len(pd.read_csv(out / "curves.csv")) == 3 * 8
-    again = subprocess.run([*command, "--json", "--quiet"], capture_output=True, text=True, check=False)
-    assert json.loads(again.stdout) == json.loads((out / "summary.json").read_text())
-    assert again.stderr == ""
-    wrong = subprocess.run([*command, "--policies", "nonsense"], capture_output=True, text=True, check=False)
-    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
-    assert "nonsense" in wrong.stderr
+    assert main([*words, "--json", "--quiet"]) == 0
+    again = capsys.readouterr()
+    assert json.loads(again.out) == json.loads((out / "summary.json").read_text())
+    assert again.err == ""
+    assert main([*words, "--policies", "nonsense"]) == 1
+    (wrong,) = capsys.readouterr().err.splitlines()
+    assert "nonsense" in wrong
 
 
 # -- the entry point ---------------------------------------------------------------------------------------------------

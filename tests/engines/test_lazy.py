@@ -22,18 +22,18 @@ from truvar.engines.products import GridProduct, InterpolatedProduct, LowRankPro
 from truvar.models.kernels import Coregionalized
 from truvar.models.posterior import Posterior
 
-GRID = tv.Domain.grid(x=np.linspace(0, 1, 23), y=np.linspace(2, 3, 19))
-CUBE = tv.Domain.grid(x=np.linspace(0, 1, 7), y=np.linspace(0, 1, 6), z=np.linspace(0, 1, 8))
-SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(3).uniform(size=(400, 2)), columns=["x", "y"]))
-LINE = tv.Domain.grid(x=np.geomspace(1e-3, 1, 300))
-FIVE = tv.Domain.table(pd.DataFrame(np.random.default_rng(4).uniform(size=(300, 5)), columns=list("abcde")))
+GRID = tv.Domain.grid(x=np.linspace(0, 1, 17), y=np.linspace(2, 3, 13))
+CUBE = tv.Domain.grid(x=np.linspace(0, 1, 6), y=np.linspace(0, 1, 5), z=np.linspace(0, 1, 7))
+SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(3).uniform(size=(220, 2)), columns=["x", "y"]))
+LINE = tv.Domain.grid(x=np.geomspace(1e-3, 1, 200))
+FIVE = tv.Domain.table(pd.DataFrame(np.random.default_rng(4).uniform(size=(200, 5)), columns=list("abcde")))
 
 
 def with_near_duplicates(seed: int, gaps: tuple[float, ...]) -> tv.Domain:
     """Return points, the same points shifted by tiny gaps, and some more."""
     rng = np.random.default_rng(seed)
-    base = rng.uniform(0.1, 0.9, size=(60, 2))
-    points = np.concatenate([*(base + gap for gap in (0.0, *gaps)), rng.uniform(size=(100, 2))])
+    base = rng.uniform(0.1, 0.9, size=(30, 2))
+    points = np.concatenate([*(base + gap for gap in (0.0, *gaps)), rng.uniform(size=(60, 2))])
     return tv.Domain.table(pd.DataFrame(points, columns=["x", "y"]))
 
 

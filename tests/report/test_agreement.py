@@ -44,6 +44,12 @@ def study(request: pytest.FixtureRequest) -> tv.Study:
     return study
 
 
+@pytest.fixture(scope="module")
+def page_words(study: tv.Study) -> str:
+    """The words of the HTML report of the study."""
+    return words_of(render_html_report(study))
+
+
 def counts(classes: Classification) -> dict[str, int]:
     return {name: int(getattr(classes, name).sum()) for name in ("above", "below", "undecided")}
 
@@ -67,19 +73,18 @@ def test_the_joint_classes_differ_from_the_paper_s_sets(study: tv.Study) -> None
     assert counts(result.classify())["undecided"] != result.potential.sum()  # otherwise the tests below show nothing
 
 
-def test_every_text_counts_the_points_of_classify(study: tv.Study) -> None:
+def test_every_text_counts_the_points_of_classify(study: tv.Study, page_words: str) -> None:
     figure_texts = [
         text.get_text() for axes in study.plot().axes if axes.get_legend() for text in axes.get_legend().get_texts()
     ]
     status = " ".join(status_text(study, TerminalStyle(width=300)).split())
-    page = words_of(render_html_report(study))
     for label in shown_labels(study):
         assert label in status
-        assert label in page
+        assert label in page_words
         assert label in figure_texts
     note = "95 % for all points at once" if study.goal.level_set else "95 % that it is one of these"
     assert f"({note})" in status
-    assert f"({note})" in page
+    assert f"({note})" in page_words
     assert f"({note})" in figure_texts
 
 
@@ -132,8 +137,8 @@ def test_the_progress_line_counts_the_points_of_classify(study: tv.Study) -> Non
         assert "expected regret" in line
 
 
-def test_the_paper_s_sets_and_epsilon_are_in_their_own_section_only(study: tv.Study) -> None:
-    for text in (status_text(study, TerminalStyle(width=300)), words_of(render_html_report(study))):
+def test_the_paper_s_sets_and_epsilon_are_in_their_own_section_only(study: tv.Study, page_words: str) -> None:
+    for text in (status_text(study, TerminalStyle(width=300)), page_words):
         before, _, section = text.partition(BOUNDS_TITLE)
         assert not PAPER_SETS.search(before)
         assert "epsilon" not in before
@@ -147,13 +152,13 @@ def test_the_paper_s_sets_and_epsilon_are_in_their_own_section_only(study: tv.St
         assert result.certificate.bounds_statement in " ".join(section.split())
 
 
-def test_a_heuristic_study_claims_nothing_without_support(study: tv.Study) -> None:
+def test_a_heuristic_study_claims_nothing_without_support(study: tv.Study, page_words: str) -> None:
     stream = io.StringIO()
     with Progress(study, stream=stream):
         pass
     texts = [
         status_text(study, TerminalStyle(width=300)),
-        words_of(render_html_report(study)),
+        page_words,
         stream.getvalue(),
         str(study.result().certificate),
         *(str(text) for text in serializers.view(study)["paper"].values()),

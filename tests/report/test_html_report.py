@@ -49,8 +49,9 @@ class ParsedPage(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 3])
-@pytest.mark.parametrize("goal", [tv.LevelSet(0.3), tv.Maximize(), tv.LevelSet(fraction_of_max=0.8)])
+@pytest.mark.parametrize(
+    ("dimensions", "goal"), [(1, tv.LevelSet(0.3)), (2, tv.Maximize()), (3, tv.LevelSet(fraction_of_max=0.8))]
+)
 def test_the_report_is_complete_for_every_goal_and_dimension(dimensions: int, goal) -> None:
     study = new_study(dimensions, goal)
     study.ask(2)

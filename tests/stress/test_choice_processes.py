@@ -15,6 +15,7 @@ from tests.helpers.choices import BATCH, CORNER, SLOW, children, running_server,
 import truvar as tv
 
 httpx = pytest.importorskip("httpx", reason="needs truvar[service]")
+pytestmark = pytest.mark.alone
 
 
 def test_a_process_that_is_killed_costs_one_answer(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def cluster() -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.alone
 def test_eight_workers_are_kept_busy(cluster: Any) -> None:
     """A run takes little longer than Dask does for as many measurements that are all known beforehand.
 

@@ -54,6 +54,7 @@ def database(postgres: str) -> str:
     return url
 
 
+@pytest.mark.alone
 def test_a_suspended_worker_does_not_hold_others_for_more_than_a_minute(database: str, tmp_path: Path) -> None:
     study = KINDS["level set with travel"].study(store=database, name="lake")
     assert study.steps == 0

@@ -270,7 +270,7 @@ def test_every_policy_chooses_with_learned_tasks(name: str) -> None:
     goal = tv.LevelSet(0.4) if "optimum" not in policy.supported_goals else tv.Maximize()
     study = tv.Study(SQUARE, goal, tasks=PAIR, policy=name)
     rng = np.random.default_rng(0)
-    for row in rng.choice(81, 10, replace=False):
+    for row in rng.choice(81, 5, replace=False):
         for task in NAMES:
             study.tell(SQUARE.point(int(row)), measure(SQUARE.point(int(row)), task), task=task)
     for suggestion in study.ask(3):

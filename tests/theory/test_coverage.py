@@ -2,7 +2,7 @@
 
 In the 400 runs of the full study (docs/theory.md) no epoch ended inaccurately and no statement was false, so the
 probability p that a run fails is below 0.75 % at the 95 % level. A test that allows failures in 10 % of n runs raises a
-false alarm with the probability of more failures than that at p = 0.75 %: 4e-5 for the 48 runs of the small study,
+false alarm with the probability of more failures than that at p = 0.75 %: 8e-4 for the 24 runs of the small study,
 3e-6 for the 50 of each setting of the full one. With the heuristic beta the same test fails, as the last test shows.
 """
 
@@ -29,7 +29,7 @@ def check(outcomes: list[Outcome]) -> None:
 
 
 def test_certificates_of_a_few_studies_of_every_setting_are_true():
-    check([outcome for case in SMALL for outcome in study_of(case, functions=6)])
+    check([outcome for case in SMALL for outcome in study_of(case, functions=3)])
 
 
 @pytest.mark.slow

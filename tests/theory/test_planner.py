@@ -74,7 +74,7 @@ def test_a_plan_gives_the_cost_of_epsilon():
 
 
 def test_a_simulation_reports_progress_and_starts_no_threads_for_small_products():
-    from threadpoolctl import threadpool_info
+    from threadpoolctl import threadpool_info, threadpool_limits
 
     threads: list[int] = []
 
@@ -83,7 +83,8 @@ def test_a_simulation_reports_progress_and_starts_no_threads_for_small_products(
         return tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.3), mean=0.0, noise=1e-3, seed=number)
 
     done: list[tuple[int, int]] = []
-    simulate(new, 1.0, runs=2, steps=2, progress=lambda *count: done.append(count))
+    with threadpool_limits(2, user_api="blas"):
+        simulate(new, 1.0, runs=2, steps=2, progress=lambda *count: done.append(count))
     assert done == [(0, 2), (1, 2), (2, 2)]
     assert set(threads) == {1}
 
