@@ -21,8 +21,8 @@ LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a f
 MAX_NAMES = 40  # listed in a message
 SECRET_PARAMETERS = ("password", "sslpassword")  # of the URL of a store
 
-# A password may contain anything but white space, even "/" and "@"; the last "@" of the address ends it, or the next one
-# if a "?" comes before it, which SQLAlchemy takes for a part of the password, too.
+# A password may contain anything but white space, even "/" and "@"; the last "@" of the address ends it. If there is
+# none before a "?", the next "@" ends it, as SQLAlchemy takes the "?" for a part of the password.
 _USER_AND_PASSWORD = re.compile(r"(://[^/?#@:\s]*:)(?:[^\s?]*@|[^\s@]*@)")
 _PARAMETER = re.compile(r"([?&])([^=&\s]+)=[^&\s]*")
 
