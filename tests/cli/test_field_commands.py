@@ -469,6 +469,7 @@ SECRETS = [
     "postgresql://127.0.0.1:1/lake?user=anna&password=ge@geheim&sslmode=disable",
     "postgresql://127.0.0.1:1/lake?pass%77ord=geheim",
     "postgresql://anna@127.0.0.1:1/lake?sslpassword=geheim",
+    "postgresql://anna:?geheim@127.0.0.1:1/lake",
     "mysql://anna:geheim@127.0.0.1/lake?password=geheim",
     "postgresql://anna:geheim@127.0.0.1:port/lake",
 ]
