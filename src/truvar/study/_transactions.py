@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,6 +50,26 @@ class WriteEvent(Protocol):
         ...
 
 
+class _ForkGuard:
+    """A study as a fork sees it: `storage.forks.LockedObject`."""
+
+    def __init__(self, study: weakref.ref[TransactionalStudy]) -> None:
+        self._study = study
+        self._no_lock = threading.RLock()  # of a study that is gone
+
+    @property
+    def fork_lock(self) -> Lock:
+        """The lock of the study, which a fork takes."""
+        study = self._study()
+        return self._no_lock if study is None else study._lock
+
+    def unlock_in_child(self) -> None:
+        """Replace the lock after a fork."""
+        study = self._study()
+        if study is not None:
+            study._unlock_in_child()
+
+
 class TransactionalStudy:
     """The part of a `Study` that locks it and writes its events.
 
@@ -65,15 +86,11 @@ class TransactionalStudy:
         self._write: WriteEvent | None = None  # while a transaction lasts
         self._task: Any = None  # that the transaction belongs to; None: no task
         self._token: object = object()  # of the transaction, for `_enclosing`
-        locked_objects.add(self)
+        self._fork_guard = _ForkGuard(weakref.ref(self))
+        locked_objects.add(self._fork_guard)
         self._is_slow = True  # whether the last change took long, or there was none yet
 
-    @property
-    def fork_lock(self) -> Lock:
-        """The lock of the study, which a fork takes."""
-        return self._lock
-
-    def unlock_in_child(self) -> None:
+    def _unlock_in_child(self) -> None:
         """Replace the lock after a fork, and have what its thread left undone as after an interrupt."""
         self._lock = threading.RLock()
         self._write = None
