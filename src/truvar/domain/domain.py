@@ -18,14 +18,6 @@ from numpy.typing import ArrayLike
 
 from truvar._representation import html_card
 from truvar._typing import Array, Mask
-from truvar.domain.column_types import (
-    default_coordinates,
-    empty_column,
-    file_label,
-    usable_columns,
-    warn_of_shifted_columns,
-    with_text_names,
-)
 from truvar.domain.constrained import constrain, constrain_box, masks_of_rows, simplex_lattice
 from truvar.domain.constraints import (
     MARGIN,
@@ -37,16 +29,24 @@ from truvar.domain.constraints import (
     describe_constraint,
     values_satisfied,
 )
-from truvar.domain.delimited import find_column
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.domain.given_context import check_context_columns
-from truvar.domain.labels import RowLabels
 from truvar.domain.parameters import Integer, Parameter, Range, box_parameter, grid_parameter, table_parameter
 from truvar.domain.rounding import shown_decimals, shown_point
 from truvar.domain.scales import is_geometric
-from truvar.domain.tables import as_table, row_names
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, format_point, unknown_name
+from truvar.tabular.column_types import (
+    default_coordinates,
+    empty_column,
+    file_label,
+    usable_columns,
+    warn_of_shifted_columns,
+    with_text_names,
+)
+from truvar.tabular.delimited import find_column
+from truvar.tabular.labels import RowLabels
+from truvar.tabular.tables import as_table, row_names
 from truvar.validation import check_finite, check_integer, check_names
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ import scipy  # scipy.sparse is imported on first use, as it imports slowly
 
 from truvar._typing import Array, Index
 from truvar.domain.domain import SAME_POINT, Domain, number_column
-from truvar.domain.tables import as_table
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import unknown_name
+from truvar.tabular.tables import as_table
 from truvar.validation import check_boolean, check_nonnegative
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.domain.labels import label_text
 from truvar.domain.parameters import Log, Range
 from truvar.inference.certificate import format_share
 from truvar.messages import format_coordinate, format_coordinates
+from truvar.tabular.labels import label_text
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain

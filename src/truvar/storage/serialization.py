@@ -21,11 +21,11 @@ from truvar._typing import Array
 from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain, mesh
 from truvar.domain.geo import ORIGINS
-from truvar.domain.labels import RowLabels
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.messages import for_interface
 from truvar.models.kernels import SMOOTHNESS, NamedKernel
 from truvar.storage.base import Event
+from truvar.tabular.labels import RowLabels
 
 if TYPE_CHECKING:
     import pandas as pd

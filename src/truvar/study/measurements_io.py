@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.domain.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
 from truvar.domain.domain import Domain
-from truvar.domain.labels import can_be_given, label_columns, label_key, labelled_point, rows_by_label
+from truvar.domain.labels import can_be_given, label_columns, labelled_point, rows_by_label
 from truvar.domain.rounding import shown_numbers
-from truvar.domain.tables import excel_rows
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
-from truvar.study.csv_cells import unquote_cell
+from truvar.tabular.csv_cells import unquote_cell
+from truvar.tabular.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
+from truvar.tabular.labels import label_key
+from truvar.tabular.tables import excel_rows
 from truvar.validation import check_finite
 
 if TYPE_CHECKING:
