@@ -31,7 +31,8 @@ from truvar.domain.constraints import (
 )
 from truvar.domain.geo import from_geopandas, from_xarray, is_geographic_table
 from truvar.domain.given_context import check_context_columns
-from truvar.domain.parameters import Integer, Parameter, Range, box_parameter, grid_parameter, table_parameter
+from truvar.domain.parameters import Integer, Parameter, Range
+from truvar.domain.recognition import box_parameter, grid_parameter, table_parameter
 from truvar.domain.rounding import shown_decimals, shown_point
 from truvar.domain.scales import is_geometric
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError

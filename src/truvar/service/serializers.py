@@ -17,8 +17,9 @@ import numpy as np
 
 from truvar._typing import Array, Index
 from truvar.domain.constraints import LinearConstraint, PolygonConstraint
+from truvar.domain.dates import Date
 from truvar.domain.exclusions import Place
-from truvar.domain.parameters import Boolean, Categorical, Date, Integer, Log, Ordinal, Parameter
+from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
 from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style

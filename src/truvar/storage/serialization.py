@@ -56,7 +56,7 @@ CLASS_MODULES: dict[str, str] = {
     "Ordinal": "truvar.domain.parameters",
     "Categorical": "truvar.domain.parameters",
     "Boolean": "truvar.domain.parameters",
-    "Date": "truvar.domain.parameters",
+    "Date": "truvar.domain.dates",
     "NoiseLevels": "truvar.domain.costs",
     "Cost": "truvar.domain.costs",
     "Tasks": "truvar.domain.costs",
