@@ -70,17 +70,26 @@ def table_parameter(column: pd.Series, name: str, log: bool) -> Parameter | None
         return Boolean()
     if not values or all(isinstance(value, Real) for value in values):
         return None
+    return _text_parameter(values, name)
+
+
+def _text_parameter(values: Sequence[Any], name: str) -> Parameter:
+    """Return the parameter of a column with texts: dates if all of them are dates, else categories.
+
+    Raises:
+        InvalidDomainError: If other values than texts are among them, most of them are numbers, or the order of day and
+            month is not known.
+    """
     for row, value in enumerate(values):
         if not isinstance(value, (str, bool)):
             raise InvalidDomainError(
                 f"column {name!r} must contain numbers or text, not both, got {value!r} in row {row}; fix that row, or "
                 "write all values as text"
             )
-    numbers = sum(is_number(str(value)) for value in values)
-    if 2 * numbers > len(values):  # a column of numbers with a typing error must not become a list of categories
-        row = next(row for row, value in enumerate(values) if not is_number(str(value)))
+    others = [row for row, value in enumerate(values) if not is_number(str(value))]
+    if 2 * len(others) < len(values):  # a column of numbers with a typing error must not become a list of categories
         raise InvalidDomainError(
-            f"column {name!r} must contain numbers, got {values[row]!r} in row {row}; fix or drop that row"
+            f"column {name!r} must contain numbers, got {values[others[0]]!r} in row {others[0]}; fix or drop that row"
         )
     if all(SLASHED_DATE.match(str(value)) for value in values):
         raise InvalidDomainError(

@@ -32,6 +32,12 @@ MISSING = frozenset({"", "-", "--", "–", "—", "na", "n/a", "nan", "null", "n
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _GROUPED = {sign: rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+" for sign in (",", ".")}
 _SPACED = rf"[+-]?[1-9]\d{{0,2}}(?:[{GROUPING}]\d{{3}})+"
+_FORMS = {  # of numbers with a comma or a point
+    "decimal ,": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED['.']}),\d*{_EXPONENT}"),
+    "decimal .": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED[',']})\.\d*{_EXPONENT}"),
+    "grouped ,": re.compile(_GROUPED[","]),
+    "grouped .": re.compile(_GROUPED["."]),
+}
 _SUSPICIOUS = re.compile(rf'"|\d[{GROUPING}]\d{{3}}')  # what a file has that pandas alone might read wrongly
 _UNIT = re.compile(r"(?P<name>.*?)\s*[\(\[](?P<unit>[^\)\]]*)[\)\]]\s*")
 
@@ -175,22 +181,7 @@ def find_number_format(rows: Iterable[tuple[int, list[str]]], delimiter: str) ->
     Raises:
         InvalidArgumentError: If some numbers have a decimal comma and others a decimal point.
     """
-    seen: dict[str, tuple[int, str]] = {}
-    kinds = {
-        "decimal ,": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED['.']}),\d*{_EXPONENT}"),
-        "decimal .": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED[',']})\.\d*{_EXPONENT}"),
-        "grouped ,": re.compile(_GROUPED[","]),
-        "grouped .": re.compile(_GROUPED["."]),
-    }
-    for line, cells in rows:
-        for cell in cells:
-            if ("," not in cell and "." not in cell) or not any(character.isdigit() for character in cell):
-                continue
-            may_be = [kind for kind, pattern in kinds.items() if pattern.fullmatch(cell)]
-            if may_be:
-                seen.setdefault(" or ".join(may_be), (line, cell))
-            if may_be and "," in cell and "." in cell:
-                seen.setdefault("thousands", (line, cell))
+    seen = _first_of_each_form(rows)
     comma = seen.get("decimal ,") or seen.get("grouped .")
     point = seen.get("decimal .") or seen.get("grouped ,")
     # "1,234" and "1.234" may be either; what they are follows from the other numbers and the delimiter.
@@ -207,6 +198,25 @@ def find_number_format(rows: Iterable[tuple[int, list[str]]], delimiter: str) ->
     if comma or (open_comma and not point and delimiter != ","):
         return NumberFormat(",", thousands=bool("thousands" in seen or seen.get("grouped .") or open_point))
     return NumberFormat(".", thousands=bool("thousands" in seen or seen.get("grouped ,") or open_comma))
+
+
+def _first_of_each_form(rows: Iterable[tuple[int, list[str]]]) -> dict[str, tuple[int, str]]:
+    """Return the line and text of the first number of each form.
+
+    A form is a name of `_FORMS`, or two names joined by " or ": "1,234" is "decimal , or grouped ,". The form
+    "thousands" is that of numbers with both signs.
+    """
+    seen: dict[str, tuple[int, str]] = {}
+    for line, cells in rows:
+        for cell in cells:
+            if ("," not in cell and "." not in cell) or not any(character.isdigit() for character in cell):
+                continue
+            forms = [form for form, pattern in _FORMS.items() if pattern.fullmatch(cell)]
+            if forms:
+                seen.setdefault(" or ".join(forms), (line, cell))
+            if forms and "," in cell and "." in cell:
+                seen.setdefault("thousands", (line, cell))
+    return seen
 
 
 def is_missing(cell: str) -> bool:
