@@ -90,8 +90,9 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 def _print_status(study: Study, arguments: argparse.Namespace, measured: int, taken_over: list[Suggestion]) -> None:
     """Write the report, if one is asked for, and print the status as text or JSON."""
+    from truvar.report.html_report import write_report_at
     from truvar.report.status import status_data, status_text
-    from truvar.report.tables import describe_report, to_json, write_report_at
+    from truvar.report.tables import describe_report, to_json
     from truvar.report.terminal import TerminalStyle
 
     paths = {} if arguments.report is None else write_report_at(study, arguments.report)
