@@ -579,3 +579,15 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def complete_parameters(given: Sequence[Parameter | None], bounds: Array) -> tuple[Parameter, ...]:
+    """Return the parameters with a `Range` in place of those that are plain numbers; empty if all are."""
+    pairs = list(zip(given, bounds, strict=True))
+    if all(parameter is None or parameter == _plain_range(*ends) for parameter, ends in pairs):
+        return ()
+    return tuple(_plain_range(*ends) if parameter is None else parameter for parameter, ends in pairs)
+
+
+def _plain_range(low: float, high: float) -> Range:
+    return Range(float(low), float(high) if high > low else float(low) + 1.0)

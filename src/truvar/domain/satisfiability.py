@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._typing import Array
+from truvar.domain.constrained import satisfies_values
 from truvar.domain.constraints import Comparison, Constraint, LinearConstraint, PolygonConstraint, ValueComparison
 from truvar.domain.parameters import Integer
 
@@ -105,7 +106,7 @@ def _some_value_satisfies(domain: Domain, condition: LinearConstraint, name: str
         coordinates = _between(domain, comparisons, k)
     points = np.repeat(domain.points[:1], len(coordinates), axis=0)
     points[:, k] = coordinates
-    of_column = [domain.satisfies_values(each, condition.text, points) for each in comparisons]
+    of_column = [satisfies_values(domain, each, condition.text, points) for each in comparisons]
     return bool(np.logical_and.reduce(of_column).any())
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
-from truvar.domain.domain import LOG_RATIO
 from truvar.domain.goals import LevelSet
 from truvar.domain.scales import is_geometric
+from truvar.domain.table import LOG_RATIO
 from truvar.messages import format_coordinates
 from truvar.models.fit import PLUG_IN_EVERY, Learned
 from truvar.problem.build import build_kernel

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array, Index
-from truvar.domain.domain import mesh
+from truvar.domain.grid import mesh
 from truvar.exceptions import InvalidArgumentError, PointNotInDomainError
 from truvar.inference.sensitivity import SobolIndices, sobol_indices
 from truvar.messages import unknown_name

@@ -19,8 +19,10 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.acquisition.registry import POLICY_MODULES
-from truvar.domain.domain import Domain, mesh
+from truvar.domain.domain import Domain
 from truvar.domain.geo import ORIGINS
+from truvar.domain.grid import mesh
+from truvar.domain.table import check_rows, row_fields
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.messages import for_interface
 from truvar.models.kernels import SMOOTHNESS, NamedKernel
@@ -366,13 +368,13 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
             frame = table()
             encoders = zip(parameters, parts["columns"], strict=True)
             coordinates = [parameter.encode_column(frame[name], name) for parameter, name in encoders]
-            return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, parameters, labels)
-        for name in parts["columns"]:
+        for name in () if parameters else parts["columns"]:
             column = table.read_numbers(name)
             if column is None:  # pandas converts it
                 return replace(Domain.table(table(), parts["columns"]), labels=labels)
             coordinates.append(column)
-        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, labels=labels)
+        points = np.column_stack(coordinates)
+        return check_rows(Domain(**row_fields(parts["columns"], points, table, parameters, labels)))
     bounds = np.array(parts["bounds"])
     axes = None
     if "axes" in parts:
