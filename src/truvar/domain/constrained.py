@@ -23,6 +23,7 @@ from truvar.domain.constraints import (
     is_truth,
     values_satisfied,
 )
+from truvar.domain.parameters import Range
 from truvar.exceptions import InvalidDomainError
 from truvar.messages import unknown_name
 from truvar.validation import check_finite
@@ -79,15 +80,14 @@ def satisfies_values(domain: Domain, comparison: ValueComparison, text: str, poi
     if name not in domain.columns:
         raise InvalidDomainError(f"the constraint {text!r} has an {unknown_name('column', name, domain.columns)}")
     k = domain.columns.index(name)
-    parameter = domain.parameters[k] if domain.parameters else None
+    parameter = domain.parameters[k]
 
     def encode(value: Any) -> float:
-        if parameter is None:
+        if isinstance(parameter, Range):
             return check_finite(value, f"the value of {name!r} in the constraint {text!r}")
         return parameter.encode(value, name)
 
-    ordered = parameter is None or not parameter.categorical
-    return values_satisfied(comparison, text, encode, points[:, k], ordered)
+    return values_satisfied(comparison, text, encode, points[:, k], ordered=not parameter.categorical)
 
 
 def masks_of_rows(constraints: Any, rows: Index, n_given: int) -> list[Any]:

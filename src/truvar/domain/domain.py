@@ -2,7 +2,7 @@
 
 | paper | here | shape |
 |---|---|---|
-| D | `Domain.points` | (n, d), coordinates of the model: the user's values, unless `Domain.parameters` encode them |
+| D | `Domain.points` | (n, d), coordinates of the model: the user's values, as `Domain.parameters` encode them |
 | compact domain | `Domain.box`: `points` are its representers, any point inside may be chosen | (n, d) |
 """
 
@@ -32,7 +32,7 @@ from truvar.domain.encoding import Encoding, check_columns
 from truvar.domain.geo import from_xarray
 from truvar.domain.given_context import check_context_columns
 from truvar.domain.grid import SAME_POINT, grid_fields
-from truvar.domain.parameters import Parameter
+from truvar.domain.parameters import Parameter, complete_parameters
 from truvar.domain.rounding import shown_decimals, shown_point
 from truvar.domain.table import check_rows, number_column, read_rows
 from truvar.exceptions import InvalidDomainError, PointNotInDomainError
@@ -57,7 +57,8 @@ class Domain(Encoding):
         source: Table with a row per point, including columns that are not coordinates, or a function that makes it;
             None if there is none. `frame` is the table.
         continuous: Whether any point inside the bounds may be chosen.
-        parameters: Type of each column, which encodes the user's values as coordinates; empty if all are plain numbers.
+        parameters: Type of each column, which encodes the user's values as coordinates. Default: plain numbers, each a
+            `Range` between its bounds.
         constraints: Conditions that a point between those of a grid, or anywhere in a box, must satisfy.
         labels: Labels of the rows of the user's own table; None if there are none.
         context: Columns that are given, not chosen, when a measurement is suggested.
@@ -90,6 +91,9 @@ class Domain(Encoding):
                 f"{self.columns[column]!r}; drop or fix that row"
             )
         self.points.setflags(write=False)
+        if self.is_plain:
+            plain = [None] * len(self.columns)
+            object.__setattr__(self, "parameters", complete_parameters(plain, self.bounds))
 
     # -- creation --------------------------------------------------------------------------------------------------
 
@@ -286,8 +290,8 @@ class Domain(Encoding):
     @property
     def axis_values(self) -> tuple[Any, ...] | None:
         """The user's values of each axis of a grid; None for other domains."""
-        if self.axes is None or not self.parameters:
-            return self.axes
+        if self.axes is None:
+            return None
         return tuple(each.decode_column(axis) for each, axis in zip(self.parameters, self.axes, strict=True))
 
     @cached_property
@@ -420,7 +424,7 @@ class Domain(Encoding):
         """
         if name in self.columns:
             k = self.columns.index(name)
-            if self.parameters and not self.parameters[k].numeric:
+            if not self.parameters[k].numeric:
                 raise InvalidDomainError(
                     f"column {name!r} must contain numbers, got {self.parameters[k].describe()}; name another column"
                 )
@@ -434,8 +438,6 @@ class Domain(Encoding):
         import pandas as pd
 
         index = None if self.labels is None else self.labels.index
-        if not self.parameters:
-            return pd.DataFrame(self.points, columns=list(self.columns), index=index)
         columns = [parameter.decode_column(self.points[:, k]) for k, parameter in enumerate(self.parameters)]
         frame = pd.DataFrame(dict(enumerate(columns))).set_axis(list(self.columns), axis=1)
         return frame if index is None else frame.set_axis(index, axis=0)
@@ -443,7 +445,7 @@ class Domain(Encoding):
 
 def _column_texts(domain: Domain) -> list[tuple[str, str]]:
     """Return the name and the range of every column."""
-    if domain.parameters:
+    if not domain.is_plain:
         return [(name, each.describe()) for name, each in zip(domain.columns, domain.parameters, strict=True)]
     texts = []
     for k, name in enumerate(domain.columns):

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._typing import Array
-from truvar.domain.parameters import Parameter, Range
+from truvar.domain.parameters import Parameter, is_plain_range
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError
 from truvar.messages import format_point, unknown_name
-from truvar.validation import check_finite
 
 
 class Encoding:
@@ -22,12 +21,17 @@ class Encoding:
     Attributes:
         columns: Names of the columns.
         bounds: Smallest and largest coordinate of each column, shape (d, 2).
-        parameters: Type of each column; empty if all are plain numbers.
+        parameters: Type of each column.
     """
 
     columns: tuple[str, ...]
     bounds: Array
     parameters: tuple[Parameter, ...]
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether all columns are plain numbers, so that coordinates are the user's values."""
+        return all(is_plain_range(parameter) for parameter in self.parameters)
 
     @cached_property
     def categorical(self) -> tuple[int, ...]:
@@ -41,14 +45,10 @@ class Encoding:
 
     def snap(self, points: Array) -> Array:
         """Return the nearest points (q, d) of a box: inside its bounds, and with values that its parameters have."""
-        if not self.parameters:
-            return np.clip(points, self.bounds[:, 0], self.bounds[:, 1])
         return np.column_stack([parameter.snap(points[:, k]) for k, parameter in enumerate(self.parameters)])
 
     def values(self, points: Array) -> Any:
         """Return points (q, d) as the user's values: floats, or objects if some of them are text or dates."""
-        if not self.parameters:
-            return points
         decoded = [parameter.decode_column(points[:, k]) for k, parameter in enumerate(self.parameters)]
         if all(parameter.numeric for parameter in self.parameters):
             return np.column_stack([np.asarray(column, dtype=float) for column in decoded])
@@ -56,8 +56,6 @@ class Encoding:
 
     def numbers(self, points: Array) -> Array:
         """Return points (q, d) as the user's numbers, with coordinates in place of text and dates."""
-        if not self.parameters:
-            return points
         numbers = np.array(points, dtype=float)
         for k, parameter in enumerate(self.parameters):
             if parameter.numeric:
@@ -67,10 +65,8 @@ class Encoding:
     def named(self, x: ArrayLike) -> dict[str, Any]:
         """Return coordinates of shape (d,) as {column: value}."""
         coordinates = np.asarray(x, dtype=float).tolist()
-        if self.parameters:
-            decoded = [each.decode(value) for each, value in zip(self.parameters, coordinates, strict=True)]
-            return dict(zip(self.columns, decoded, strict=True))
-        return dict(zip(self.columns, coordinates, strict=True))
+        decoded = [each.decode(value) for each, value in zip(self.parameters, coordinates, strict=True)]
+        return dict(zip(self.columns, decoded, strict=True))
 
     def encode(self, points: Any) -> Array:
         """Return points as coordinates (q, d).
@@ -92,17 +88,15 @@ class Encoding:
             return np.stack(
                 [self.array({name: point[name] for name in self.columns if name in point}) for point in points]
             )
-        array = np.atleast_2d(np.asarray(points, dtype=object if self.parameters else float))
+        array = np.atleast_2d(np.asarray(points, dtype=float if self.is_plain else object))
         if array.ndim != 2 or array.shape[1] != d:
             raise InvalidArgumentError(f"points must have shape (q, {d}), got {array.shape}; give one row per point")
-        if not self.parameters:
+        if self.is_plain:
             return array
         return np.stack([self.array(dict(zip(self.columns, row, strict=True))) for row in array])
 
     def parse(self, name: str, text: str) -> Any:
         """Return the value of a column that a text of a file, a form or the command line means."""
-        if not self.parameters:
-            return Range(0.0, 1.0).parse(text, name)
         return self.parameters[self.columns.index(name)].parse(text, name)
 
     def array(self, point: Mapping[str, Any]) -> Array:
@@ -123,10 +117,7 @@ class Encoding:
                     f"a point needs the columns {', '.join(self.columns)}, but {name!r} is missing in "
                     f"{format_point(point)}; give it"
                 )
-            if self.parameters:
-                x[k] = self.parameters[k].encode(point[name], name)
-            else:
-                x[k] = check_finite(point[name], f"column {name!r} of the point")
+            x[k] = self.parameters[k].encode(point[name], name)
         return x
 
 

@@ -582,12 +582,22 @@ def is_number(text: str) -> bool:
 
 
 def complete_parameters(given: Sequence[Parameter | None], bounds: Array) -> tuple[Parameter, ...]:
-    """Return the parameters with a `Range` in place of those that are plain numbers; empty if all are."""
-    pairs = list(zip(given, bounds, strict=True))
-    if all(parameter is None or parameter == _plain_range(*ends) for parameter, ends in pairs):
-        return ()
+    """Return the parameters with a `Range` in place of those that are plain numbers.
+
+    Args:
+        given: Type of each column; None for plain numbers.
+        bounds: Smallest and largest coordinate of each column. (d, 2)
+    """
+    pairs = zip(given, bounds, strict=True)
     return tuple(_plain_range(*ends) if parameter is None else parameter for parameter, ends in pairs)
 
 
+def is_plain_range(parameter: Parameter) -> bool:
+    """Return whether a parameter says no more than that its values are numbers."""
+    return isinstance(parameter, Range) and parameter.step is None and parameter.count is None
+
+
 def _plain_range(low: float, high: float) -> Range:
-    return Range(float(low), float(high) if high > low else float(low) + 1.0)
+    if not low < high:  # all points have the same coordinate, which may be so large that adding 1 does not change it
+        high = max(low + 1.0, np.nextafter(low, np.inf))
+    return Range(float(low), float(high))

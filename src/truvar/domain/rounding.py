@@ -96,13 +96,13 @@ def _rounded(value: float, digits: int) -> float:
 
 
 def _is_log(domain: Domain, k: int) -> bool:
-    return bool(domain.parameters) and isinstance(domain.parameters[k], Log)
+    return isinstance(domain.parameters[k], Log)
 
 
 def _column_decimals(domain: Domain, k: int) -> int | None:
     """Return the decimals of a column by the distance of its points; None if it is shown as it is."""
-    parameter = domain.parameters[k] if domain.parameters else None
-    if parameter is not None and (not parameter.numeric or isinstance(parameter, (Log, Integer))):
+    parameter = domain.parameters[k]
+    if not parameter.numeric or isinstance(parameter, (Log, Integer)):
         return None
     extent = float(domain.bounds[k, 1] - domain.bounds[k, 0])
     if extent <= 0:
@@ -114,7 +114,7 @@ def _column_decimals(domain: Domain, k: int) -> int | None:
             return None
         per_column = round(len(domain) ** (1.0 / len(domain.columns)))
         side = max(min(len(values), per_column), LEAST_SIDE) if domain.axes is None else len(values)
-    elif parameter is not None and parameter.n_levels is not None:
+    elif parameter.n_levels is not None:
         return None  # steps, which have few digits
     unit = extent / side * SHARE
     return int(np.clip(-np.floor(np.log10(unit) + 1e-9), 0, MAX_DECIMALS))

@@ -85,7 +85,7 @@ def _deepest_point(domain: Domain, comparisons: Sequence[Comparison]) -> Array:
             limits.append(-sign * comparison.constant / size)
     if not rows:
         return np.asarray(bounds[:, 0])
-    is_whole = [isinstance(parameter, Integer) for parameter in domain.parameters] or [False] * d
+    is_whole = [isinstance(parameter, Integer) for parameter in domain.parameters]
     solution = milp(
         np.append(np.zeros(d), 1.0),
         integrality=np.append(np.array(is_whole, dtype=int), 0),
@@ -99,8 +99,8 @@ def _some_value_satisfies(domain: Domain, condition: LinearConstraint, name: str
     """Return whether some value of a column satisfies all comparisons of that column with its values."""
     k = domain.columns.index(name)
     comparisons = [each for each in condition.value_comparisons if each.column == name]
-    parameter = domain.parameters[k] if domain.parameters else None
-    if parameter is not None and parameter.n_levels is not None and parameter.n_levels <= MAX_LEVELS:
+    parameter = domain.parameters[k]
+    if parameter.n_levels is not None and parameter.n_levels <= MAX_LEVELS:
         coordinates = parameter.levels
     else:
         coordinates = _between(domain, comparisons, k)
@@ -116,7 +116,7 @@ def _between(domain: Domain, comparisons: Sequence[ValueComparison], k: int) -> 
     ends = [float(low), float(high)]
     for comparison in comparisons:
         for value in comparison.values:
-            code = domain.parameters[k].encode(value, comparison.column) if domain.parameters else float(value)
+            code = domain.parameters[k].encode(value, comparison.column)
             if low <= code <= high:
                 ends.append(code)
     sides = np.unique(ends)

@@ -376,7 +376,7 @@ def training_data(
                 f"{', '.join(map(str, others)) or 'none'}; give {for_interface('value=...', problem='[model] value')}"
             )
         value = str(others[0])
-    if domain is not None and domain.parameters:
+    if domain is not None and not domain.is_plain:
         encoders = zip(domain.parameters, columns, strict=True)
         points = np.column_stack([each.encode_column(frame[name], name) for each, name in encoders])
     else:

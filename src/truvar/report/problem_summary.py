@@ -298,7 +298,7 @@ def _scale_warnings(problem: Problem, study: Study) -> list[str]:
     domain = study.domain
     if "table" not in spec or "log" in spec:
         return []
-    plain = [k for k in range(len(domain.columns)) if not domain.parameters or domain.parameters[k].numeric]
+    plain = [k for k in range(len(domain.columns)) if domain.parameters[k].numeric]
     found = [domain.columns[k] for k in plain if is_geometric(domain.points[:, k], LOG_RATIO)]
     if not found:
         return []

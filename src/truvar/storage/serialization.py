@@ -270,7 +270,7 @@ def _serialize_domain(domain: Domain) -> dict[str, Any]:
         parts["labels"] = serialize(domain.labels.to_dict(), "the labels of the rows")
     if domain.context:
         parts["context"] = list(domain.context)
-    if domain.parameters:
+    if not domain.is_plain:
         parts["parameters"] = [serialize(parameter, "a parameter") for parameter in domain.parameters]
     if domain.frame is not None:
         origin = {key: domain.frame.attrs[key] for key in ORIGINS if key in domain.frame.attrs}
