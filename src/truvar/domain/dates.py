@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1)
 SECONDS_PER_DAY = 86_400
 MICROSECONDS_PER_DAY = 86_400_000_000
-MAX_MICROSECOND_DAY = 2**16  # days from 1970 (1790 to 2149) within which a float tells microseconds apart
-MILLISECOND = 1000  # microseconds: the resolution of dates further away
+MAX_MICROSECOND_DAY = 2**16  # days from 1970 (1790 to 2149) within which a float resolves microseconds
+MILLISECOND = 1000  # in microseconds: the resolution of dates outside that range
 OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d)")
 FINER_DIGITS = re.compile(r"([.,]\d{6})(\d+)")
 DOTTED_DATE = re.compile(
@@ -140,7 +140,7 @@ class Date(Parameter):
         return levels
 
     def _text(self, moment: datetime) -> str:
-        """Return a time as its values are written."""
+        """Return a time as text, in the time zone of the column."""
         return moment.isoformat() if self._zone is None else moment.astimezone(self._zone).isoformat()
 
     def _check_offset(self, moment: datetime, name: str) -> None:
@@ -164,7 +164,7 @@ class Date(Parameter):
             )
 
     def parse(self, text: str, name: str) -> Any:
-        """Return the value that a text means."""
+        """Return the text, which is the value."""
         return text
 
     def level_at(self, index: NDArray[np.intp]) -> Array:
@@ -214,7 +214,7 @@ def as_moment(value: Any, name: str) -> datetime:
 
 
 def _parse_time(text: str) -> datetime:
-    """Return the time that a text means, rounded to microseconds."""
+    """Parse a time and round it to microseconds."""
     iso = _iso(text)
     moment = datetime.fromisoformat(FINER_DIGITS.sub(r"\1", iso, count=1))
     finer = FINER_DIGITS.search(iso)

@@ -144,7 +144,7 @@ class Domain(Encoding):
                 ratios rather than by differences, such as 0.01, 0.1, 1, 10.
             constraints: What a row must satisfy to be a point of the domain: the name of a column of truth values, a
                 text such as "x + y <= 1", a function of points (q, d), a polygon, a Boolean mask over the rows of the
-                table as it is given, those that are left out included, or a list of these.
+                given table, including rows that are left out, or a list of these.
             label: Name of the column whose values name the rows: `Suggestion.label`. Default: the index of the
                 DataFrame; of a file its first column, if that has no name.
             missing: What to do with rows that lack a coordinate: refuse the table, or leave them out.
@@ -304,7 +304,7 @@ class Domain(Encoding):
 
     @cached_property
     def slack(self) -> Array:
-        """Largest difference of equal coordinates of each column, shape (d,); less than any two of the points have."""
+        """Largest difference between equal coordinates of each column, shape (d,); distinct points differ by more."""
         slack = SAME_POINT * self.extent
         if not self.continuous:
             for k, column in enumerate(self.points.T):
@@ -335,7 +335,7 @@ class Domain(Encoding):
         """Whether the rows have labels that say more than their position."""
         return self.labels is not None and not self.labels.are_positions
 
-    # -- as they are shown -----------------------------------------------------------------------------------------
+    # -- display ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def decimals(self) -> tuple[int | None, ...]:
@@ -343,7 +343,7 @@ class Domain(Encoding):
         return shown_decimals(self)
 
     def shown(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a point with no more digits than tell it from its neighbours, for people to read."""
+        """Return a point rounded for display, with enough digits to distinguish it from its neighbours."""
         return shown_point(self, point)
 
     def canonical(self, points: Array) -> Array:
@@ -359,10 +359,10 @@ class Domain(Encoding):
         return self.named(self.points[index])
 
     def allows(self, points: Array) -> Mask:
-        """Return which points (q, d) may be chosen as far as the constraints go.
+        """Return which points (q, d) the constraints allow to be chosen.
 
-        In a box never a point that just misses one. The points of a finite domain were selected with a tolerance, so
-        that those on the border of a constraint belong to it.
+        A point of a box must satisfy them with a margin. Points of a finite domain were selected with a tolerance,
+        so that those on the border of a constraint belong to it.
         """
         return self.satisfies(self.constraints, points, -MARGIN if self.continuous else TOLERANCE)
 

@@ -77,7 +77,7 @@ class Encoding:
 
         Raises:
             InvalidArgumentError: If the shape is wrong or a value has the wrong type.
-            PointNotInDomainError: If a value is not one that its parameter has.
+            PointNotInDomainError: If a value is not one of its parameter.
         """
         d = len(self.columns)
         if hasattr(points, "to_dict") and hasattr(points, "columns"):
@@ -96,7 +96,7 @@ class Encoding:
         return np.stack([self.array(dict(zip(self.columns, row, strict=True))) for row in array])
 
     def parse(self, name: str, text: str) -> Any:
-        """Return the value of a column that a text of a file, a form or the command line means."""
+        """Parse a value of a column from a text of a file, a form or the command line."""
         return self.parameters[self.columns.index(name)].parse(text, name)
 
     def array(self, point: Mapping[str, Any]) -> Array:

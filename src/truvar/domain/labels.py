@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 def with_other_columns(frame: pd.DataFrame, domain: Domain) -> pd.DataFrame:
     """Return a table over a domain with the columns of the user's own table that are not coordinates behind its own.
 
-    A column that has the name of one before it gets an underscore; the column that names the rows is left out, as it is
-    the index.
+    A column whose name is taken gets an underscore. The column that names the rows is left out, since it is the index.
 
     Args:
         frame: The table, with a row per point of the domain.

@@ -40,15 +40,15 @@ from truvar.validation import check_finite, check_integer, check_positive
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DIGITS = 13  # significant digits of a value on a logarithmic scale: its logarithm has few more
-MOST_LISTED = 8  # values of a parameter that a message or summary lists
+SIGNIFICANT_DIGITS = 13  # of a value on a logarithmic scale; its logarithm is hardly more precise
+MAX_LISTED = 8  # values of a parameter that a message or summary lists, at most
 
 
 @dataclass(frozen=True)
 class Parameter(ABC):
     """A type of parameter: the classes below, and `Date`."""
 
-    categorical: ClassVar[bool] = False  # whether two values are only equal or different
+    categorical: ClassVar[bool] = False  # whether values have no order, so that two are equal or different
     numeric: ClassVar[bool] = True  # whether values are numbers
 
     @property
@@ -71,7 +71,7 @@ class Parameter(ABC):
 
         Raises:
             InvalidArgumentError: If the value has the wrong type.
-            PointNotInDomainError: If it is not one of the values that there are.
+            PointNotInDomainError: If it is not a value of the parameter.
         """
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Parameter(ABC):
         return np.array([self.decode(each) for each in x.tolist()])
 
     def parse(self, text: str, name: str) -> Any:
-        """Return the value that a text of a file, a form or the command line means."""
+        """Parse a text from a file, a form or the command line."""
         try:
             return float(text)
         except ValueError:
@@ -108,7 +108,7 @@ class Parameter(ABC):
         return self.level_at(self.level_of(x))
 
     def from_unit(self, u: Array) -> Array:
-        """Return coordinates for numbers from 0 to 1; levels have equal shares of them."""
+        """Map numbers from 0 to 1 to coordinates; all levels are equally likely."""
         if self.n_levels is None:
             low, high = self.bounds
             return low + u * (high - low)
@@ -123,7 +123,7 @@ class Parameter(ABC):
         """Return the coordinates of an axis of a grid.
 
         Raises:
-            InvalidDomainError: If the parameter is continuous and does not say how many values it has.
+            InvalidDomainError: If the parameter is continuous and has no `count`.
         """
         if self.n_levels is not None:
             return self.levels
@@ -344,7 +344,7 @@ class Integer(Parameter):
         return np.clip(np.rint((value - self.low) / self.step), 0, self.n_levels - 1).astype(np.intp)
 
     def from_unit(self, u: Array) -> Array:
-        """Return coordinates for numbers from 0 to 1, on a log scale with equal shares for equal ratios."""
+        """Map numbers from 0 to 1 to coordinates; on a log scale equal ratios are equally likely."""
         if not self.log:
             return super().from_unit(u)
         low = log10(self.low - 0.5)
@@ -424,7 +424,7 @@ class _Choices(Parameter):
         return decoded
 
     def parse(self, text: str, name: str) -> Any:
-        """Return the value that a text means."""
+        """Parse a text."""
         for choice in self.choices:
             if text == str(choice) or (choice is None and text == ""):
                 return choice
@@ -443,8 +443,8 @@ class _Choices(Parameter):
 
     def describe(self) -> str:
         """Return the values in words."""
-        listed = ", ".join(str(choice) for choice in self.choices[:MOST_LISTED])
-        more = len(self.choices) - MOST_LISTED
+        listed = ", ".join(str(choice) for choice in self.choices[:MAX_LISTED])
+        more = len(self.choices) - MAX_LISTED
         return listed if more <= 0 else f"{listed} and {more} more"
 
 
@@ -529,7 +529,7 @@ class Boolean(Parameter):
         return np.asarray(x) > 0.5
 
     def parse(self, text: str, name: str) -> Any:
-        """Return the value that a text means."""
+        """Parse a text."""
         return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(text.lower(), text)
 
     def level_at(self, index: NDArray[np.intp]) -> Array:
@@ -568,8 +568,8 @@ def rounded_time(moment: datetime, up: bool) -> datetime:
 
 
 def _tidy(value: float) -> float:
-    """Return a number with `DIGITS` digits: 0.30000000000000004 becomes 0.3."""
-    return float(f"{value:.{DIGITS}g}")
+    """Return a number with `SIGNIFICANT_DIGITS` digits: 0.30000000000000004 becomes 0.3."""
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
 def is_number(text: str) -> bool:

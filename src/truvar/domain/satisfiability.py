@@ -58,7 +58,7 @@ def holds_somewhere(domain: Domain, condition: Constraint) -> bool:
 
 
 def _value_bounds(domain: Domain) -> Array:
-    """Return the least and largest value of every column, in the user's numbers where it has numbers: (d, 2)."""
+    """Return the smallest and largest value of every column, as the user's numbers where it is numeric: (d, 2)."""
     bounds = np.array(domain.bounds, dtype=float)
     for k, parameter in enumerate(domain.parameters):
         if parameter.numeric:
@@ -67,7 +67,7 @@ def _value_bounds(domain: Domain) -> Array:
 
 
 def _deepest_point(domain: Domain, comparisons: Sequence[Comparison]) -> Array:
-    """Return the point of a box at which the inequality that is missed most is missed least: (d,)."""
+    """Return the point of a box that minimizes the largest violation of the inequalities: (d,)."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     bounds = _value_bounds(domain)

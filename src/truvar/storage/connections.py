@@ -53,7 +53,7 @@ def check_url(given: str) -> URL:
     """Return the URL of a store with its driver, or raise. A password among its parameters is moved to its place."""
     shown = mask_passwords(repr(given))
     try:
-        if not isinstance(given, (str, URL)):  # SQLAlchemy 2.0.0 returns anything else as it is
+        if not isinstance(given, (str, URL)):  # SQLAlchemy 2.0.0 returns anything else unchanged
             raise ArgumentError
         url = make_url(given)
     except (ArgumentError, ValueError):  # the latter for a port that is no number

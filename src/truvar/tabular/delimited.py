@@ -6,9 +6,9 @@
 | German, French, ... | semicolon | 1234,5 or 1.234,5 or 1 234,5 |
 | Swiss | semicolon | 1'234.5 |
 
-The delimiter is the character that splits the header into most names. The decimal sign is found from all numbers of the
-file together: a comma is a decimal sign if a number has it where no thousands separator can be, or if the delimiter is
-not a comma and no number has a decimal point. A file in which some numbers have a decimal comma and others a decimal
+The delimiter is the character that splits the header into the most names. The decimal sign is found from all numbers of
+the file together: a comma is a decimal sign if a number has it where no thousands separator can be, or if the delimiter
+is not a comma and no number has a decimal point. A file in which some numbers have a decimal comma and others a decimal
 point is refused.
 """
 
@@ -133,7 +133,7 @@ def from_rows(header: Sequence[str], rows: Sequence[tuple[int, list[str]]], deli
 
 
 def find_delimiter(text: str) -> str:
-    """Return the delimiter of a text: the character that splits its first line into most names."""
+    """Return the delimiter of a text: the character that splits its first line into the most names."""
     first = next((line for line in text.lstrip("\ufeff").splitlines() if line.strip()), "")
     header = re.sub(r'"[^"]*"', "", first)
     return max(DELIMITERS, key=header.count)
@@ -220,7 +220,7 @@ def _first_of_each_form(rows: Iterable[tuple[int, list[str]]]) -> dict[str, tupl
 
 
 def is_missing(cell: str) -> bool:
-    """Return whether a cell says that there is no value."""
+    """Return whether a cell stands for a missing value."""
     return cell.strip().lower() in MISSING
 
 
@@ -228,7 +228,7 @@ def is_missing(cell: str) -> bool:
 
 
 def find_column(names: Iterable[str], wanted: str) -> str | None:
-    """Return the name in a header that stands for a column, whatever unit it has behind it.
+    """Find the name of a column in a header, ignoring a unit that follows it.
 
     "depth (m)" and "Depth [m]" stand for "depth" and for "depth_m".
 
@@ -237,7 +237,7 @@ def find_column(names: Iterable[str], wanted: str) -> str | None:
         wanted: The name of the column.
 
     Returns:
-        The name; None if none or several of them could be meant.
+        The name; None if no name matches, or several do.
     """
     known = [str(name) for name in names]
     if wanted in known:

@@ -96,7 +96,7 @@ def from_python(table: Any) -> pd.DataFrame | None:
 
 
 def _plain_column(column: Any) -> Any:
-    """Return an array that pandas reads as it should: texts of NumPy's own type become Python's."""
+    """Return an array with NumPy's text type replaced by Python objects, which pandas reads correctly."""
     return column.astype(object) if column.dtype.kind in "US" else column
 
 
