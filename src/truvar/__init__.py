@@ -34,13 +34,13 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.domain.costs import Cost as Cost
     from truvar.domain.costs import NoiseLevels as NoiseLevels
     from truvar.domain.costs import Tasks as Tasks
+    from truvar.domain.dates import Date as Date
     from truvar.domain.domain import Domain as Domain
     from truvar.domain.goals import LevelSet as LevelSet
     from truvar.domain.goals import Maximize as Maximize
     from truvar.domain.goals import Minimize as Minimize
     from truvar.domain.parameters import Boolean as Boolean
     from truvar.domain.parameters import Categorical as Categorical
-    from truvar.domain.parameters import Date as Date
     from truvar.domain.parameters import Integer as Integer
     from truvar.domain.parameters import Log as Log
     from truvar.domain.parameters import Ordinal as Ordinal
@@ -89,7 +89,7 @@ _MODULES = {
     "Minimize": "truvar.domain.goals",
     "Boolean": "truvar.domain.parameters",
     "Categorical": "truvar.domain.parameters",
-    "Date": "truvar.domain.parameters",
+    "Date": "truvar.domain.dates",
     "Integer": "truvar.domain.parameters",
     "Log": "truvar.domain.parameters",
     "Ordinal": "truvar.domain.parameters",

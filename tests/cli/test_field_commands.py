@@ -576,7 +576,7 @@ def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> N
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     source = tmp_path / "complete"
-    source.write_text(completion_script(shell))
+    source.write_text(completion_script(shell, COMMANDS))
     ask = {
         "bash": f"source {source}; COMP_WORDS=(truvar ask --le); COMP_CWORD=2; _shtab_truvar; echo ${{COMPREPLY[@]}}",
         "zsh": f"zsh -n {source} && grep -o -- --lease {source} | head -1",
@@ -589,7 +589,7 @@ def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> N
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
 def test_bash_completes_file_names(folder: Path) -> None:
-    Path("complete").write_text(completion_script("bash"))
+    Path("complete").write_text(completion_script("bash", COMMANDS))
     for words in ("truvar new sin", "truvar ask --store sin", "truvar tell --csv sin"):
         count = len(words.split()) - 1
         ask = f"source complete; COMP_WORDS=({words}); COMP_CWORD={count}; _shtab_truvar; echo ${{COMPREPLY[@]}}"

@@ -241,11 +241,14 @@ def test_a_log_scale_spreads_values_evenly_by_ratio():
     )
 
 
-def test_plain_domains_have_no_parameters():
-    assert tv.Domain.box(x=(0, 1), y=(2, 3)).parameters == ()
-    assert tv.Domain.grid(x=[0, 1, 2]).parameters == ()
-    assert tv.Domain.table(pd.DataFrame({"x": [0.5, 1.5], "n": [1, 2]})).parameters == ()
-    assert tv.Domain.box(x=tv.Range(0.0, 1.0)).parameters == ()
+def test_columns_of_plain_numbers_are_ranges():
+    assert tv.Domain.box(x=(0, 1), y=(2, 3)).is_plain
+    assert tv.Domain.grid(x=[0, 1, 2]).is_plain
+    assert tv.Domain.table(pd.DataFrame({"x": [0.5, 1.5], "n": [1, 2]})).is_plain
+    assert tv.Domain.box(x=tv.Range(0.0, 1.0)).is_plain
+    assert tv.Domain.box(x=(0, 1), y=(2, 3)).parameters == (tv.Range(0.0, 1.0), tv.Range(2.0, 3.0))
+    assert tv.Domain.grid(x=[1e20]).parameters[0].low == 1e20  # adding 1 does not change it
+    assert not tv.Domain.box(x=(0, 1), y=tv.Integer(2, 3)).is_plain
 
 
 def test_a_box_with_few_points_is_a_grid():

@@ -21,7 +21,7 @@ from tests.helpers.server import CURVE, GRID
 from tests.helpers.uploads import HALF, exported_studies, mutated, use_upload
 
 import truvar as tv
-from truvar.study.csv_cells import quote_cell, unquote_cell
+from truvar.tabular.csv_cells import quote_cell, unquote_cell
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import truvar as tv
 from truvar._representation import has_control_characters, visible
 from truvar.cli import main
 from truvar.exceptions import InvalidArgumentError
-from truvar.report.tables import write_report_at
+from truvar.report.html_report import write_report_at
 
 CONTROLS = ["\x1b[31mred", "a\nb", "a\tb", "bell\x07", "c1\x9b2J", "rtl\u202etxt.exe", "isolate\u2067x", "l\u2028ine"]
 KNOWN = {"kernel": RBF(0.3), "mean": 0.0, "noise": 1e-4}

@@ -11,9 +11,9 @@ import pytest
 from tests.helpers.small import a_study
 
 import truvar as tv
-from truvar.domain.labels import RowLabels
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, RepeatedMeasurementWarning
 from truvar.study.measurements_io import parse_csv, parse_workbook, tell_all
+from truvar.tabular.labels import RowLabels
 
 TIMES = pd.DatetimeIndex(pd.date_range("2026-03-01", periods=4, tz="UTC").to_list(), name="day")
 INDICES = {

@@ -15,7 +15,7 @@ from truvar.cli import main
 from truvar.domain.action import Action
 from truvar.exceptions import InvalidModelError, SerializationError, StudyNotFoundError
 from truvar.models.surrogate import Surrogate
-from truvar.storage import rdb
+from truvar.storage import connections
 from truvar.study import _state
 
 DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 12))
@@ -59,7 +59,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    return count_calls(monkeypatch, rdb, "create_engine")
+    return count_calls(monkeypatch, connections, "create_engine")
 
 
 @pytest.fixture

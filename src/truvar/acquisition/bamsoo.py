@@ -31,7 +31,7 @@ from truvar.acquisition.base import OPTIMUM, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Schedule, bounds
 from truvar.acquisition.utils import moments
 from truvar.domain.candidates import Candidates
-from truvar.domain.domain import SAME_POINT
+from truvar.domain.grid import SAME_POINT
 from truvar.exceptions import InvalidArgumentError
 from truvar.validation import check_fraction
 

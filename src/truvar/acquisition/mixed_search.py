@@ -25,7 +25,8 @@ from truvar.acquisition.optimizer import (
     polishing,
     search_together,
 )
-from truvar.domain.domain import Domain, mesh
+from truvar.domain.domain import Domain
+from truvar.domain.grid import mesh
 from truvar.domain.parameters import Parameter
 
 MAX_COMBINATIONS = 256  # of which all are looked at; from more, a sample of this size is drawn

@@ -112,5 +112,5 @@ def _chosen_columns(given: ContextSlice) -> Domain:
         domain.points[:, given.free],
         domain.bounds[given.free],
         continuous=True,
-        parameters=tuple(domain.parameters[k] for k in given.free) if domain.parameters else (),
+        parameters=tuple(domain.parameters[k] for k in given.free),
     )

@@ -20,9 +20,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from truvar import __version__
 from truvar._representation import visible
 from truvar.cli._common import INTERRUPTED, Command
+from truvar.cli._parser import build_parser, command_help
 from truvar.cli.ask import ASK
 from truvar.cli.backtest import BACKTEST
 from truvar.cli.bounds import BOUNDS
@@ -44,7 +44,8 @@ from truvar.cli.token import TOKEN
 from truvar.exceptions import TruvarError
 from truvar.messages import interface
 
-DESCRIPTION = "Choose what to measure next to find a maximum or a level set, when every measurement has a cost."
+__all__ = ["COMMANDS", "INTERRUPTED", "command_help", "main", "parse_arguments", "parser"]
+
 NEGATIVE_NUMBER = re.compile(r"-\.?\d")
 
 COMMANDS: tuple[Command, ...] = (
@@ -116,36 +117,13 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     arguments = parser(selected or COMMANDS).parse_args([*protected, *argv[end:]])
     for name, value in vars(arguments).items():
         setattr(arguments, name, _unprotected(value))
+    arguments.commands = COMMANDS
     return arguments
 
 
 def parser(selection: Sequence[Command] = COMMANDS) -> argparse.ArgumentParser:
     """Return the parser of all commands, or of some, which is built faster."""
-    top = argparse.ArgumentParser(prog="truvar", description=DESCRIPTION)
-    top.add_argument("--version", action="version", version=f"truvar {__version__}", help="show the version and exit")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in selection:
-        sub = commands.add_parser(command.name, help=command.help, **_parser_options(command))
-        command.arguments(sub)
-        sub.set_defaults(run=command.run)
-    return top
-
-
-def command_help(command: Command) -> str:
-    """Return the help text of one command."""
-    alone = argparse.ArgumentParser(prog=f"truvar {command.name}", **_parser_options(command))
-    command.arguments(alone)
-    return alone.format_help()
-
-
-def _parser_options(command: Command) -> dict[str, Any]:
-    examples = command.example.splitlines()
-    heading = "example:" if len(examples) == 1 else "examples:"
-    return {
-        "description": f"{command.help[0].upper()}{command.help[1:]}.",
-        "epilog": "\n  ".join([heading, *examples]),
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-    }
+    return build_parser(selection)
 
 
 def _unprotected(value: Any) -> Any:

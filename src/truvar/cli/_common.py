@@ -95,8 +95,8 @@ def read_text(path: str) -> str:
     Raises:
         InvalidArgumentError: If the file cannot be read or is not UTF-8.
     """
-    from truvar.domain.tables import decode
     from truvar.exceptions import InvalidArgumentError
+    from truvar.tabular.tables import decode
 
     try:
         return sys.stdin.read() if path == "-" else decode(Path(path).read_bytes())

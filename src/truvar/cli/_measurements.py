@@ -59,8 +59,8 @@ def read_measurements(path: str, study: Study, arguments: argparse.Namespace) ->
         study: The study.
         arguments: The parsed arguments, with those of `add_table_options`.
     """
-    from truvar.domain.tables import is_excel
     from truvar.study.measurements_io import parse_csv, parse_workbook, skip_repeated, without_keys
+    from truvar.tabular.tables import is_excel
 
     if is_excel(path):
         measurements = parse_workbook(path, study, arguments.value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from truvar.cli._common import Command
+from truvar.cli._parser import build_parser
 
 # The shells that shtab supports, with the line that installs the completion.
 SHELLS = {
@@ -16,13 +18,11 @@ SHELLS = {
 }
 
 
-def completion_script(shell: str) -> str:
-    """Return the completion script for one of `SHELLS`."""
+def completion_script(shell: str, commands: Sequence[Command]) -> str:
+    """Return the completion script of some commands for one of `SHELLS`."""
     import shtab  # before the parser is built: `add_path` marks the arguments that are files
 
-    from truvar.cli import parser
-
-    return str(shtab.complete(parser(), shell))
+    return str(shtab.complete(build_parser(commands), shell))
 
 
 def _completion_arguments(sub: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def _completion_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _completion(arguments: argparse.Namespace) -> int:
     """Print the script."""
-    print(completion_script(arguments.shell))
+    print(completion_script(arguments.shell, arguments.commands))
     return 0
 
 

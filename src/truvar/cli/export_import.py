@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from truvar.cli._common import Command, add_json, add_path, read_text
 from truvar.cli._measurements import add_table_options, read_measurements
 from truvar.cli._store import open_study, store_label, store_url, study_arguments
-from truvar.domain.tables import is_excel, write_excel
 from truvar.exceptions import OutputError
 from truvar.messages import mask_passwords
+from truvar.tabular.tables import is_excel, write_excel
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -38,7 +38,7 @@ def _export(arguments: argparse.Namespace) -> int:
         text = study.to_json() + "\n"
         content = f"the study with its {study.version} events"
     else:
-        from truvar.study.csv_cells import measurements_csv
+        from truvar.tabular.csv_cells import measurements_csv
 
         text = measurements_csv(study.measurements)
         content = _count(study)
@@ -55,7 +55,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 def _export_workbook(study: Study, path: Path) -> int:
     """Write the measurements to an Excel workbook."""
-    from truvar.study.csv_cells import quoted_frame
+    from truvar.tabular.csv_cells import quoted_frame
 
     try:
         write_excel(quoted_frame(study.measurements), path)

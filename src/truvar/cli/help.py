@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from truvar.cli._common import Command
+from truvar.cli._parser import build_parser, command_help
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import unknown_name
 
@@ -15,12 +16,10 @@ def _help_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _help(arguments: argparse.Namespace) -> int:
     """Print the help."""
-    from truvar.cli import COMMANDS, command_help, parser
-
     if arguments.topic is None:
-        print(parser().format_help(), end="")
+        print(build_parser(arguments.commands).format_help(), end="")
         return 0
-    commands = {command.name: command for command in COMMANDS}
+    commands = {command.name: command for command in arguments.commands}
     if arguments.topic not in commands:
         raise InvalidArgumentError(unknown_name("command", arguments.topic, list(commands)))
     print(command_help(commands[arguments.topic]), end="")

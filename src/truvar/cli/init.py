@@ -138,9 +138,9 @@ class _Questions:
 
 def _columns_of_table(table: str, named: Sequence[str] | None, ask: _Questions) -> list[str]:
     """Return the coordinates: as given, or asked for with all complete columns of numbers as the default."""
-    from truvar.domain.tables import read_table
     from truvar.messages import unknown_name
     from truvar.problem.template import MAX_COORDINATES
+    from truvar.tabular.tables import read_table
 
     frame = read_table(table)
     every = [str(name) for name in frame.columns]

@@ -79,8 +79,9 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from truvar.backtest import Simulator, is_noisy, truth_column
     from truvar.problem import load_problem
     from truvar.report import Progress, summary
+    from truvar.report.html_report import write_report_at
     from truvar.report.style import import_matplotlib
-    from truvar.report.tables import describe_report, is_html, make_folder, to_json, write_report_at
+    from truvar.report.tables import describe_report, is_html, make_folder, to_json
     from truvar.study.limits import RunLimits
     from truvar.study.outliers import collect_outliers
 

@@ -36,28 +36,16 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Run a study with the program of `--command`, print its status and return the exit code."""
     from truvar.integrations.measurement_command import MeasurementCommand
     from truvar.report import Progress
-    from truvar.report.status import status_data, status_text
-    from truvar.report.tables import describe_report, to_json, write_report_at
-    from truvar.report.terminal import TerminalStyle
     from truvar.storage.base import whoami
     from truvar.study.limits import RunLimits
 
-    for name in ("seed", "policy"):
-        if getattr(arguments, name) is not None:
-            raise InvalidArgumentError(f"--{name} belongs to --truth, got it with --command; leave out one of the two")
-    for name in ("retries", "max_failures"):
-        value = getattr(arguments, name)
-        if value is not None and value < 0:
-            raise InvalidArgumentError(f"--{name.replace('_', '-')} must be >= 0, got {value}; give 0 for none")
+    _check_options(arguments)
     arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"
     study = _open_or_create(arguments)
     if arguments.retries is None:
         arguments.retries = int(study.limits.get("retries", DEFAULT_RETRIES))
-    choice = []
-    if study.levels is not None:
-        choice.append("level")
-    if study.tasks is not None:
-        choice.append("task")
+    chosen = {"level": study.levels, "task": study.tasks}
+    choice = [name for name, values in chosen.items() if values is not None]
     program = MeasurementCommand(
         arguments.command, study.domain.columns, choice=choice, timeout=arguments.timeout, shell=arguments.shell
     )
@@ -85,16 +73,37 @@ def run_command(arguments: argparse.Namespace) -> int:
         program.stop()
         if pool is not None:
             pool.shutdown()
+    _print_status(study, arguments, measured=study.steps - steps_before, taken_over=orphans)
+    return INTERRUPTED if interrupted() else 0
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Check the options that belong to `--truth`, and those that are counts."""
+    for name in ("seed", "policy"):
+        if getattr(arguments, name) is not None:
+            raise InvalidArgumentError(f"--{name} belongs to --truth, got it with --command; leave out one of the two")
+    for name in ("retries", "max_failures"):
+        value = getattr(arguments, name)
+        if value is not None and value < 0:
+            raise InvalidArgumentError(f"--{name.replace('_', '-')} must be >= 0, got {value}; give 0 for none")
+
+
+def _print_status(study: Study, arguments: argparse.Namespace, measured: int, taken_over: list[Suggestion]) -> None:
+    """Write the report, if one is asked for, and print the status as text or JSON."""
+    from truvar.report.html_report import write_report_at
+    from truvar.report.status import status_data, status_text
+    from truvar.report.tables import describe_report, to_json
+    from truvar.report.terminal import TerminalStyle
+
     paths = {} if arguments.report is None else write_report_at(study, arguments.report)
     if arguments.json:
-        data = {"measured": study.steps - steps_before, "taken_over": [suggestion.id for suggestion in orphans]}
+        data = {"measured": measured, "taken_over": [suggestion.id for suggestion in taken_over]}
         report = {"report": {kind: str(path) for kind, path in paths.items()}} if paths else {}
         print(to_json({**status_data(study), **data, **report}))
-    else:
-        print(status_text(study, TerminalStyle.for_stream(sys.stdout)))
-        if paths:
-            print(f"report: {describe_report(paths)}")
-    return INTERRUPTED if interrupted() else 0
+        return
+    print(status_text(study, TerminalStyle.for_stream(sys.stdout)))
+    if paths:
+        print(f"report: {describe_report(paths)}")
 
 
 def _lease(arguments: argparse.Namespace) -> float:

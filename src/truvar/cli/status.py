@@ -38,7 +38,8 @@ def _report_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Write a report and print its path."""
-    from truvar.report.tables import describe_report, to_json, write_report_at
+    from truvar.report.html_report import write_report_at
+    from truvar.report.tables import describe_report, to_json
 
     study = open_study(arguments)
     paths = write_report_at(study, arguments.out or Path(f"{_file_name(study.name or 'study')}.html"))

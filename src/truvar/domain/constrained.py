@@ -15,13 +15,18 @@ from truvar.domain.constraints import (
     MARGIN,
     Constraint,
     LinearConstraint,
+    ValueComparison,
     as_constraint,
     as_list,
     is_geometry,
     is_storable,
     is_truth,
+    values_satisfied,
 )
+from truvar.domain.parameters import Range
 from truvar.exceptions import InvalidDomainError
+from truvar.messages import unknown_name
+from truvar.validation import check_finite
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
@@ -67,6 +72,22 @@ def constrain(domain: Domain, constraints: Any) -> Domain:
     own = tuple(kept) if on_grid else ()
     labels = None if domain.labels is None else domain.labels.take(np.flatnonzero(mask))
     return replace(domain, points=points, bounds=bounds, axes=None, source=source, constraints=own, labels=labels)
+
+
+def satisfies_values(domain: Domain, comparison: ValueComparison, text: str, points: Array) -> Mask:
+    """Return which points (q, d) satisfy a comparison of a column with values of its own; `text` holds it."""
+    name = comparison.column
+    if name not in domain.columns:
+        raise InvalidDomainError(f"the constraint {text!r} has an {unknown_name('column', name, domain.columns)}")
+    k = domain.columns.index(name)
+    parameter = domain.parameters[k]
+
+    def encode(value: Any) -> float:
+        if isinstance(parameter, Range):
+            return check_finite(value, f"the value of {name!r} in the constraint {text!r}")
+        return parameter.encode(value, name)
+
+    return values_satisfied(comparison, text, encode, points[:, k], ordered=not parameter.categorical)
 
 
 def masks_of_rows(constraints: Any, rows: Index, n_given: int) -> list[Any]:

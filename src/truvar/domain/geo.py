@@ -64,7 +64,7 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         warnings.warn(
             f"the points are in degrees ({geometry.crs.name}), where a step east is shorter than a step north; with "
             "length-scales or travel costs in metres use frame.to_crs(frame.estimate_utm_crs())",
-            stacklevel=3,
+            stacklevel=4,
         )
     columns = {names[0]: geometry.x.to_numpy(), names[1]: geometry.y.to_numpy()}
     if len(geometry) and geometry.has_z.all():

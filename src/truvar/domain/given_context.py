@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
+from truvar.domain.parameters import Range
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, PointNotInDomainError
 from truvar.messages import for_interface, unknown_name
 from truvar.validation import check_finite
@@ -155,10 +156,11 @@ def _checked_context(domain: Domain, context: Mapping[str, Any] | None) -> dict[
         if name not in context:
             raise InvalidArgumentError(f"the context needs {name!r}, got {dict(context)}; give {remedy}")
         k = domain.columns.index(name)
-        if domain.parameters:
-            given[k] = domain.parameters[k].encode(context[name], name)
-        else:
+        parameter = domain.parameters[k]
+        if isinstance(parameter, Range):
             given[k] = check_finite(context[name], f"context {name!r}")
+        else:
+            given[k] = parameter.encode(context[name], name)
     return given
 
 

@@ -15,22 +15,20 @@
 | `Categorical`, `Boolean` | its position in the list | 1 if the values differ, 0 if not (Hamming) |
 
 Points of a domain are coordinates, so that nothing numerical knows about types; everything that users write or read is
-encoded and decoded here.
+encoded and decoded here, and dates in `truvar.domain.dates`.
 """
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from datetime import datetime, timedelta
 from functools import cached_property
 from math import floor, log10
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -40,29 +38,17 @@ from truvar.messages import for_interface, unknown_name
 from truvar.validation import check_finite, check_integer, check_positive
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
-DIGITS = 13  # significant digits of a value on a logarithmic scale: its logarithm has few more
-EPOCH = datetime(1970, 1, 1)
-SECONDS_PER_DAY = 86_400
-MICROSECONDS_PER_DAY = 86_400_000_000
-MAX_MICROSECOND_DAY = 2**16  # days from 1970 (1790 to 2149) within which a float tells microseconds apart
-MILLISECOND = 1000  # microseconds: the resolution of dates further away
-OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d)")
-FINER_DIGITS = re.compile(r"([.,]\d{6})(\d+)")
-DOTTED_DATE = re.compile(
-    r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?P<time>[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?"
-)
-SLASHED_DATE = re.compile(r"\d{1,2}/\d{1,2}/\d{4}")
-MOST_LISTED = 8  # values of a parameter that a message or summary lists
+SIGNIFICANT_DIGITS = 13  # of a value on a logarithmic scale; its logarithm is hardly more precise
+MAX_LISTED = 8  # values of a parameter that a message or summary lists, at most
 
 
 @dataclass(frozen=True)
 class Parameter(ABC):
-    """A type of parameter; the classes below are the ones there are."""
+    """A type of parameter: the classes below, and `Date`."""
 
-    categorical: ClassVar[bool] = False  # whether two values are only equal or different
+    categorical: ClassVar[bool] = False  # whether values have no order, so that two are equal or different
     numeric: ClassVar[bool] = True  # whether values are numbers
 
     @property
@@ -85,7 +71,7 @@ class Parameter(ABC):
 
         Raises:
             InvalidArgumentError: If the value has the wrong type.
-            PointNotInDomainError: If it is not one of the values that there are.
+            PointNotInDomainError: If it is not a value of the parameter.
         """
 
     @abstractmethod
@@ -101,7 +87,7 @@ class Parameter(ABC):
         return np.array([self.decode(each) for each in x.tolist()])
 
     def parse(self, text: str, name: str) -> Any:
-        """Return the value that a text of a file, a form or the command line means."""
+        """Parse a text from a file, a form or the command line."""
         try:
             return float(text)
         except ValueError:
@@ -122,7 +108,7 @@ class Parameter(ABC):
         return self.level_at(self.level_of(x))
 
     def from_unit(self, u: Array) -> Array:
-        """Return coordinates for numbers from 0 to 1; levels have equal shares of them."""
+        """Map numbers from 0 to 1 to coordinates; all levels are equally likely."""
         if self.n_levels is None:
             low, high = self.bounds
             return low + u * (high - low)
@@ -137,7 +123,7 @@ class Parameter(ABC):
         """Return the coordinates of an axis of a grid.
 
         Raises:
-            InvalidDomainError: If the parameter is continuous and does not say how many values it has.
+            InvalidDomainError: If the parameter is continuous and has no `count`.
         """
         if self.n_levels is not None:
             return self.levels
@@ -166,7 +152,8 @@ def _check_ends(parameter: Any) -> tuple[float, float]:
     return low, high
 
 
-def _check_count(count: int | None, kind: str) -> None:
+def check_count(count: int | None, kind: str) -> None:
+    """Check the number of values of an axis of a grid, if it is given."""
     if count is not None:
         check_integer(count, f"the count of {kind}", minimum=2)
 
@@ -192,7 +179,7 @@ class Range(Parameter):
 
     def __post_init__(self) -> None:
         low, high = _check_ends(self)
-        _check_count(self.count, "Range")
+        check_count(self.count, "Range")
         if self.step is not None and check_positive(self.step, "the step of Range", example="0.1") > high - low:
             raise InvalidDomainError(
                 f"the step of Range must fit between its ends, got {self.step!r} for {low:g} to {high:g}; make it less"
@@ -263,7 +250,7 @@ class Log(Parameter):
     def __post_init__(self) -> None:
         check_positive(self.low, "the low end of a log scale", example="1e-6")
         _check_ends(self)
-        _check_count(self.count, "Log")
+        check_count(self.count, "Log")
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -357,7 +344,7 @@ class Integer(Parameter):
         return np.clip(np.rint((value - self.low) / self.step), 0, self.n_levels - 1).astype(np.intp)
 
     def from_unit(self, u: Array) -> Array:
-        """Return coordinates for numbers from 0 to 1, on a log scale with equal shares for equal ratios."""
+        """Map numbers from 0 to 1 to coordinates; on a log scale equal ratios are equally likely."""
         if not self.log:
             return super().from_unit(u)
         low = log10(self.low - 0.5)
@@ -437,12 +424,12 @@ class _Choices(Parameter):
         return decoded
 
     def parse(self, text: str, name: str) -> Any:
-        """Return the value that a text means."""
+        """Parse a text."""
         for choice in self.choices:
             if text == str(choice) or (choice is None and text == ""):
                 return choice
         for choice in self.choices:
-            if isinstance(choice, Real) and _is_number(text) and float(text) == float(choice):
+            if isinstance(choice, Real) and is_number(text) and float(text) == float(choice):
                 return choice
         return text
 
@@ -456,8 +443,8 @@ class _Choices(Parameter):
 
     def describe(self) -> str:
         """Return the values in words."""
-        listed = ", ".join(str(choice) for choice in self.choices[:MOST_LISTED])
-        more = len(self.choices) - MOST_LISTED
+        listed = ", ".join(str(choice) for choice in self.choices[:MAX_LISTED])
+        more = len(self.choices) - MAX_LISTED
         return listed if more <= 0 else f"{listed} and {more} more"
 
 
@@ -542,7 +529,7 @@ class Boolean(Parameter):
         return np.asarray(x) > 0.5
 
     def parse(self, text: str, name: str) -> Any:
-        """Return the value that a text means."""
+        """Parse a text."""
         return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(text.lower(), text)
 
     def level_at(self, index: NDArray[np.intp]) -> Array:
@@ -558,267 +545,6 @@ class Boolean(Parameter):
         return "true or false"
 
 
-@dataclass(frozen=True)
-class Date(Parameter):
-    """Dates, or dates with a time of day, from low to high. Values are text such as "2026-05-01".
-
-    Times are kept to the microsecond. In a column with a time zone every time has its offset from UTC, such as
-    "2026-10-25T02:30:00+02:00", so that the hour that a change of the clocks repeats occurs twice.
-
-    Attributes:
-        low: First date: text, a `date` or a `datetime`; with an offset if the column has a time zone. Values are whole
-            days if neither end has a time of day; "2026-05-01T00:00" has one, a `datetime` at midnight has none.
-        high: Last date.
-        count: Number of values if it is an axis of a grid of times.
-        timezone: Time zone in which times are shown, such as "Europe/Berlin" or "+02:00". Default: that of the ends;
-            None if they have none.
-
-    Raises:
-        InvalidDomainError: If the ends are in the wrong order, one of them has no offset though the other has one or a
-            time zone is given, or the time zone is unknown.
-
-    Example:
-        >>> Domain.box(day=Date("2026-05-01", "2026-09-30"))
-        >>> Domain.box(time=Date("2026-05-01T06:00+02:00", "2026-05-02T18:30+02:00", timezone="Europe/Berlin"))
-    """
-
-    low: Any
-    high: Any
-    count: int | None = None
-    timezone: str | None = None
-
-    numeric: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        ends = [_moment(getattr(self, end), f"the {end} end of Date") for end in ("low", "high")]
-        if self.timezone is None:
-            object.__setattr__(self, "timezone", _zone_name(ends))
-        for end, moment in zip(("low", "high"), ends, strict=True):
-            self._check_offset(moment, f"the {end} end of Date")
-            text = self._text(moment)
-            has_time = isinstance(getattr(self, end), str) and ":" in getattr(self, end)
-            object.__setattr__(self, end, text if has_time else text.removesuffix("T00:00:00"))
-        _check_count(self.count, "Date")
-        low, high = self.bounds
-        if not low <= high:
-            raise InvalidDomainError(f"Date must have low < high, got {self.low} and {self.high}; swap them")
-
-    @property
-    def by_day(self) -> bool:
-        """Whether values are whole days."""
-        return len(self.low) == len(self.high) == len("2026-05-01")
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Smallest and largest coordinate."""
-        return _days(_moment(self.low, "")), _days(_moment(self.high, ""))
-
-    @property
-    def n_levels(self) -> int | None:
-        """Number of days; None if values have a time of day."""
-        if not self.by_day:
-            return None
-        low, high = self.bounds
-        return round(high - low) + 1
-
-    @cached_property
-    def _zone(self) -> tzinfo | None:
-        return None if self.timezone is None else _zone(self.timezone)
-
-    def encode(self, value: Any, name: str) -> float:
-        """Return the coordinate of a value."""
-        moment = _moment(value, f"column {name!r} of the point")
-        self._check_offset(moment, f"column {name!r} of the point")
-        return _days(moment)
-
-    def encode_column(self, values: Iterable[Any], name: str) -> Array:
-        """Return the coordinates of the values of a column: (n,).
-
-        Tables that release 0.2.0 stored may have offsets in a column whose times were taken as UTC without a time zone.
-        """
-        moments = [_moment(value, f"column {name!r}") for value in values]
-        if self._zone is not None:
-            for moment in moments:
-                self._check_offset(moment, f"column {name!r}")
-        return np.array([_days(moment) for moment in moments], dtype=float)
-
-    def decode(self, x: float) -> str:
-        """Return the value at a coordinate."""
-        day = floor(x)
-        microseconds = round((x - day) * MICROSECONDS_PER_DAY)  # the part of the day has all its digits
-        if abs(x) >= MAX_MICROSECOND_DAY:
-            microseconds = MILLISECOND * round(microseconds / MILLISECOND)
-        moment = EPOCH + timedelta(days=day, microseconds=microseconds)
-        if self.by_day:
-            return moment.date().isoformat()
-        return self._text(moment if self._zone is None else moment.replace(tzinfo=UTC))
-
-    def grid_levels(self, name: str) -> Array:
-        """Return the coordinates of an axis of a grid: whole seconds, unless they lie closer together."""
-        levels = super().grid_levels(name)
-        if self.n_levels is not None or len(levels) < 2:
-            return levels
-        unit = SECONDS_PER_DAY if levels[1] - levels[0] >= 2 / SECONDS_PER_DAY else MICROSECONDS_PER_DAY
-        levels[1:-1] = np.rint(levels[1:-1] * unit) / unit
-        return levels
-
-    def _text(self, moment: datetime) -> str:
-        """Return a time as its values are written."""
-        return moment.isoformat() if self._zone is None else moment.astimezone(self._zone).isoformat()
-
-    def _check_offset(self, moment: datetime, name: str) -> None:
-        """Check that a time has an offset from UTC if, and only if, the column has a time zone.
-
-        Raises:
-            InvalidDomainError: If it does not: it may be that of another row.
-        """
-        given = moment.isoformat()
-        if self._zone is not None and moment.tzinfo is None:
-            example = moment.replace(tzinfo=self._zone).isoformat()
-            raise PointNotInDomainError(
-                f"{name} must have its offset from UTC, as its times are in the time zone {self.timezone}, got "
-                f"{given!r}; give for example {example!r}"
-            )
-        if self._zone is None and moment.tzinfo is not None:
-            example = moment.astimezone(UTC).replace(tzinfo=None).isoformat()
-            raise PointNotInDomainError(
-                f"{name} must have no offset from UTC, as its times have no time zone, got {given!r}; leave it out, or "
-                f"give {example!r} if the times are in UTC"
-            )
-
-    def parse(self, text: str, name: str) -> Any:
-        """Return the value that a text means."""
-        return text
-
-    def level_at(self, index: NDArray[np.intp]) -> Array:
-        """Return the coordinates of levels."""
-        return np.asarray(self.bounds[0] + index, dtype=float)
-
-    def level_of(self, x: Array) -> NDArray[np.intp]:
-        """Return the positions of the nearest levels."""
-        return np.clip(np.rint(np.asarray(x) - self.bounds[0]), 0, (self.n_levels or 1) - 1).astype(np.intp)
-
-    def describe(self) -> str:
-        """Return the values in words."""
-        zone = "" if self.timezone is None else f" in the time zone {self.timezone}"
-        return f"{self.low} to {self.high}{zone}"
-
-
-# -- recognition -------------------------------------------------------------------------------------------------------
-
-
-def box_parameter(name: str, given: Any) -> Parameter | None:
-    """Return the parameter that a side of a box describes; None for an interval (low, high), which the box checks."""
-    if isinstance(given, Parameter):
-        return given
-    if isinstance(given, (list, tuple)):
-        values = [plain_value(value) for value in given]
-        if values and all(isinstance(value, bool) for value in values):
-            return _check_boolean_list(name, values)
-        if any(isinstance(value, (str, bool)) or value is None for value in values):
-            return Categorical(values)
-    return None
-
-
-def grid_parameter(name: str, given: Any) -> Parameter | None:
-    """Return the parameter that an axis of a grid describes; None for a list of numbers, which the grid checks."""
-    if isinstance(given, Parameter):
-        return given
-    return box_parameter(name, given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given)
-
-
-def _check_boolean_list(name: str, values: Sequence[bool]) -> Boolean:
-    if sorted(values) != [False, True]:
-        raise InvalidDomainError(f"{name!r} must be [false, true] to be a choice, got {list(values)!r}; give both")
-    return Boolean()
-
-
-def table_parameter(column: pd.Series, name: str, log: bool) -> Parameter | None:
-    """Return the parameter that a column of a table holds; None for a column of plain numbers.
-
-    Args:
-        column: The column.
-        name: Its name, for the message.
-        log: Whether its numbers lie on a logarithmic scale.
-
-    Raises:
-        InvalidDomainError: If the column mixes types, or misses a value.
-    """
-    kind = column.dtype.kind
-    if kind in "iuf":
-        return _log_column(column, name) if log else None
-    if kind == "b":
-        return Boolean()
-    _check_complete(column, name)
-    values = [plain_value(value) for value in column]
-    if kind == "M" or all(isinstance(value, (date, datetime)) for value in values):
-        return _date_column(values, name) if values else None
-    if all(isinstance(value, bool) for value in values):
-        return Boolean()
-    if not values or all(isinstance(value, Real) for value in values):
-        return None
-    for row, value in enumerate(values):
-        if not isinstance(value, (str, bool)):
-            raise InvalidDomainError(
-                f"column {name!r} must contain numbers or text, not both, got {value!r} in row {row}; fix that row, or "
-                "write all values as text"
-            )
-    numbers = sum(_is_number(str(value)) for value in values)
-    if 2 * numbers > len(values):  # a column of numbers with a typing error must not become a list of categories
-        row = next(row for row, value in enumerate(values) if not _is_number(str(value)))
-        raise InvalidDomainError(
-            f"column {name!r} must contain numbers, got {values[row]!r} in row {row}; fix or drop that row"
-        )
-    if all(SLASHED_DATE.match(str(value)) for value in values):
-        raise InvalidDomainError(
-            f"column {name!r} holds dates such as {values[0]!r}, in which the day or the month may come first; write "
-            "them as 2026-05-01, or convert the column: pd.to_datetime(frame[...], format='%m/%d/%Y')"
-        )
-    if all(_is_date(str(value)) for value in values):
-        return _date_column(values, name)
-    return Categorical(list(dict.fromkeys(values)))
-
-
-def _date_column(values: Sequence[Any], name: str) -> Date:
-    moments = [_moment(value, f"column {name!r}") for value in values]
-    has_zone = [moment.tzinfo is not None for moment in moments]
-    if any(has_zone) and not all(has_zone):
-        row = has_zone.index(False)
-        raise InvalidDomainError(
-            f"all times of column {name!r} must have an offset from UTC, or none of them, got {values[row]!r} in row "
-            f"{row}; add the offset there"
-        )
-    # By the instant: Python compares times of one zone by the clock, which repeats an hour in autumn.
-    low = min(moments, key=_days)
-    high = max(moments, key=_days)
-    if all(moment.time() == time() for moment in moments):
-        return Date(low, high, timezone=_zone_name(moments))
-    # Midnight at both ends must not hide the times in between.
-    return Date(low.isoformat(), high.isoformat(), timezone=_zone_name(moments))
-
-
-def _log_column(column: pd.Series, name: str) -> Log:
-    values = column.to_numpy(dtype=float)
-    if not (values > 0).all():
-        row = int(np.argmin(values > 0))
-        raise InvalidDomainError(
-            f"column {name!r} is to have a log scale, so its numbers must be > 0, got {values[row]} in row {row}; "
-            "leave it out of log"
-        )
-    low = float(values.min())
-    high = float(values.max())
-    return Log(low, high) if low < high else Log(low, 10 * low)
-
-
-def _check_complete(column: pd.Series, name: str) -> None:
-    missing = column.isna().to_numpy()
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise InvalidDomainError(
-            f"column {name!r} must have a value in every row, got none in row {row}; fix or drop that row"
-        )
-
-
 def plain_value(value: Any) -> Any:
     """Return a value as Python's own type; a number of NumPy's as the number, a time of pandas as a `datetime`.
 
@@ -832,21 +558,22 @@ def plain_value(value: Any) -> Any:
     elif isinstance(value, np.generic):
         return value.item()
     if hasattr(value, "to_pydatetime") and value == value:  # not NaT
-        return _rounded_time(value.to_pydatetime(warn=False), value.nanosecond >= 500)
+        return rounded_time(value.to_pydatetime(warn=False), value.nanosecond >= 500)
     return value
 
 
-def _rounded_time(moment: datetime, up: bool) -> datetime:
+def rounded_time(moment: datetime, up: bool) -> datetime:
     """Return a time, or the microsecond after it; a sum alone would forget which of two equal hours it is in."""
     return (moment + timedelta(microseconds=1)).replace(fold=moment.fold) if up else moment
 
 
 def _tidy(value: float) -> float:
-    """Return a number with `DIGITS` digits: 0.30000000000000004 becomes 0.3."""
-    return float(f"{value:.{DIGITS}g}")
+    """Return a number with `SIGNIFICANT_DIGITS` digits: 0.30000000000000004 becomes 0.3."""
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether a text is a number as Python writes it."""
     try:
         float(text)
     except ValueError:
@@ -854,100 +581,23 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _is_date(text: str) -> bool:
-    try:
-        _parse_time(text)
-    except (ValueError, OverflowError):
-        return False
-    return len(_iso(text)) >= len("2026-05-01")
+def complete_parameters(given: Sequence[Parameter | None], bounds: Array) -> tuple[Parameter, ...]:
+    """Return the parameters with a `Range` in place of those that are plain numbers.
 
-
-def _iso(text: str) -> str:
-    """Return a date with dots, such as 1.5.2026, whose day comes first everywhere, in the form 2026-05-01."""
-    found = DOTTED_DATE.fullmatch(text.strip())
-    if found is None:
-        return text
-    return f"{found['year']}-{int(found['month']):02}-{int(found['day']):02}{found['time'] or ''}"
-
-
-def _moment(value: Any, name: str) -> datetime:
-    """Return a date or time as a `datetime`, with the time zone that it has."""
-    value = plain_value(value)
-    if isinstance(value, str):
-        try:
-            value = _parse_time(value)
-        except (ValueError, OverflowError):  # the latter for what is rounded up to the year 10000
-            value = None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    if not isinstance(value, datetime) or value != value:  # pandas' NaT is a datetime
-        raise PointNotInDomainError(f'{name} must be a date such as "2026-05-01", got {value!r}; give one')
-    if value.tzinfo is not None and not date.min.year < value.year < date.max.year:
-        # In another time zone its year may be one that Python does not have.
-        raise PointNotInDomainError(
-            f"{name} must be in the years {date.min.year + 1} to {date.max.year - 1}, as it has an offset from UTC, "
-            f"got {value.isoformat()!r}; correct the year"
-        )
-    return value
-
-
-def _parse_time(text: str) -> datetime:
-    """Return the time that a text means, rounded to microseconds."""
-    iso = _iso(text)
-    moment = datetime.fromisoformat(FINER_DIGITS.sub(r"\1", iso, count=1))
-    finer = FINER_DIGITS.search(iso)
-    return _rounded_time(moment, finer is not None and finer[2][0] >= "5")
-
-
-def _days(moment: datetime) -> float:
-    """Return the days since 1970-01-01; those of a time with a time zone in UTC."""
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC).replace(tzinfo=None)
-    microseconds = (moment - EPOCH) // timedelta(microseconds=1)
-    if abs(microseconds) >= MAX_MICROSECOND_DAY * MICROSECONDS_PER_DAY:
-        microseconds = MILLISECOND * round(microseconds / MILLISECOND)
-    return microseconds / MICROSECONDS_PER_DAY  # of whole numbers: rounded once
-
-
-def _zone_name(moments: Sequence[datetime]) -> str | None:
-    """Return the name of the time zone of some times; None if they have none.
-
-    Times of which only the offsets are known have a time zone of that offset, or UTC if their offsets differ.
+    Args:
+        given: Type of each column; None for plain numbers.
+        bounds: Smallest and largest coordinate of each column. (d, 2)
     """
-    zones = {moment.tzinfo for moment in moments if moment.tzinfo is not None}
-    if not zones:
-        return None
-    names = {getattr(zone, "key", None) or getattr(zone, "zone", None) for zone in zones}  # of zoneinfo or pytz
-    if len(names) == 1 and None not in names:
-        return str(names.pop())
-    offsets = {_offset_text(moment) for moment in moments if moment.tzinfo is not None}
-    common = offsets.pop()
-    return "UTC" if offsets or common == "+00:00" else common
+    pairs = zip(given, bounds, strict=True)
+    return tuple(_plain_range(*ends) if parameter is None else parameter for parameter, ends in pairs)
 
 
-def _offset_text(moment: datetime) -> str:
-    """Return the offset of a time from UTC, such as "+02:00"; one that has seconds as "+00:00"."""
-    text = moment.isoformat()[-len("+02:00") :]
-    return text if OFFSET.fullmatch(text) else "+00:00"
+def is_plain_range(parameter: Parameter) -> bool:
+    """Return whether a parameter says no more than that its values are numbers."""
+    return isinstance(parameter, Range) and parameter.step is None and parameter.count is None
 
 
-def _zone(name: str) -> tzinfo:
-    """Return the time zone of a name or offset.
-
-    Raises:
-        InvalidDomainError: If it is unknown.
-    """
-    found = OFFSET.fullmatch(str(name))
-    if found is not None:
-        offset = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"]))
-        if offset < timedelta(days=1):
-            return timezone(-offset if found["sign"] == "-" else offset)
-    if name == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (TypeError, ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
-        raise InvalidDomainError(
-            f"unknown time zone {name!r}; give a name such as 'Europe/Berlin', for which the package tzdata may be "
-            "needed, or an offset such as '+02:00'"
-        ) from None
+def _plain_range(low: float, high: float) -> Range:
+    if not low < high:  # all points have the same coordinate, which may be so large that adding 1 does not change it
+        high = max(low + 1.0, np.nextafter(low, np.inf))
+    return Range(float(low), float(high))

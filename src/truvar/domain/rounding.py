@@ -1,6 +1,6 @@
-"""Digits with which coordinates are shown: as many as tell the points of a domain apart, and few more.
+"""Digits with which coordinates are shown: enough to distinguish the points of a domain.
 
-A column whose values all have at most `EXACT_DIGITS` significant digits is shown as it was given. Any other one is
+A column whose values all have at most `EXACT_DIGITS` significant digits is shown unchanged. Any other column is
 rounded to a hundredth to a thousandth of the distance of its points: 8.541666667 is shown as 8.5417 where the next
 point is 0.04 away, and 456789.1234 as 456789.123 where it is 0.5 away. Digits before the decimal point are never
 rounded.
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 EXACT_DIGITS = 6  # significant digits up to which all values of a column are shown as given
 LOG_DIGITS = 5  # significant digits of a value on a logarithmic scale that has more
-SHARE = 0.01  # of the distance of points that the last digit may stand for
+LAST_DIGIT_SHARE = 0.01  # of the distance between points: the largest unit of the last digit
 BOX_SIDE = 100  # points along a column of a box, whose points can be anywhere
-LEAST_SIDE = 10  # points along a column of scattered points in many dimensions
+MIN_SIDE = 10  # points along a column of scattered points in many dimensions
 MAX_DECIMALS = 15
-SAME = 1e-12  # relative: 0.30000000000000004 has one digit
+RELATIVE_TOLERANCE = 1e-12  # relative: 0.30000000000000004 has one digit
 MAX_POINTS = 100_000  # of a domain whose rounded points are compared; larger ones are shown with `EXACT_DIGITS`
 
 
@@ -42,7 +42,7 @@ def shown_decimals(domain: Domain) -> tuple[int | None, ...]:
         domain: The domain.
 
     Returns:
-        A number for each column that is rounded; None for columns that are shown as they are.
+        A number for each column that is rounded; None for columns that are shown unchanged.
     """
     if len(domain) > MAX_POINTS:
         return (None,) * len(domain.columns)
@@ -59,7 +59,7 @@ def shown_decimals(domain: Domain) -> tuple[int | None, ...]:
 
 
 def shown_point(domain: Domain, point: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a point with its coordinates as they are shown; all of their digits are to be written.
+    """Return a point with its coordinates rounded for display; print all of their digits.
 
     Args:
         domain: The domain.
@@ -74,7 +74,7 @@ def shown_point(domain: Domain, point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_numbers(domain: Domain) -> Array:
-    """Return the points of a domain as the user's numbers (n, d), rounded as they are shown."""
+    """Return the points of a domain as the user's numbers (n, d), rounded for display."""
     numbers = np.array(domain.numbers(domain.points), dtype=float)
     for k in range(numbers.shape[1]):
         numbers[:, k] = [_shown_value(domain, k, value) for value in numbers[:, k].tolist()]
@@ -96,13 +96,13 @@ def _rounded(value: float, digits: int) -> float:
 
 
 def _is_log(domain: Domain, k: int) -> bool:
-    return bool(domain.parameters) and isinstance(domain.parameters[k], Log)
+    return isinstance(domain.parameters[k], Log)
 
 
 def _column_decimals(domain: Domain, k: int) -> int | None:
-    """Return the decimals of a column by the distance of its points; None if it is shown as it is."""
-    parameter = domain.parameters[k] if domain.parameters else None
-    if parameter is not None and (not parameter.numeric or isinstance(parameter, (Log, Integer))):
+    """Return the decimals of a column by the distance of its points; None if it is shown unchanged."""
+    parameter = domain.parameters[k]
+    if not parameter.numeric or isinstance(parameter, (Log, Integer)):
         return None
     extent = float(domain.bounds[k, 1] - domain.bounds[k, 0])
     if extent <= 0:
@@ -110,13 +110,13 @@ def _column_decimals(domain: Domain, k: int) -> int | None:
     side = BOX_SIDE
     if not domain.continuous:
         values = np.unique(domain.points[:, k])
-        if all(isclose(_rounded(value, EXACT_DIGITS), value, rel_tol=SAME) for value in values.tolist()):
+        if all(isclose(_rounded(value, EXACT_DIGITS), value, rel_tol=RELATIVE_TOLERANCE) for value in values.tolist()):
             return None
         per_column = round(len(domain) ** (1.0 / len(domain.columns)))
-        side = max(min(len(values), per_column), LEAST_SIDE) if domain.axes is None else len(values)
-    elif parameter is not None and parameter.n_levels is not None:
+        side = max(min(len(values), per_column), MIN_SIDE) if domain.axes is None else len(values)
+    elif parameter.n_levels is not None:
         return None  # steps, which have few digits
-    unit = extent / side * SHARE
+    unit = extent / side * LAST_DIGIT_SHARE
     return int(np.clip(-np.floor(np.log10(unit) + 1e-9), 0, MAX_DECIMALS))
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._typing import Array
+from truvar.domain.constrained import satisfies_values
 from truvar.domain.constraints import Comparison, Constraint, LinearConstraint, PolygonConstraint, ValueComparison
 from truvar.domain.parameters import Integer
 
@@ -57,7 +58,7 @@ def holds_somewhere(domain: Domain, condition: Constraint) -> bool:
 
 
 def _value_bounds(domain: Domain) -> Array:
-    """Return the least and largest value of every column, in the user's numbers where it has numbers: (d, 2)."""
+    """Return the smallest and largest value of every column, as the user's numbers where it is numeric: (d, 2)."""
     bounds = np.array(domain.bounds, dtype=float)
     for k, parameter in enumerate(domain.parameters):
         if parameter.numeric:
@@ -66,7 +67,7 @@ def _value_bounds(domain: Domain) -> Array:
 
 
 def _deepest_point(domain: Domain, comparisons: Sequence[Comparison]) -> Array:
-    """Return the point of a box at which the inequality that is missed most is missed least: (d,)."""
+    """Return the point of a box that minimizes the largest violation of the inequalities: (d,)."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     bounds = _value_bounds(domain)
@@ -84,7 +85,7 @@ def _deepest_point(domain: Domain, comparisons: Sequence[Comparison]) -> Array:
             limits.append(-sign * comparison.constant / size)
     if not rows:
         return np.asarray(bounds[:, 0])
-    is_whole = [isinstance(parameter, Integer) for parameter in domain.parameters] or [False] * d
+    is_whole = [isinstance(parameter, Integer) for parameter in domain.parameters]
     solution = milp(
         np.append(np.zeros(d), 1.0),
         integrality=np.append(np.array(is_whole, dtype=int), 0),
@@ -98,14 +99,14 @@ def _some_value_satisfies(domain: Domain, condition: LinearConstraint, name: str
     """Return whether some value of a column satisfies all comparisons of that column with its values."""
     k = domain.columns.index(name)
     comparisons = [each for each in condition.value_comparisons if each.column == name]
-    parameter = domain.parameters[k] if domain.parameters else None
-    if parameter is not None and parameter.n_levels is not None and parameter.n_levels <= MAX_LEVELS:
+    parameter = domain.parameters[k]
+    if parameter.n_levels is not None and parameter.n_levels <= MAX_LEVELS:
         coordinates = parameter.levels
     else:
         coordinates = _between(domain, comparisons, k)
     points = np.repeat(domain.points[:1], len(coordinates), axis=0)
     points[:, k] = coordinates
-    of_column = [domain.satisfies_values(each, condition.text, points) for each in comparisons]
+    of_column = [satisfies_values(domain, each, condition.text, points) for each in comparisons]
     return bool(np.logical_and.reduce(of_column).any())
 
 
@@ -115,7 +116,7 @@ def _between(domain: Domain, comparisons: Sequence[ValueComparison], k: int) -> 
     ends = [float(low), float(high)]
     for comparison in comparisons:
         for value in comparison.values:
-            code = domain.parameters[k].encode(value, comparison.column) if domain.parameters else float(value)
+            code = domain.parameters[k].encode(value, comparison.column)
             if low <= code <= high:
                 ends.append(code)
     sides = np.unique(ends)

@@ -20,10 +20,12 @@ import numpy as np
 import scipy  # scipy.sparse is imported on first use, as it imports slowly
 
 from truvar._typing import Array, Index
-from truvar.domain.domain import SAME_POINT, Domain, number_column
-from truvar.domain.tables import as_table
+from truvar.domain.domain import Domain
+from truvar.domain.grid import SAME_POINT
+from truvar.domain.table import number_column
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import unknown_name
+from truvar.tabular.tables import as_table
 from truvar.validation import check_boolean, check_nonnegative
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar.domain.box import box_fields
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.domain.parameters import Boolean, Categorical, Integer, Ordinal
@@ -97,7 +98,7 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         self._n_points = check_integer(n_points, "n_points", minimum=1)
         self._objective = next(iter(vocs.objectives))
         sides = {name: _side(name, variable) for name, variable in vocs.variables.items()}
-        domain = Domain._box(sides, representers=representers, seed=seed)
+        domain = Domain(**box_fields(sides, representers, seed))
         goal = self._goal(goal)
         try:
             self.study = Study(domain, goal, seed=seed, **options)

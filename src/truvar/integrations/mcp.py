@@ -14,7 +14,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from truvar import __version__
-from truvar.domain.tables import parse_table
 from truvar.exceptions import (
     Finished,
     InvalidArgumentError,
@@ -31,6 +30,7 @@ from truvar.report.tables import to_json
 from truvar.storage import open_storage
 from truvar.study.stored import load, studies
 from truvar.study.study import Study
+from truvar.tabular.tables import parse_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -160,6 +160,10 @@ class MeasurementCommand:
         return self.command if self.shell else self._parts[0]
 
 
+QUOTES = "'\"`"
+CLOSED_BY = {")": ("(", "(("), "}": ("{",)}  # what a closing bracket of a shell command closes
+
+
 class _ShellReader:
     """Reads a shell command up to its placeholders, to find out what is around each of them.
 
@@ -211,24 +215,35 @@ class _ShellReader:
         elif inside in ("'", "`"):
             if character == inside:
                 self.around.pop()
-        elif character == inside == '"':
-            self.around.pop()
-        elif character in '"`' or (character == "'" and inside != '"'):
-            self.around.append(character)
+        elif character in QUOTES:
+            self._read_quote(character, inside)
         elif character in "({":
-            is_substitution = self._previous == "$"
-            if character == "(" and self._previous == "(" and inside == "(":
-                self.around.append("((")
-            elif is_substitution or (character == "(" and inside != '"'):
-                self.around.append(character)
-        elif character in ")}":
-            if inside in ("(", "((") if character == ")" else inside == "{":
+            self._open_bracket(character, inside)
+        elif character in CLOSED_BY:
+            if inside in CLOSED_BY[character]:
                 self.around.pop()
         elif inside not in ('"', "((", "{"):
-            if character == "#" and self._previous in " \t\n;|&()<>":
-                self._in_comment = True
-            elif character == self._previous == "<" and following != "<":
-                self._here_document = self._here_document or "begins"
+            self._read_mark(character, following)
+
+    def _read_quote(self, character: str, inside: str) -> None:
+        if character == inside:
+            self.around.pop()
+        elif character != "'" or inside != '"':  # within double quotes an apostrophe quotes nothing
+            self.around.append(character)
+
+    def _open_bracket(self, character: str, inside: str) -> None:
+        is_substitution = self._previous == "$"
+        if character == "(" and self._previous == "(" and inside == "(":
+            self.around.append("((")
+        elif is_substitution or (character == "(" and inside != '"'):
+            self.around.append(character)
+
+    def _read_mark(self, character: str, following: str) -> None:
+        """Read a character that may begin a comment or a here-document."""
+        if character == "#" and self._previous in " \t\n;|&()<>":
+            self._in_comment = True
+        elif character == self._previous == "<" and following != "<":
+            self._here_document = self._here_document or "begins"
 
 
 def _check_unquoted(command: str) -> None:

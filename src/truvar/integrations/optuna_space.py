@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truvar._typing import Array, Index, Mask
+from truvar.domain.box import box_fields
 from truvar.domain.domain import Domain
 from truvar.domain.parameters import Categorical, Integer, Log, Parameter, Range
 
@@ -99,7 +100,7 @@ class SearchSpace:
             representers: Number of points that sums over the box run over, at most.
         """
         names = dict(zip(self.distributions, self.parameters, strict=True))
-        box = Domain._box(names, representers=representers)
+        box = Domain(**box_fields(names, representers))
         if not self.conditions:
             return box
         points = self._without_inactive(box.points)

@@ -17,7 +17,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
-from truvar.domain.domain import Domain, number_column
+from truvar.domain.domain import Domain
+from truvar.domain.table import number_column
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError
 from truvar.messages import for_interface, unknown_name
 from truvar.models.coregionalization import power_of_two
@@ -375,7 +376,7 @@ def training_data(
                 f"{', '.join(map(str, others)) or 'none'}; give {for_interface('value=...', problem='[model] value')}"
             )
         value = str(others[0])
-    if domain is not None and domain.parameters:
+    if domain is not None and not domain.is_plain:
         encoders = zip(domain.parameters, columns, strict=True)
         points = np.column_stack([each.encode_column(frame[name], name) for each, name in encoders])
     else:

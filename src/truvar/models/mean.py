@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._typing import Array, Index
-from truvar.domain.domain import SAME_POINT, Domain
+from truvar.domain.domain import Domain
+from truvar.domain.grid import SAME_POINT
 from truvar.exceptions import InvalidDomainError, InvalidModelError, PointNotInDomainError
 from truvar.messages import for_interface, format_point
 from truvar.validation import check_array, check_callable, check_finite_array

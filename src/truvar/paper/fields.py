@@ -20,12 +20,12 @@ from scipy.linalg import cho_factor, cho_solve
 
 from truvar._typing import Array
 from truvar.domain.domain import Domain
-from truvar.domain.tables import read_table
 from truvar.exceptions import InvalidDomainError, import_optional
 from truvar.models.fit import Learned, fit
 from truvar.models.kernels import named_kernel
 from truvar.paper import lake
 from truvar.problem import Problem
+from truvar.tabular.tables import read_table
 
 SIDE = 50  # points per axis
 # Noise variance of the model that stands for no noise, as a share of the signal variance: a standard deviation of one

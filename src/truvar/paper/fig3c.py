@@ -16,13 +16,13 @@ import pandas as pd
 
 from truvar.acquisition import Policy, TopK, TruVaR
 from truvar.domain.domain import Domain
-from truvar.domain.tables import read_table
 from truvar.exceptions import InvalidDomainError
 from truvar.paper import svm
 from truvar.paper.curves import curves
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
+from truvar.tabular.tables import read_table
 
 TITLE = "Tuning an SVM on a grid"
 RUNS = 100

@@ -15,12 +15,10 @@ import numpy as np
 from truvar.acquisition import TopK
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
 from truvar.acquisition.registry import DEFAULT_POLICY, has_cost_option, policy_class, policy_classes
-from truvar.domain.column_types import file_label
 from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
-from truvar.domain.tables import read_table
 from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import InvalidProblemError, TruvarError
@@ -51,6 +49,8 @@ from truvar.problem.schema import (
     policy_options,
 )
 from truvar.study.study import Study
+from truvar.tabular.column_types import file_label
+from truvar.tabular.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -64,6 +64,7 @@ class ParameterSpec(BaseModel):
     def build(self) -> Any:
         """Return the parameter."""
         from truvar.domain import parameters
+        from truvar.domain.dates import Date
 
         if self.integer is not None:
             step = 1 if self.step is None else self.step
@@ -78,7 +79,7 @@ class ParameterSpec(BaseModel):
         if self.categorical is not None:
             return parameters.Categorical(self.categorical)
         if self.date is not None:
-            return parameters.Date(*self.date, count=self.count)
+            return Date(*self.date, count=self.count)
         return parameters.Boolean()
 
 

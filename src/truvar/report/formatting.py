@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.domain.labels import label_text
 from truvar.domain.parameters import Log, Range
 from truvar.inference.certificate import format_share
 from truvar.messages import format_coordinate, format_coordinates
+from truvar.tabular.labels import label_text
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
@@ -45,7 +45,7 @@ def column_label(column: str) -> str:
 
 def describe_columns(domain: Domain) -> str:
     """Return every column of a domain with its values: "x from 0 to 1", "solver: lbfgs, saga"."""
-    if domain.parameters:
+    if not domain.is_plain:
         pairs = zip(domain.columns, domain.parameters, strict=True)
         return ", ".join(f"{name}: {parameter.describe()}" for name, parameter in pairs)
     pairs_of_ends = zip(domain.columns, domain.bounds, strict=True)
@@ -57,7 +57,7 @@ def describe_columns(domain: Domain) -> str:
 
 def column_ends(domain: Domain, k: int) -> tuple[str, str]:
     """Return the first and the last value of a column as text."""
-    if not domain.parameters:
+    if domain.is_plain:
         low, high = (format_number(float(end)) for end in domain.bounds[k])
         return low, high
     first, last = (domain.parameters[k].decode(float(end)) for end in domain.bounds[k])
@@ -66,9 +66,9 @@ def column_ends(domain: Domain, k: int) -> tuple[str, str]:
 
 def column_ticks(domain: Domain, k: int) -> list[tuple[float, str]] | None:
     """Return coordinates and texts for an axis of a column; None for plain numbers, whose axis needs none."""
-    if not domain.parameters or isinstance(domain.parameters[k], Range):
-        return None
     parameter = domain.parameters[k]
+    if isinstance(parameter, Range):
+        return None
     low, high = (float(end) for end in domain.bounds[k])
     if parameter.categorical:
         coordinates = parameter.levels

@@ -49,6 +49,7 @@ from truvar.report.status import (
     study_warnings,
 )
 from truvar.report.suggestion_card import describe_action, describe_gain
+from truvar.report.tables import is_html, write_report
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -115,6 +116,26 @@ def write_html_report(study: Study, path: str | Path, truth: ArrayLike | None = 
     except OSError as error:
         raise OutputError(f"cannot write the report {path} ({error.strerror}); give another path") from None
     return path
+
+
+def write_report_at(study: Study, path: Path, truth: ArrayLike | None = None) -> dict[str, Path]:
+    """Write a report: one HTML file if the path ends in .html, otherwise a folder, with that file as report.html.
+
+    Args:
+        study: The study, which is not changed.
+        path: The file or folder.
+        truth: True values on the domain, if they are known.
+
+    Returns:
+        The paths of what was written, by "report", and for a folder also those of `write_report`.
+
+    Raises:
+        OutputError: If a file cannot be written.
+    """
+    if is_html(path):
+        return {"report": write_html_report(study, path, truth)}
+    paths = write_report(study, path, truth)
+    return {**paths, "report": write_html_report(study, path / "report.html", truth)}
 
 
 def render_html_report(study: Study, truth: ArrayLike | None = None) -> str:

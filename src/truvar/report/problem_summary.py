@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
-from truvar.domain.domain import LOG_RATIO
 from truvar.domain.goals import LevelSet
 from truvar.domain.scales import is_geometric
+from truvar.domain.table import LOG_RATIO
 from truvar.messages import format_coordinates
 from truvar.models.fit import PLUG_IN_EVERY, Learned
 from truvar.problem.build import build_kernel
@@ -298,7 +298,7 @@ def _scale_warnings(problem: Problem, study: Study) -> list[str]:
     domain = study.domain
     if "table" not in spec or "log" in spec:
         return []
-    plain = [k for k in range(len(domain.columns)) if not domain.parameters or domain.parameters[k].numeric]
+    plain = [k for k in range(len(domain.columns)) if domain.parameters[k].numeric]
     found = [domain.columns[k] for k in plain if is_geometric(domain.points[:, k], LOG_RATIO)]
     if not found:
         return []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array, Index
-from truvar.domain.domain import mesh
+from truvar.domain.grid import mesh
 from truvar.exceptions import InvalidArgumentError, PointNotInDomainError
 from truvar.inference.sensitivity import SobolIndices, sobol_indices
 from truvar.messages import unknown_name
@@ -136,8 +136,8 @@ def axis_values(study: StudyLike, column: int, count: int) -> Array:
     """Return the coordinates (m,) along a column: all of those it has, if they are few, or `count` of them."""
     domain = study.domain
     low, high = (float(end) for end in domain.bounds[column])
-    if domain.parameters and domain.parameters[column].n_levels is not None:
-        parameter = domain.parameters[column]
+    parameter = domain.parameters[column]
+    if parameter.n_levels is not None:
         if parameter.categorical:
             return np.asarray(parameter.levels, dtype=float)
         return np.asarray(np.unique(parameter.snap(np.linspace(low, high, count))))

@@ -63,28 +63,6 @@ def is_html(path: Path) -> bool:
     return path.suffix.lower() in (".html", ".htm")
 
 
-def write_report_at(study: Study, path: Path, truth: ArrayLike | None = None) -> dict[str, Path]:
-    """Write a report: one HTML file if the path ends in .html, otherwise a folder, with that file as report.html.
-
-    Args:
-        study: The study, which is not changed.
-        path: The file or folder.
-        truth: True values on the domain, if they are known.
-
-    Returns:
-        The paths of what was written, by "report", and for a folder also those of `write_report`.
-
-    Raises:
-        OutputError: If a file cannot be written.
-    """
-    from truvar.report.html_report import write_html_report  # which imports this module
-
-    if is_html(path):
-        return {"report": write_html_report(study, path, truth)}
-    paths = write_report(study, path, truth)
-    return {**paths, "report": write_html_report(study, path / "report.html", truth)}
-
-
 def describe_report(paths: dict[str, Path]) -> str:
     """Return what was written, in words: the file, or the folder and its files."""
     if len(paths) == 1:

@@ -17,8 +17,9 @@ import numpy as np
 
 from truvar._typing import Array, Index
 from truvar.domain.constraints import LinearConstraint, PolygonConstraint
+from truvar.domain.dates import Date
 from truvar.domain.exclusions import Place
-from truvar.domain.parameters import Boolean, Categorical, Date, Integer, Log, Ordinal, Parameter
+from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
 from truvar.inference.certificate import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
@@ -292,7 +293,7 @@ def column_data(domain: Domain, k: int) -> dict[str, Any]:
     """Return the description of a column for an axis and an input field."""
     values = np.unique(axis_positions(domain, domain.points)[:, k])
     low, high = axis_positions(domain, domain.bounds.T)[:, k]
-    parameter = domain.parameters[k] if domain.parameters else None
+    parameter = domain.parameters[k]
     choices: list[Any] | None = None
     if isinstance(parameter, Boolean):
         choices = [False, True]
@@ -322,14 +323,12 @@ def column_data(domain: Domain, k: int) -> dict[str, Any]:
     }
 
 
-def _is_log(parameter: Parameter | None) -> bool:
+def _is_log(parameter: Parameter) -> bool:
     return isinstance(parameter, Log) or (isinstance(parameter, Integer) and parameter.log)
 
 
 def axis_positions(domain: Domain, points: Array) -> Array:
     """Return points (q, d) as the page draws them: numbers as the user has them, choices by position, dates in days."""
-    if not domain.parameters:
-        return points
     positions = np.array(points, dtype=float)
     for k, parameter in enumerate(domain.parameters):
         if not isinstance(parameter, (Boolean, Categorical, Ordinal, Date)):
@@ -339,7 +338,7 @@ def axis_positions(domain: Domain, points: Array) -> Array:
 
 def snapped(domain: Domain, at: Array) -> Array:
     """Return the coordinates (d,) of a point that the page gives, with values that its parameters have."""
-    return domain.snap(from_axis_positions(domain, at)[None, :])[0] if domain.parameters else at
+    return at if domain.is_plain else domain.snap(from_axis_positions(domain, at)[None, :])[0]
 
 
 def from_axis_positions(domain: Domain, positions: Array) -> Array:
@@ -354,9 +353,9 @@ def from_axis_positions(domain: Domain, positions: Array) -> Array:
 def slice_axis(domain: Domain, k: int) -> Array:
     """Return the coordinates of a column along which a plane is drawn."""
     low, high = domain.bounds[k]
-    spaced = np.geomspace if not domain.parameters and style.use_log_axis(domain.points[:, k]) else np.linspace
+    spaced = np.geomspace if domain.is_plain and style.use_log_axis(domain.points[:, k]) else np.linspace
     axis = spaced(low, high, SLICE_SIDE)
-    if domain.parameters and domain.parameters[k].n_levels is not None:
+    if domain.parameters[k].n_levels is not None:
         axis = np.unique(domain.parameters[k].snap(axis))
     return np.asarray(axis)
 
@@ -366,7 +365,7 @@ def drawn_coordinates(domain: Domain, points: Array) -> list[list[float | None]]
     positions = axis_positions(domain, points)
     columns = []
     for k, column in enumerate(positions.T):
-        is_date = bool(domain.parameters) and isinstance(domain.parameters[k], Date)
+        is_date = isinstance(domain.parameters[k], Date)
         columns.append(column.tolist() if is_date else drawn_column(column))
     return columns
 

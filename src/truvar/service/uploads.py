@@ -15,7 +15,6 @@ from typing import Any, Literal
 import pandas as pd
 
 from truvar.domain.constraints import check_size as check_constraint_size
-from truvar.domain.tables import parse_table
 from truvar.exceptions import (
     DamagedStudyError,
     Finished,
@@ -33,8 +32,9 @@ from truvar.service.limits import ServiceLimits, check_at_most
 from truvar.storage import open_storage
 from truvar.storage.base import MAX_NAME_LENGTH, StudySummary
 from truvar.storage.serialization import check_storable, study_from_json
-from truvar.study.csv_cells import measurements_csv
 from truvar.study.study import Study
+from truvar.tabular.csv_cells import measurements_csv
+from truvar.tabular.tables import parse_table
 from truvar.validation import check_cost
 
 UploadKind = Literal["study", "problem", "check", "columns"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from importlib import import_module
@@ -19,13 +19,15 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.acquisition.registry import POLICY_MODULES
-from truvar.domain.domain import Domain, mesh
+from truvar.domain.domain import Domain
 from truvar.domain.geo import ORIGINS
-from truvar.domain.labels import RowLabels
+from truvar.domain.grid import mesh
+from truvar.domain.table import check_rows, row_fields
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.messages import for_interface
 from truvar.models.kernels import SMOOTHNESS, NamedKernel
 from truvar.storage.base import Event
+from truvar.tabular.labels import RowLabels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +58,7 @@ CLASS_MODULES: dict[str, str] = {
     "Ordinal": "truvar.domain.parameters",
     "Categorical": "truvar.domain.parameters",
     "Boolean": "truvar.domain.parameters",
-    "Date": "truvar.domain.parameters",
+    "Date": "truvar.domain.dates",
     "NoiseLevels": "truvar.domain.costs",
     "Cost": "truvar.domain.costs",
     "Tasks": "truvar.domain.costs",
@@ -104,33 +106,9 @@ def serialize(value: Any, what: str = "this value") -> Any:
     Raises:
         SerializationError: If the value, or a part of it, is of another type.
     """
-    match value:
-        case str():
-            check_storable(value)
-            return value
-        case None | bool() | int():
-            return value
-        case np.bool_() | np.integer():
-            return value.item()
-        case float() | np.floating():
-            return float(value) if np.isfinite(value) else {"kind": "float", "value": str(float(value))}
-        case np.ndarray():
-            return {"kind": "array", "values": _serialize_array(value, what)}
-        case list():
-            return [serialize(item, what) for item in value]
-        case tuple():
-            return {"kind": "tuple", "values": [serialize(item, what) for item in value]}
-        case Mapping() if "kind" not in value and all(isinstance(key, str) for key in value):
-            for key in value:
-                check_storable(key)
-            return {key: serialize(item, f"{what} ({key})") for key, item in value.items()}
-        case Mapping():
-            items = [[serialize(key, what), serialize(item, what)] for key, item in value.items()]
-            return {"kind": "dict", "items": items}
-        case Domain():
-            return {"kind": "Domain", **_serialize_domain(value)}
-        case NamedKernel():
-            return serialize(value.sklearn, what)
+    for types, convert in _CONVERSIONS:
+        if isinstance(value, types):
+            return convert(value, what)
     pandas = sys.modules.get("pandas")  # without it, no value is a Series
     if pandas is not None and isinstance(value, (pandas.Series, pandas.Index)):
         return serialize(value.to_numpy(), what)
@@ -143,6 +121,39 @@ def serialize(value: Any, what: str = "this value") -> Any:
         f"{what} cannot be stored, got {value!r}; give numbers, a column of the table, or an object of a class of "
         "truvar or scikit-learn, or leave out store=..."
     )
+
+
+def _serialize_text(value: str, what: str) -> str:
+    check_storable(value)
+    return value
+
+
+def _serialize_float(value: Any, what: str) -> Any:
+    return float(value) if np.isfinite(value) else {"kind": "float", "value": str(float(value))}
+
+
+def _serialize_mapping(value: Mapping[Any, Any], what: str) -> dict[str, Any]:
+    if "kind" in value or not all(isinstance(key, str) for key in value):
+        items = [[serialize(key, what), serialize(item, what)] for key, item in value.items()]
+        return {"kind": "dict", "items": items}
+    for key in value:
+        check_storable(key)
+    return {key: serialize(item, f"{what} ({key})") for key, item in value.items()}
+
+
+# Functions that serialize values of these types; the first type that fits counts.
+_CONVERSIONS: tuple[tuple[tuple[type, ...], Callable[[Any, str], Any]], ...] = (
+    ((str,), _serialize_text),
+    ((type(None), bool, int), lambda value, what: value),
+    ((np.bool_, np.integer), lambda value, what: value.item()),
+    ((float, np.floating), _serialize_float),
+    ((np.ndarray,), lambda value, what: {"kind": "array", "values": _serialize_array(value, what)}),
+    ((list,), lambda value, what: [serialize(item, what) for item in value]),
+    ((tuple,), lambda value, what: {"kind": "tuple", "values": [serialize(item, what) for item in value]}),
+    ((Mapping,), _serialize_mapping),
+    ((Domain,), lambda value, what: {"kind": "Domain", **_serialize_domain(value)}),
+    ((NamedKernel,), lambda value, what: serialize(value.sklearn, what)),
+)
 
 
 def check_storable(text: str) -> None:
@@ -259,7 +270,7 @@ def _serialize_domain(domain: Domain) -> dict[str, Any]:
         parts["labels"] = serialize(domain.labels.to_dict(), "the labels of the rows")
     if domain.context:
         parts["context"] = list(domain.context)
-    if domain.parameters:
+    if not domain.is_plain:
         parts["parameters"] = [serialize(parameter, "a parameter") for parameter in domain.parameters]
     if domain.frame is not None:
         origin = {key: domain.frame.attrs[key] for key in ORIGINS if key in domain.frame.attrs}
@@ -357,13 +368,13 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
             frame = table()
             encoders = zip(parameters, parts["columns"], strict=True)
             coordinates = [parameter.encode_column(frame[name], name) for parameter, name in encoders]
-            return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, parameters, labels)
-        for name in parts["columns"]:
+        for name in () if parameters else parts["columns"]:
             column = table.read_numbers(name)
             if column is None:  # pandas converts it
                 return replace(Domain.table(table(), parts["columns"]), labels=labels)
             coordinates.append(column)
-        return Domain.from_table_points(parts["columns"], np.column_stack(coordinates), table, labels=labels)
+        points = np.column_stack(coordinates)
+        return check_rows(Domain(**row_fields(parts["columns"], points, table, parameters, labels)))
     bounds = np.array(parts["bounds"])
     axes = None
     if "axes" in parts:

@@ -138,7 +138,7 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
     task = None if tasks is None else tasks.names[action.task]
     coordinates = action.point[: len(config.domain.columns)]
     # Values that the user reads may have fewer digits than the coordinates of the model.
-    encoded = {"coordinates": coordinates.tolist()} if config.domain.parameters else {}
+    encoded = {} if config.domain.is_plain else {"coordinates": coordinates.tolist()}
     details = {
         "id": action.id,
         "point": config.domain.named(coordinates),

@@ -102,8 +102,8 @@ def _point_or_region(domain: Domain, what: Mapping[str, Any]) -> Place:
         if name not in domain.columns:
             raise InvalidArgumentError(f"the place has an {unknown_name('column', name, domain.columns)}")
         given = [plain_value(each) for each in np.ravel(np.asarray(value, dtype=object)).tolist()]
-        parameter = domain.parameters[domain.columns.index(name)] if domain.parameters else None
-        if parameter is not None and parameter.categorical:
+        parameter = domain.parameters[domain.columns.index(name)]
+        if parameter.categorical:
             values[name] = given
         else:
             intervals[name] = _interval(name, given, parameter)
@@ -118,12 +118,10 @@ def _point_or_region(domain: Domain, what: Mapping[str, Any]) -> Place:
 def _check_overlap(domain: Domain, name: str, interval: tuple[Any, Any]) -> None:
     """Refuse an interval that lies outside a box, which would exclude nothing; a finite domain looks at its points."""
     k = domain.columns.index(name)
-    parameter = domain.parameters[k] if domain.parameters else None
-    if not domain.continuous or (parameter is not None and not parameter.numeric):
+    parameter = domain.parameters[k]
+    if not domain.continuous or not parameter.numeric:
         return
-    low, high = (float(end) for end in domain.bounds[k])
-    if parameter is not None:
-        low, high = (parameter.decode(end) for end in (low, high))
+    low, high = (parameter.decode(float(end)) for end in domain.bounds[k])
     if interval[1] < low or interval[0] > high:
         raise InvalidArgumentError(
             f"the region holds no point of the domain, got {interval[0]:g} to {interval[1]:g} for {name!r}, whose "
@@ -131,13 +129,13 @@ def _check_overlap(domain: Domain, name: str, interval: tuple[Any, Any]) -> None
         )
 
 
-def _interval(name: str, given: list[Any], parameter: Parameter | None) -> tuple[Any, Any]:
+def _interval(name: str, given: list[Any], parameter: Parameter) -> tuple[Any, Any]:
     """Return the ends of an interval of a column whose values have an order, as a condition has them."""
     if len(given) not in (1, 2):
         raise InvalidArgumentError(
             f"column {name!r} of a region must have one value or an interval (low, high), got {given!r}; give that"
         )
-    if parameter is None or parameter.numeric:
+    if parameter.numeric:
         low = check_finite(given[0], f"column {name!r} of the place")
         high = check_finite(given[-1], f"column {name!r} of the place")
         coordinates = (low, high)

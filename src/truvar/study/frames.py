@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from truvar.domain.domain import Domain
-from truvar.domain.labels import RowLabels
-from truvar.domain.tables import as_table
 from truvar.exceptions import RepeatedMeasurementWarning
 from truvar.study.measurements_io import MeasurementInput, MeasurementReader, known_points, skip_repeated
 from truvar.study.suggestion import Suggestion
+from truvar.tabular.labels import RowLabels
+from truvar.tabular.tables import as_table
 
 if TYPE_CHECKING:
     import pandas as pd

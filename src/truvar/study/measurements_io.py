@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.domain.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
 from truvar.domain.domain import Domain
-from truvar.domain.labels import can_be_given, label_columns, label_key, labelled_point, rows_by_label
+from truvar.domain.labels import can_be_given, label_columns, labelled_point, rows_by_label
 from truvar.domain.rounding import shown_numbers
-from truvar.domain.tables import excel_rows
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
-from truvar.study.csv_cells import unquote_cell
+from truvar.tabular.csv_cells import unquote_cell
+from truvar.tabular.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
+from truvar.tabular.labels import label_key
+from truvar.tabular.tables import excel_rows
 from truvar.validation import check_finite
 
 if TYPE_CHECKING:
@@ -393,7 +394,7 @@ class MeasurementReader:
 
     def _coordinate(self, cell: Any, name: str) -> Any:
         """Return the value of a coordinate: a number, or what the type of its column makes of a text."""
-        if not self._domain.parameters:
+        if self._domain.is_plain:
             return self._number(cell, name)
         if not isinstance(cell, str):
             return cell
@@ -428,13 +429,10 @@ def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
     """Return the only point of the domain that is shown as the given one on cards and maps, or the given one itself."""
     if domain.continuous or any(name not in point for name in domain.columns):
         return point
-    if domain.parameters:
-        try:
-            x = domain.numbers(domain.array(point)[None, :])[0]
-        except TruvarError:
-            return point  # it is refused with a message where it is told
-    else:
-        x = np.array([point[name] for name in domain.columns])
+    try:
+        x = domain.numbers(domain.array(point)[None, :])[0]
+    except TruvarError:
+        return point  # it is refused with a message where it is told
     exponent = np.floor(np.log10(np.abs(x), out=np.full(len(x), -np.inf), where=x != 0))
     half_unit = 0.5000001 * 10.0 ** (exponent - (SHOWN_DIGITS - 1))  # of the last digit, with room for rounding
     numbers = domain.numbers(domain.points)
@@ -460,7 +458,7 @@ def _is_same_value(known: Any, value: Any) -> bool:
 
 def _parse_value(domain: Domain, name: str, text: str) -> Any:
     """Return the value of a coordinate that a text means."""
-    if not domain.parameters:
+    if domain.is_plain:
         return parse_number(text, name)
     try:
         return domain.parse(name, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from truvar.domain.labels import label_to_json
+from truvar.tabular.labels import label_to_json
 
 if TYPE_CHECKING:
     from truvar.study._state import StudyState

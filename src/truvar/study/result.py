@@ -17,7 +17,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.given_context import rows_in_context
 from truvar.domain.goals import Bands, Goal, LevelSet
-from truvar.domain.labels import label_to_json, with_other_columns
+from truvar.domain.labels import with_other_columns
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.bands import true_f1
 from truvar.inference.certificate import Certificate, lead_with
@@ -30,6 +30,7 @@ from truvar.inference.statements import (
 )
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
+from truvar.tabular.labels import label_to_json
 from truvar.validation import check_truth
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place
 from truvar.domain.given_context import ContextSlice, slice_in_context
 from truvar.domain.goals import Goal
-from truvar.domain.tables import as_table
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
@@ -80,6 +79,7 @@ from truvar.study.records import FailureRecord, MeasurementRecord, failure_recor
 from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import VehicleStatus, check_starts, departure, resolve_vehicle, vehicle_statuses
+from truvar.tabular.tables import as_table
 from truvar.validation import check_finite, check_integer, check_names, check_nonnegative
 
 if TYPE_CHECKING:

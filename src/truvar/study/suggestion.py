@@ -7,8 +7,8 @@ from math import sqrt
 from typing import Any
 
 from truvar._representation import html_card
-from truvar.domain.labels import label_to_json
 from truvar.messages import format_coordinates
+from truvar.tabular.labels import label_to_json
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from truvar.service import serializers
 from truvar.service.limits import ServiceLimits
 from truvar.service.routes._common import JSON, StudyName, file_response
 from truvar.service.sessions import StudySessions
-from truvar.study.csv_cells import measurements_csv
 from truvar.study.study import Study
+from truvar.tabular.csv_cells import measurements_csv
 
 REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
 

@@ -12,7 +12,7 @@ QUOTE = "'"  # in front of a text that begins like a formula; spreadsheets do no
 
 
 def measurements_csv(frame: pd.DataFrame) -> str:
-    """Return a table as CSV text in which no name and no text can be taken for a formula. Numbers stay as they are."""
+    """Return a table as CSV text in which no name and no text can be taken for a formula. Numbers are unchanged."""
     return str(quoted_frame(frame).to_csv(index=False))
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import truvar as tv
-from truvar.domain.delimited import NumberFormat, find_column, find_delimiter, find_number_format, read_cells
-from truvar.domain.tables import as_table, parse_table, read_table, write_excel
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError
+from truvar.tabular.delimited import NumberFormat, find_column, find_delimiter, find_number_format, read_cells
+from truvar.tabular.tables import as_table, parse_table, read_table, write_excel
 
 
 def written(path: Path, content: str | bytes) -> Path:

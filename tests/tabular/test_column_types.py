@@ -13,8 +13,8 @@ import pytest
 from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
-from truvar.domain.tables import as_table, parse_table
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError
+from truvar.tabular.tables import as_table, parse_table
 
 
 def points_of(table: object, **how: object) -> list[list[float]]:

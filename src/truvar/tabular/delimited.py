@@ -6,9 +6,9 @@
 | German, French, ... | semicolon | 1234,5 or 1.234,5 or 1 234,5 |
 | Swiss | semicolon | 1'234.5 |
 
-The delimiter is the character that splits the header into most names. The decimal sign is found from all numbers of the
-file together: a comma is a decimal sign if a number has it where no thousands separator can be, or if the delimiter is
-not a comma and no number has a decimal point. A file in which some numbers have a decimal comma and others a decimal
+The delimiter is the character that splits the header into the most names. The decimal sign is found from all numbers of
+the file together: a comma is a decimal sign if a number has it where no thousands separator can be, or if the delimiter
+is not a comma and no number has a decimal point. A file in which some numbers have a decimal comma and others a decimal
 point is refused.
 """
 
@@ -32,6 +32,12 @@ MISSING = frozenset({"", "-", "--", "–", "—", "na", "n/a", "nan", "null", "n
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _GROUPED = {sign: rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+" for sign in (",", ".")}
 _SPACED = rf"[+-]?[1-9]\d{{0,2}}(?:[{GROUPING}]\d{{3}})+"
+_FORMS = {  # of numbers with a comma or a point
+    "decimal ,": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED['.']}),\d*{_EXPONENT}"),
+    "decimal .": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED[',']})\.\d*{_EXPONENT}"),
+    "grouped ,": re.compile(_GROUPED[","]),
+    "grouped .": re.compile(_GROUPED["."]),
+}
 _SUSPICIOUS = re.compile(rf'"|\d[{GROUPING}]\d{{3}}')  # what a file has that pandas alone might read wrongly
 _UNIT = re.compile(r"(?P<name>.*?)\s*[\(\[](?P<unit>[^\)\]]*)[\)\]]\s*")
 
@@ -127,7 +133,7 @@ def from_rows(header: Sequence[str], rows: Sequence[tuple[int, list[str]]], deli
 
 
 def find_delimiter(text: str) -> str:
-    """Return the delimiter of a text: the character that splits its first line into most names."""
+    """Return the delimiter of a text: the character that splits its first line into the most names."""
     first = next((line for line in text.lstrip("\ufeff").splitlines() if line.strip()), "")
     header = re.sub(r'"[^"]*"', "", first)
     return max(DELIMITERS, key=header.count)
@@ -175,22 +181,7 @@ def find_number_format(rows: Iterable[tuple[int, list[str]]], delimiter: str) ->
     Raises:
         InvalidArgumentError: If some numbers have a decimal comma and others a decimal point.
     """
-    seen: dict[str, tuple[int, str]] = {}
-    kinds = {
-        "decimal ,": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED['.']}),\d*{_EXPONENT}"),
-        "decimal .": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED[',']})\.\d*{_EXPONENT}"),
-        "grouped ,": re.compile(_GROUPED[","]),
-        "grouped .": re.compile(_GROUPED["."]),
-    }
-    for line, cells in rows:
-        for cell in cells:
-            if ("," not in cell and "." not in cell) or not any(character.isdigit() for character in cell):
-                continue
-            may_be = [kind for kind, pattern in kinds.items() if pattern.fullmatch(cell)]
-            if may_be:
-                seen.setdefault(" or ".join(may_be), (line, cell))
-            if may_be and "," in cell and "." in cell:
-                seen.setdefault("thousands", (line, cell))
+    seen = _first_of_each_form(rows)
     comma = seen.get("decimal ,") or seen.get("grouped .")
     point = seen.get("decimal .") or seen.get("grouped ,")
     # "1,234" and "1.234" may be either; what they are follows from the other numbers and the delimiter.
@@ -209,8 +200,27 @@ def find_number_format(rows: Iterable[tuple[int, list[str]]], delimiter: str) ->
     return NumberFormat(".", thousands=bool("thousands" in seen or seen.get("grouped ,") or open_comma))
 
 
+def _first_of_each_form(rows: Iterable[tuple[int, list[str]]]) -> dict[str, tuple[int, str]]:
+    """Return the line and text of the first number of each form.
+
+    A form is a name of `_FORMS`, or two names joined by " or ": "1,234" is "decimal , or grouped ,". The form
+    "thousands" is that of numbers with both signs.
+    """
+    seen: dict[str, tuple[int, str]] = {}
+    for line, cells in rows:
+        for cell in cells:
+            if ("," not in cell and "." not in cell) or not any(character.isdigit() for character in cell):
+                continue
+            forms = [form for form, pattern in _FORMS.items() if pattern.fullmatch(cell)]
+            if forms:
+                seen.setdefault(" or ".join(forms), (line, cell))
+            if forms and "," in cell and "." in cell:
+                seen.setdefault("thousands", (line, cell))
+    return seen
+
+
 def is_missing(cell: str) -> bool:
-    """Return whether a cell says that there is no value."""
+    """Return whether a cell stands for a missing value."""
     return cell.strip().lower() in MISSING
 
 
@@ -218,7 +228,7 @@ def is_missing(cell: str) -> bool:
 
 
 def find_column(names: Iterable[str], wanted: str) -> str | None:
-    """Return the name in a header that stands for a column, whatever unit it has behind it.
+    """Find the name of a column in a header, ignoring a unit that follows it.
 
     "depth (m)" and "Depth [m]" stand for "depth" and for "depth_m".
 
@@ -227,7 +237,7 @@ def find_column(names: Iterable[str], wanted: str) -> str | None:
         wanted: The name of the column.
 
     Returns:
-        The name; None if none or several of them could be meant.
+        The name; None if no name matches, or several do.
     """
     known = [str(name) for name in names]
     if wanted in known:

@@ -125,7 +125,7 @@ def warn_of_shifted_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
     shown = ", ".join(str(label) for label in labels[:SHOWN_LABELS])
     warnings.warn(
         f"column {last!r} is empty, and the rows have labels without a name ({shown}, ...); {SHIFTED_REMEDY}",
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
@@ -207,7 +207,7 @@ def _warn_of_units(name: str, values: Sequence[Any]) -> None:
         warnings.warn(
             f"column {name!r} holds numbers with a unit, such as {values[0]!r}, and is taken for categories without an "
             "order; write the numbers alone if they are meant as numbers",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

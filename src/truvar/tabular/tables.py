@@ -1,8 +1,8 @@
 """Tables from files and from other libraries as pandas DataFrames.
 
-CSV files are read with the delimiter, decimal sign and thousands separators that they have (`truvar.domain.delimited`),
-Excel workbooks with openpyxl. Tables of polars, pyarrow and others come through narwhals, or through the dataframe
-interchange protocol where it is not installed.
+CSV files are read with the delimiter, decimal sign and thousands separators that they have
+(`truvar.tabular.delimited`), Excel workbooks with openpyxl. Tables of polars, pyarrow and others come through narwhals,
+or through the dataframe interchange protocol where it is not installed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.domain.column_types import is_saved_index
-from truvar.domain.delimited import (
+from truvar.exceptions import InvalidArgumentError, InvalidDomainError, MissingDependencyError, import_optional
+from truvar.messages import unknown_name
+from truvar.tabular.column_types import is_saved_index
+from truvar.tabular.delimited import (
     DelimitedText,
     check_delimiter,
     from_rows,
@@ -23,8 +25,6 @@ from truvar.domain.delimited import (
     is_plain,
     read_cells,
 )
-from truvar.exceptions import InvalidArgumentError, InvalidDomainError, MissingDependencyError, import_optional
-from truvar.messages import unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def from_python(table: Any) -> pd.DataFrame | None:
 
 
 def _plain_column(column: Any) -> Any:
-    """Return an array that pandas reads as it should: texts of NumPy's own type become Python's."""
+    """Return an array with NumPy's text type replaced by Python objects, which pandas reads correctly."""
     return column.astype(object) if column.dtype.kind in "US" else column
 
 

@@ -1,0 +1,1 @@
+"""Tables as people have them: files, tables of other libraries, and the names and types of their columns."""
