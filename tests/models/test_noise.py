@@ -9,8 +9,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import truvar as tv
-from truvar.models.fit import is_refit_step
 from truvar.models.noise import BOUNDS, NoiseLikelihood, NoiseModel, fit_noise
+from truvar.models.priors import is_refit_step
 
 KERNEL = ConstantKernel(2.5) * Matern([0.3, 0.5], nu=2.5)
 VARIANCE = 2.5

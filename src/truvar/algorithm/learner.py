@@ -32,11 +32,12 @@ from truvar.domain.vehicles import Origin, as_departure
 from truvar.engines import Engine, EngineLike
 from truvar.exceptions import InvalidModelError
 from truvar.messages import for_interface
-from truvar.models.fit import Learned, Model
+from truvar.models.fit import Model
 from truvar.models.frozen import spread_points
 from truvar.models.kernels import covariance_function
 from truvar.models.posterior import Posterior
-from truvar.models.surrogate import Prior, Surrogate
+from truvar.models.priors import Learned, Prior
+from truvar.models.surrogate import Surrogate
 
 THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
 UNAFFORDABLE = -1e100  # score of a point of a box that the budget does not allow; the search needs finite scores

@@ -18,7 +18,7 @@ goals, policies, epochs or costs. Callers change it through five methods (`obser
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,15 +34,15 @@ from truvar.exceptions import InvalidMeasurementError, InvalidModelError, Truvar
 from truvar.models.cholesky import local_factor
 from truvar.models.coregionalization import TaskEnsemble, TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
-from truvar.models.fit import JITTER, Learned, Model, fit, fit_kernel, is_refit_step, training_data, unfitted
+from truvar.models.fit import JITTER, Model, fit, fit_kernel, training_data, unfitted
 from truvar.models.frozen import FrozenPosterior
 from truvar.models.kernels import Coregionalized, check_kernel, covariance_function, prior_scale, with_categories
-from truvar.models.mean import MeanFunction, MeanLike, is_mean_function
+from truvar.models.mean import MeanFunction, is_mean_function
 from truvar.models.noise import NoiseModel, fit_noise, unfitted_noise
 from truvar.models.outliers import find_outliers
 from truvar.models.posterior import Posterior
+from truvar.models.priors import Learned, Prior, constant_mean, family_to_learn, is_refit_step
 from truvar.models.transforms import OutputTransform
-from truvar.validation import check_finite
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,25 +60,6 @@ LARGEST = 1e50  # scores contain fourth powers of the values, which must be fini
 LARGEST_DEVIATION = 1e100  # prior standard deviations of a value; the square of more overflows
 LARGEST_KNOWN = 1e150  # size of a value with a known model, whose square must be finite
 IGNORED = 1e6  # factor on the squared deviation of a gross error, which is the noise variance that it is given
-
-
-@dataclass(frozen=True)
-class Prior:
-    """The model as the caller describes it.
-
-    Attributes:
-        kernel: A scikit-learn kernel; or the family to learn: `Learned`, its name, or None for the default family.
-        mean: Prior mean. A number is a constant; None: a constant that is estimated from the observations. The name of
-            a column, an array over the domain or a function of the points is a mean function; a constant is learned on
-            top of it if the kernel is learned.
-        noise: Noise variance of a measurement; None: learned from the observations.
-        tasks: Correlated quantities that may be measured instead of the target.
-    """
-
-    kernel: Kernel | str | Learned | None
-    mean: MeanLike | None
-    noise: NoiseLike | None
-    tasks: Tasks | None = None
 
 
 class SurrogateSnapshot(NamedTuple):
@@ -147,9 +128,9 @@ class Surrogate:
         self.references = references
         self.tasks = prior.tasks
         self.seed = seed
-        self.family = _family_to_learn(prior)
+        self.family = family_to_learn(prior)
         self.mean_function = _mean_function(domain, prior, self.family)
-        self.mean = _constant_mean(prior, self.family)
+        self.mean = constant_mean(prior, self.family)
         self.noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         unknown_noise = prior.noise is None and not _have_own_noise(prior.tasks)
         self.learns_tasks = prior.tasks is not None and (prior.tasks.learned or self.family is not None)
@@ -882,37 +863,3 @@ def _mean_function(domain: Domain, prior: Prior, family: Learned | None) -> Mean
             "the units of the values; leave out the transform, or give logarithms as values and mean"
         )
     return MeanFunction(domain, prior.mean)
-
-
-def _constant_mean(prior: Prior, family: Learned | None) -> float | None:
-    """Return the constant part of the prior mean; None if it is estimated."""
-    if prior.mean is None:
-        return None
-    if is_mean_function(prior.mean):
-        return 0.0 if family is None else None
-    return check_finite(prior.mean, "mean")
-
-
-def _family_to_learn(prior: Prior) -> Learned | None:
-    """Return the kernel family whose hyperparameters are to be learned, or None for a known kernel.
-
-    Raises:
-        InvalidModelError: If kernel, noise and tasks do not go together.
-    """
-    kernel = prior.kernel
-    if kernel is None or isinstance(kernel, str):  # as release 0.1.0 stored it
-        kernel = Learned(kernel or "matern52", marginalise=False)
-    if not isinstance(kernel, Learned):
-        return None
-    covariance = None if prior.tasks is None else prior.tasks.covariance
-    if covariance is not None and not covariance[0][0] > 0:
-        raise InvalidModelError(
-            f"the target needs a variance > 0 in the covariance between the tasks, got {covariance[0][0]!r}; give a "
-            "positive one, such as 1"
-        )
-    given = prior.noise
-    if prior.noise is None and prior.tasks is not None:
-        given = prior.tasks.noise
-    if kernel.noise and given is not None:
-        raise InvalidModelError(f"noise is to be learned, but it is also given ({given!r}); leave out one of them")
-    return replace(kernel, noise=given is None)

@@ -22,8 +22,9 @@ from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.domain.tables import read_table
 from truvar.exceptions import InvalidDomainError, import_optional
-from truvar.models.fit import Learned, fit
+from truvar.models.fit import fit
 from truvar.models.kernels import named_kernel
+from truvar.models.priors import Learned
 from truvar.paper import lake
 from truvar.problem import Problem
 
