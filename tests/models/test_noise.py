@@ -184,7 +184,7 @@ def test_a_reopened_study_continues_bit_for_bit(tmp_path: Path) -> None:
 
 def test_a_stored_fit_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     text = told(12, 0.1).to_json()
-    monkeypatch.setattr("truvar.models.surrogate.fit_noise", None)
+    monkeypatch.setattr("truvar.models.hyperparameters.noise.fit_noise", None)
     assert tv.Study.from_json(text).steps == 12
 
 

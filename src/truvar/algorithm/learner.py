@@ -35,6 +35,7 @@ from truvar.messages import for_interface
 from truvar.models.fit import Model
 from truvar.models.frozen import spread_points
 from truvar.models.kernels import covariance_function
+from truvar.models.observations import Observations
 from truvar.models.posterior import Posterior
 from truvar.models.priors import Learned, Prior
 from truvar.models.surrogate import Surrogate
@@ -560,7 +561,7 @@ class ActiveLearner:
         return self.surrogate.user_moments
 
     @property
-    def observations(self) -> list[tuple[Action, float]]:
+    def observations(self) -> Observations:
         """Actions with their observed values, in order."""
         return self.surrogate.observations
 
@@ -713,8 +714,8 @@ class ActiveLearner:
         Outliers that the model leaves out cannot be it, nor can an optimum lie at an excluded place.
         """
         left_out = () if self.surrogate.model is None else self.surrogate.model.outliers
-        kept = [each for position, each in enumerate(self.observations) if position not in left_out]
-        kept = [(action, y) for action, y in kept if action.task == 0]
+        observed = [each for position, each in enumerate(self.observations) if position not in left_out]
+        kept = [(action, y) for action, y in observed if action.task == 0]
         if not kept or self.goal.level_set or self.availability is None:
             return kept
         points = np.stack([action.point[: len(self.domain.columns)] for action, _ in kept])

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.models.ensemble import CONSTANT, Ensemble, affordable_members, spread_members
 from truvar.models.kernels import (
     SMOOTHNESS,
@@ -163,7 +163,7 @@ class TaskEnsemble(Ensemble):
     def _residuals(self, z: Array, points: Array) -> Array:
         return np.asarray(z - self._prior_mean(points))
 
-    def _noise_of(self, j: int, noise: Array, learned: Array, points: Array) -> Array:
+    def _noise_of(self, j: int, noise: Array, learned: Mask, points: Array) -> Array:
         tasks = _tasks_of(points)
         own = noise if self.task_noise is None else np.where(learned, self.task_noise[j][tasks], noise)
         return np.asarray(np.maximum(own, 1e-8 * self._signal[j][tasks]))

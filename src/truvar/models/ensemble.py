@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -35,6 +36,9 @@ from truvar.models.kernels import (
     twice_nu,
 )
 from truvar.models.transforms import OutputTransform
+
+if TYPE_CHECKING:
+    from truvar.models.posterior import Posterior
 
 CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
 MOST_FACTOR = 12.0  # logarithm of the ratio of two noise variances, at most
@@ -188,7 +192,7 @@ class Ensemble:
         return np.asarray(self.variances.mean(axis=0) + self.means.var(axis=0))
 
     @blas_in_one_thread()
-    def condition(self, points: Array, z: Array, noise: Array, learned: Array) -> None:
+    def condition(self, points: Array, z: Array, noise: Array, learned: Mask) -> None:
         """Condition on observations, instead of any before.
 
         Args:
@@ -352,7 +356,7 @@ class Ensemble:
         """Return values at points (t, d) without the prior mean: (t,)."""
         return z - self.shift - self._offset_at(points)
 
-    def _noise_of(self, j: int, noise: Array, learned: Array, points: Array) -> Array:
+    def _noise_of(self, j: int, noise: Array, learned: Mask, points: Array) -> Array:
         """Return the noise variances (t,) of a member's observations at points (t, d)."""
         own = noise
         if self.noise is not None:
@@ -365,6 +369,47 @@ class Ensemble:
         self._lower = _padded(self._lower, (len(self.kernels), size, size))
         self._solved = _padded(self._solved, (len(self.kernels), size, len(self.sites)))
         self._whitened = _padded(self._whitened, (len(self.kernels), size))
+
+
+class SinglePosterior:
+    """A posterior with one set of hyperparameters, asked like the mixture of an `Ensemble` with one member.
+
+    Args:
+        posterior: The posterior.
+        n: Number of its sites to predict, which are the first ones.
+    """
+
+    def __init__(self, posterior: Posterior, n: int) -> None:
+        self._posterior = posterior
+        self._n = n
+        self.sites = posterior.sites[:n]
+        self.predict = posterior.predict
+        self.freeze = posterior.freeze
+
+    @property
+    def mean(self) -> Array:
+        """The mean at every site, (n,)."""
+        return self._posterior.mean[: self._n]
+
+    @property
+    def variance(self) -> Array:
+        """The variance at every site, (n,)."""
+        return self._posterior.variance[: self._n]
+
+    @property
+    def means(self) -> Array:
+        """The mean of the only member at every site, (1, n)."""
+        return self.mean[None, :]
+
+    @property
+    def variances(self) -> Array:
+        """The variance of the only member at every site, (1, n)."""
+        return self.variance[None, :]
+
+    def member_moments(self, points: Array) -> tuple[Array, Array]:
+        """Return mean and variance of the only member at any points: (1, q) each."""
+        mean, variance = self._posterior.predict(points)
+        return mean[None, :], variance[None, :]
 
 
 def _padded(array: Array, shape: tuple[int, ...]) -> Array:
