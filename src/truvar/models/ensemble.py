@@ -25,6 +25,7 @@ from scipy.linalg.lapack import dtrtrs
 from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
+from truvar.domain.action import Action
 from truvar.models.frozen import FrozenMember, FrozenPosterior
 from truvar.models.kernels import (
     SMOOTHNESS,
@@ -81,6 +82,11 @@ class EnsembleModel:
     def kernel(self) -> NamedKernel:
         """The kernel of the mode."""
         return check_named_kernel(self.family, self.lengthscales[0], float(self.signal[0]), self.categorical)
+
+    @property
+    def separated(self) -> tuple[int, ...]:
+        """Positions of the observations that are far from all others by their values alone."""
+        return self.outliers if self.separate is None else self.separate
 
     @property
     def mode_noise(self) -> float | None:
@@ -303,6 +309,10 @@ class Ensemble:
             self._factors = np.ascontiguousarray(self._lower[:, : self.size, : self.size])
         return self._factors
 
+    def moments_of(self, action: Action) -> tuple[Array, Array]:
+        """Return means and variances of every member where an action measures: (M, 1) each."""
+        return self.member_moments(np.ascontiguousarray(action.point[None, :]))
+
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance of the mixture at any points: (q,) each."""
         means, variances = self.member_moments(np.ascontiguousarray(points, dtype=float))
@@ -410,6 +420,13 @@ class SinglePosterior:
         """Return mean and variance of the only member at any points: (1, q) each."""
         mean, variance = self._posterior.predict(points)
         return mean[None, :], variance[None, :]
+
+    def moments_of(self, action: Action) -> tuple[Array, Array]:
+        """Return mean and variance of the only member where an action measures: (1, 1) each."""
+        if action.site is None:
+            return self.member_moments(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
+        here = slice(action.site, action.site + 1)
+        return self._posterior.mean[None, here], self._posterior.variance[None, here]  # kept for every site: no solve
 
 
 def _padded(array: Array, shape: tuple[int, ...]) -> Array:

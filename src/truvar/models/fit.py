@@ -147,11 +147,8 @@ class _Likelihood:
         self.learn_mean = learn_mean
         self._dimension = points.shape[1]
         d = self._dimension
-        priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d]
-        self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d]
-        if family.noise:
-            priors.append(NOISE_PRIOR)
-            self.bounds.append(NOISE_BOUNDS)
+        priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d, *[NOISE_PRIOR] * family.noise]
+        self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d, *[NOISE_BOUNDS] * family.noise]
         self.centre, self.width = np.array(priors).T
         self.typical = self.centre.copy()
 
@@ -176,8 +173,7 @@ class _Likelihood:
         value = 0.5 * residual @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * q * np.log(2 * np.pi)
         inner = np.outer(alpha, alpha) - inverse
         gradient = -0.5 * np.einsum("ij,jik->k", inner, slopes)
-        if self.family.noise:
-            gradient = np.append(gradient, -0.5 * np.trace(inner) * np.exp(theta[-1]))
+        gradient = np.append(gradient, -0.5 * np.trace(inner) * np.exp(theta[1 + self._dimension :]))
         pull = (theta - self.centre) / self.width
         return float(value + 0.5 * pull @ pull), gradient + pull / self.width
 
@@ -198,7 +194,8 @@ class _Likelihood:
         return named_kernel(self.family.kernel, lengthscales, float(np.exp(theta[0])))
 
     def _noise(self, theta: Array) -> Array:
-        return np.full(len(self.z), np.exp(theta[-1])) if self.family.noise else self.known
+        log_noise = theta[1 + self._dimension :]
+        return np.full(len(self.z), np.exp(log_noise[0])) if len(log_noise) else self.known
 
 
 def fit_kernel(

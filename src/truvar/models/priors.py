@@ -132,15 +132,16 @@ def family_to_learn(prior: Prior) -> Learned | None:
         kernel = Learned(kernel or "matern52", marginalise=False)
     if not isinstance(kernel, Learned):
         return None
-    covariance = None if prior.tasks is None else prior.tasks.covariance
+    tasks = prior.tasks
+    covariance = None if tasks is None else tasks.covariance
     if covariance is not None and not covariance[0][0] > 0:
         raise InvalidModelError(
             f"the target needs a variance > 0 in the covariance between the tasks, got {covariance[0][0]!r}; give a "
             "positive one, such as 1"
         )
     given = prior.noise
-    if prior.noise is None and prior.tasks is not None:
-        given = prior.tasks.noise
+    if given is None and tasks is not None:
+        given = tasks.noise
     if kernel.noise and given is not None:
         raise InvalidModelError(f"noise is to be learned, but it is also given ({given!r}); leave out one of them")
     return replace(kernel, noise=given is None)

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 REFIT_Z_SCORE = 3.5  # predictive standard deviations between value and mean above which the model is refitted at once
-LARGEST = 1e50  # scores contain fourth powers of the values, which must be finite
 LARGEST_DEVIATION = 1e100  # prior standard deviations of a value; the square of more overflows
 LARGEST_KNOWN = 1e150  # size of a value with a known model, whose square must be finite
 
@@ -282,13 +281,7 @@ class Surrogate:
 
     def predict_measurement(self, action: Action) -> tuple[float, float]:
         """Return mean and variance of the value that a measurement would give, its noise included."""
-        if self.ensemble is None and action.site is not None:  # kept for every site: no solve
-            here = slice(action.site, action.site + 1)
-            means = self.posterior.mean[None, here]
-            variances = self.posterior.variance[None, here]
-        else:
-            point = np.array(action.point[None, :])  # a copy: the posterior remembers its answer
-            means, variances = self._predictive.member_moments(point)
+        means, variances = self._predictive.moments_of(action)
         unit = self._fit.unit(action.task)
         mean, sd = self.transform.inverse_moments(unit * means, unit**2 * variances + action.noise)
         return float(mean[0]), float(sd[0] ** 2)
@@ -333,9 +326,10 @@ class Surrogate:
         return deviation**2 > REFIT_Z_SCORE**2 * float(variance[0] + noise)
 
     def _check_can_be_modelled(self, y: float) -> None:
-        if self.model is not None and abs(y) > LARGEST:
+        if abs(y) > self._fit.max_value:
             raise InvalidMeasurementError(
-                f"a learned model takes values up to {LARGEST:g} in size, got {y:.10g}; correct it, or use larger units"
+                f"a learned model takes values up to {self._fit.max_value:g} in size, got {y:.10g}; correct it, or "
+                "use larger units"
             )
         largest = min(LARGEST_DEVIATION * self.posterior.scale, LARGEST_KNOWN)
         if abs(y) > largest:

@@ -17,12 +17,13 @@ def hyperparameters_for(setting: Setting) -> Hyperparameters:
     """Return the model of what a setting leaves unknown."""
     # Some of the modules import slowly, and few studies need more than one.
     family = setting.family
-    if setting.has_learned_tasks:
+    tasks = setting.tasks
+    if tasks is not None and setting.has_learned_tasks:
         from truvar.models.hyperparameters.tasks import LearnedTasks
 
-        return LearnedTasks(setting)
+        return LearnedTasks(setting, tasks)
     if family is None:
-        return LearnedNoise(setting) if setting.learns_noise else Known(setting)
+        return LearnedNoise(setting) if setting.noise is None else Known(setting)
     if family.marginalise:
         from truvar.models.hyperparameters.averaged import Averaged
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from truvar.domain.action import Action
 from truvar.domain.candidates import CoordinateFunction
 from truvar.models.coregionalization import TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
-from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, latest_model
+from truvar.models.hyperparameters.base import LARGEST, AnyModel, Fit, Setting, fit_once
 from truvar.models.hyperparameters.point_estimate import LearnedFamily
 from truvar.models.learned import FitData, fit_ensemble, unfitted_ensemble
 from truvar.models.observations import Observations
@@ -32,6 +33,7 @@ class SampledFit(Fit):
 
     setting: Setting
     model: EnsembleModel | TaskModel
+    max_value: ClassVar[float] = LARGEST
 
     @property
     def averaged(self) -> EnsembleModel | TaskModel:
@@ -54,7 +56,8 @@ class SampledFit(Fit):
 
     def new_ensemble(self, count: int) -> Ensemble | None:
         """Return the prior averaged over the hyperparameters, for so many observations; None: nothing to average."""
-        if len(self.model.signal) == 1 or affordable_members(len(self.setting.domain), count) < 2:
+        n_members = len(self.averaged.signal) - 1
+        if n_members == 0 or affordable_members(len(self.setting.domain), count) < 2:
             return None
         return self._ensemble(count)
 
@@ -91,7 +94,7 @@ class Averaged(LearnedFamily):
             site_kernel=model.kernel,
             mean=setting.mean,
             offset=setting.mean_function,
-            noise=setting.noise,
+            noise=setting.given_noise,
             setting=setting,
             model=model,
         )
@@ -113,8 +116,7 @@ class Averaged(LearnedFamily):
         references = logarithm.forward(np.array(setting.references_of_residuals(residuals))).tolist()
         points = observations.points / setting.domain.extent
         exact = self.given_noise(observations.actions) == 0.0
-        known = current.model.outliers if current.model.separate is None else current.model.separate
-        return find_outliers(logarithm.forward(residuals), references, points, exact) != known
+        return find_outliers(logarithm.forward(residuals), references, points, exact) != current.model.separated
 
     def _model(self, observations: Observations, models: dict[int, AnyModel]) -> EnsembleModel:
         family = self.family.kernel
@@ -122,12 +124,8 @@ class Averaged(LearnedFamily):
         if not self.is_fitted(observations):
             return unfitted_ensemble(family, data)
         count = len(observations)
-        known = models.get(count)
-        if isinstance(known, EnsembleModel):
-            return known
-        model = fit_ensemble(family, data, latest_model(models, count, EnsembleModel), self.setting.seed + count)
-        models[count] = model
-        return model
+        seed = self.setting.seed + count
+        return fit_once(models, count, EnsembleModel, lambda previous: fit_ensemble(family, data, previous, seed))
 
     def fit_data(self, observations: Observations) -> FitData:
         """Return what the hyperparameters are fitted to."""

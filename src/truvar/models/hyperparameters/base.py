@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 AnyModel = Model | EnsembleModel | NoiseModel | TaskModel
 """A fit as it is stored: the most probable hyperparameters, these with a sample of plausible ones, or the noise."""
 
-ModelT = TypeVar("ModelT", EnsembleModel, TaskModel)
+ModelT = TypeVar("ModelT", Model, EnsembleModel, NoiseModel, TaskModel)
 
 Offset = Callable[[Array], Array]
 """The part of the prior mean that depends on the point: a function of points (q, d') that returns (q,)."""
 
+LARGEST = 1e50  # size of a value in a learned model: scores contain fourth powers of it, which must be finite
 OUTLIER_NOISE = 1e6  # noise variance of an outlier, in squares of its deviation
 
 
@@ -52,8 +53,7 @@ class Setting:
         family: The kernel family whose hyperparameters are learned; None: the kernel is known.
         mean: The constant prior mean, on top of the mean function; None: estimated.
         mean_function: The part of the prior mean that depends on the point; None if it is constant.
-        noise: The noise variance; 0 if it is learned.
-        learns_noise: Whether the noise is learned.
+        noise: The noise variance; None: learned.
         tasks: Correlated quantities that may be measured instead of the target.
         seed: Seed of the hyperparameter search.
         references: Values that matter, such as the thresholds of a level set, in ascending order: what was measured
@@ -68,8 +68,7 @@ class Setting:
     family: Learned | None
     mean: float | None
     mean_function: MeanFunction | None
-    noise: NoiseLike
-    learns_noise: bool
+    noise: NoiseLike | None
     tasks: Tasks | None
     seed: int
     references: tuple[float, ...]
@@ -93,16 +92,18 @@ class Setting:
         if family is None:
             given = check_kernel(prior.kernel, domain.points, domain.columns)
             kernel = with_categories(given, domain.categorical)
-        own_noise = None if prior.tasks is None else prior.tasks.noise
+        tasks = prior.tasks
+        noise = prior.noise
+        if noise is None and tasks is not None and tasks.noise is not None:
+            noise = 0.0  # every task has its own
         setting = cls(
             domain=domain,
             kernel=kernel,
             family=family,
             mean=mean,
             mean_function=mean_function,
-            noise=0.0 if prior.noise is None else prior.noise,
-            learns_noise=prior.noise is None and own_noise is None,
-            tasks=prior.tasks,
+            noise=noise,
+            tasks=tasks,
             seed=seed,
             references=references,
             learn_power=learn_power,
@@ -122,6 +123,11 @@ class Setting:
         """When hyperparameters are fitted."""
         return self.family or Learned()
 
+    @property
+    def given_noise(self) -> NoiseLike:
+        """The noise variance; 0 before it is learned."""
+        return 0.0 if self.noise is None else self.noise
+
     @cached_property
     def sites(self) -> Array:
         """The points that the posterior is kept at; with tasks, their index is the last coordinate."""
@@ -132,9 +138,9 @@ class Setting:
         adopted = replace(
             self, kernel=with_categories(model.kernel, self.domain.categorical), mean=model.mean, family=None
         )
-        if adopted.has_learned_tasks or not self.learns_noise:
+        if adopted.has_learned_tasks or self.noise is not None:
             return adopted
-        return replace(adopted, noise=float(model.noise or 0.0), learns_noise=False)
+        return replace(adopted, noise=float(model.noise or 0.0))
 
     def residuals(self, observations: Observations) -> Array:
         """Return the observed values minus the mean function, (t,)."""
@@ -178,6 +184,7 @@ class Fit:
         noise_of: Returns the fitted noise variance of a measurement that was told without one; None: none was fitted.
         tasks: The tasks with the noise in use; None without tasks.
         jitter: The smallest noise variance, as a share of the prior variance.
+        max_value: Largest size of a value.
     """
 
     kernel: Kernel
@@ -188,6 +195,7 @@ class Fit:
     noise_of: Callable[[Action], float] | None = None
     tasks: Tasks | None = None
     jitter: float = 0.0
+    max_value: ClassVar[float] = np.inf
 
     @property
     def averaged(self) -> EnsembleModel | TaskModel | None:
@@ -203,6 +211,11 @@ class Fit:
     def outliers(self) -> tuple[int, ...]:
         """Positions of the observations that are left out."""
         return ()
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the hyperparameters were fitted to observations."""
+        return True
 
     @property
     def task_units(self) -> Array | None:
@@ -332,24 +345,39 @@ class Hyperparameters(ABC):
                 "a kernel of your own is fitted to numbers only, and this domain has categories; leave out the kernel"
             )
         model = fit_kernel(setting.kernel, points, values, noise, setting.mean, setting.seed)
-        is_noise_wanted = setting.learns_noise and not setting.has_learned_tasks
+        is_noise_wanted = setting.noise is None and not setting.has_learned_tasks
         return model if is_noise_wanted else replace(model, noise=None)
 
     def _table_noise(self) -> float | None:
         """Return the noise variance of values in a table; None: it is learned with the rest."""
         setting = self.setting
+        tasks = setting.tasks
         given: Any = setting.noise
-        if setting.tasks is not None and setting.tasks.noise is not None:
-            given = setting.tasks.noise[0]  # the table has values of the target
+        if tasks is not None and tasks.noise is not None:
+            given = tasks.noise[0]  # the table has values of the target
         # A column or function of noise says nothing about other data.
-        return None if setting.learns_noise or not isinstance(given, Real) else float(given)
+        return float(given) if isinstance(given, Real) else None
 
 
-def latest_model(models: Mapping[int, AnyModel], count: int, kind: type[ModelT]) -> ModelT | None:
-    """Return the last fit to fewer observations, which a search starts from; None if it is of another kind."""
+def fit_once(
+    models: dict[int, AnyModel], count: int, kind: type[ModelT], fit_from: Callable[[ModelT | None], ModelT]
+) -> ModelT:
+    """Return the fit to so many observations, which is made if there is none yet.
+
+    Args:
+        models: Fits by number of observations.
+        count: Number of observations.
+        kind: Class of the fit.
+        fit_from: Returns the fit, given the last one to fewer observations, if that is of the same class.
+    """
+    known = models.get(count)
+    if isinstance(known, kind):
+        return known
     earlier = [number for number in models if number < count]
-    model = models[max(earlier)] if earlier else None
-    return model if isinstance(model, kind) else None
+    previous = models[max(earlier)] if earlier else None
+    found = fit_from(previous if isinstance(previous, kind) else None)
+    models[count] = found
+    return found
 
 
 def known_site_kernel(kernel: Kernel, tasks: Tasks | None) -> Kernel:
@@ -383,7 +411,8 @@ def _mean_function(domain: Domain, prior: Prior, family: Learned | None) -> Mean
     """
     if prior.mean is None or not is_mean_function(prior.mean):
         return None
-    if prior.tasks is not None and prior.tasks.mean is not None:
+    tasks = prior.tasks
+    if tasks is not None and tasks.mean is not None:
         raise InvalidModelError(
             "the tasks have their own means, got a mean that depends on the point too; leave out one of them"
         )

@@ -25,7 +25,7 @@ class Known(Hyperparameters):
             site_kernel=known_site_kernel(setting.kernel, setting.tasks),
             mean=setting.mean,
             offset=known_offset(setting),
-            noise=setting.noise,
+            noise=setting.given_noise,
             tasks=setting.tasks,
         )
 

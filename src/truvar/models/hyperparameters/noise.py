@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from truvar.models.hyperparameters.base import AnyModel, Fit, Setting
+from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
 from truvar.models.hyperparameters.known import Known
 from truvar.models.kernels import covariance_function, prior_scale
 from truvar.models.noise import NoiseModel, fit_noise, unfitted_noise
@@ -34,23 +34,21 @@ class LearnedNoise(Known):
 
     def _noise_model(self, observations: Observations, models: dict[int, AnyModel]) -> NoiseModel:
         count = len(observations)
-        known = models.get(count)
-        if isinstance(known, NoiseModel):
-            return known
         if count < 2:
             return unfitted_noise(self._prior_variance)
+        return fit_once(models, count, NoiseModel, lambda _: self._fit_noise(observations))
+
+    def _fit_noise(self, observations: Observations) -> NoiseModel:
         mean = self.setting.mean
         points = observations.points
         residuals = observations.values - (mean or 0.0)
         offset = self._given.offset
         if offset is not None:
             residuals = residuals - offset(points)
-        model = fit_noise(
+        return fit_noise(
             covariance_function(self._given.site_kernel)(points, points),
             residuals,
             np.array([action.noise if action.noise_given else np.nan for action in observations.actions]),
             prior_variance=self._prior_variance,
             estimate_mean=mean is None,
         )
-        models[count] = model
-        return model

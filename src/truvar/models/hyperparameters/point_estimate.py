@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from truvar.models.fit import JITTER, Model, fit, unfitted
-from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Setting
+from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Setting, fit_once
 from truvar.models.kernels import with_categories
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned
@@ -49,7 +49,7 @@ class PointEstimate(LearnedFamily):
             site_kernel=kernel,
             mean=setting.mean,
             offset=setting.mean_function,
-            noise=setting.noise,
+            noise=setting.given_noise,
             jitter=JITTER,
         )
         noise = model.noise
@@ -64,12 +64,12 @@ class PointEstimate(LearnedFamily):
         if not self.is_fitted(observations):
             return unfitted(self.family, extent, values)
         count = len(observations)
-        known = models.get(count)
-        if isinstance(known, Model):
-            return known
+        points = observations.points
         noise = np.array([action.noise for action in observations.actions])
         seed = setting.seed + count
         categorical = setting.domain.categorical
-        model = fit(self.family, observations.points, values, noise, extent, setting.mean, seed, categorical)
-        models[count] = model
-        return model
+
+        def fit_from(_: Model | None) -> Model:
+            return fit(self.family, points, values, noise, extent, setting.mean, seed, categorical)
+
+        return fit_once(models, count, Model, fit_from)
