@@ -56,7 +56,7 @@ class TaskModel:
         means: Most probable constant mean of each task, for the mode. (T,)
         units: What the values of each task are divided by, powers of two. (T,)
         transform: From the user's values to those of the model; its power is 1.
-        outliers: Positions of the observations that are left out as gross errors.
+        outliers: Positions of the observations that are left out as outliers.
         log_posterior: Log posterior density of the mode, up to a constant; NaN if nothing was fitted.
         categorical: Positions of the columns of categories, if the kernel is learned.
     """

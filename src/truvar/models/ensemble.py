@@ -58,7 +58,7 @@ class EnsembleModel:
         signal: Signal variances. (1 + M,)
         noise: Noise variances; None: as the user gave them. (1 + M,)
         transform: From the user's values to those of the model.
-        outliers: Positions of the observations that are left out as gross errors.
+        outliers: Positions of the observations that are left out as outliers.
         log_posterior: Log posterior density of the mode, up to a constant.
         separate: Positions of the observations that are far from all others by their values alone; None: `outliers`.
         noise_slopes: Slopes of the log noise variance per unit of each coordinate; None: it is equal everywhere. (d,)

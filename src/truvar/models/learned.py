@@ -6,7 +6,7 @@ Coordinates are divided by the extent of the domain, values are standardised, an
 |---|---|
 | unit of the values | standard deviation, at least 0.4 of the distance from typical value to nearest threshold |
 | power of the transform | 1, unless another makes the observations much more probable |
-| gross errors | left out (see `outliers` and `relevance_pursuit`) |
+| outliers | left out (see `outliers` and `relevance_pursuit`) |
 | noise | known where it is given with the value; else one variance, or its logarithm linear in the coordinates |
 | least noise | e^-12 of the variance of the values; e^-18 if an optimum is looked for: values near it hardly differ |
 | size of the sample | 16 members up to 150 observations, 8 up to 500, then 4 |

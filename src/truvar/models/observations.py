@@ -28,9 +28,9 @@ class Observations(Sequence[Observation]):
         pairs: The measurements with their values.
     """
 
-    def __init__(self, dimension: int, pairs: Iterable[tuple[Action, float]] = ()) -> None:
+    def __init__(self, dimension: int, pairs: Iterable[Observation] = ()) -> None:
         self.dimension = dimension
-        self._pairs = tuple(pair if isinstance(pair, Observation) else Observation(*pair) for pair in pairs)
+        self._pairs = tuple(pairs)
 
     @overload
     def __getitem__(self, position: int) -> Observation: ...
@@ -76,7 +76,7 @@ class Observations(Sequence[Observation]):
 
     def extend(self, pairs: Iterable[tuple[Action, float]]) -> Observations:
         """Return these observations and further ones."""
-        return Observations(self.dimension, [*self._pairs, *pairs])
+        return Observations(self.dimension, [*self._pairs, *(Observation(*pair) for pair in pairs)])
 
     def with_noise(self, noise_of: Callable[[Action], float]) -> Observations:
         """Return the observations with another noise variance, unless it came with the value."""
@@ -89,5 +89,7 @@ class Observations(Sequence[Observation]):
 
     def with_actions(self, actions: Mapping[int, Action]) -> Observations:
         """Return the observations with other actions at some positions."""
-        pairs = enumerate(self._pairs)
-        return Observations(self.dimension, [(actions.get(position, action), y) for position, (action, y) in pairs])
+        pairs = list(self._pairs)
+        for position, action in actions.items():
+            pairs[position] = Observation(action, pairs[position].value)
+        return Observations(self.dimension, pairs)

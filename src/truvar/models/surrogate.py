@@ -28,7 +28,7 @@ from truvar.domain.action import Action
 from truvar.domain.costs import NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
-from truvar.exceptions import InvalidMeasurementError, TruvarError
+from truvar.exceptions import TruvarError
 from truvar.models.cholesky import local_factor
 from truvar.models.coregionalization import TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, SinglePosterior
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 REFIT_Z_SCORE = 3.5  # predictive standard deviations between value and mean above which the model is refitted at once
-LARGEST_DEVIATION = 1e100  # prior standard deviations of a value; the square of more overflows
-LARGEST_KNOWN = 1e150  # size of a value with a known model, whose square must be finite
 
 
 class SurrogateSnapshot(NamedTuple):
@@ -161,11 +159,11 @@ class Surrogate:
         before = self.snapshot()
         observations = self.observations.extend([(action, y)])
         try:
-            self._check_can_be_modelled(y)
+            self._fit.likelihood.check(y, self.posterior.scale)
             surprising = self._is_surprising(observations)
             if not is_next:
                 self.set_pending([action])
-            z = self._fit.modelled(action.task, y)
+            z = self._fit.likelihood.modelled(action.task, y)
             self.posterior.observe(z)
         except TruvarError:
             self.set_pending(pending)
@@ -194,7 +192,7 @@ class Surrogate:
             TruvarError: If a value cannot be modelled. The caller rolls back.
         """
         for _, y in observations:
-            self._check_can_be_modelled(y)
+            self._fit.likelihood.check(y, self.posterior.scale)
         self.observations = self.observations.extend(observations)
         self._refit(pending)
 
@@ -282,9 +280,7 @@ class Surrogate:
     def predict_measurement(self, action: Action) -> tuple[float, float]:
         """Return mean and variance of the value that a measurement would give, its noise included."""
         means, variances = self._predictive.moments_of(action)
-        unit = self._fit.unit(action.task)
-        mean, sd = self.transform.inverse_moments(unit * means, unit**2 * variances + action.noise)
-        return float(mean[0]), float(sd[0] ** 2)
+        return self._fit.likelihood.predict(action, means, variances)
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Fit kernel and mean (and noise, if it is learned) to another data set. The surrogate does not change.
@@ -301,11 +297,11 @@ class Surrogate:
     @property
     def minimum_noise(self) -> float:
         """Smallest noise variance in use. A learned kernel was fitted with a little noise and is used with it."""
-        return self._fit.minimum_noise(self.posterior.scale)
+        return self._fit.likelihood.minimum_noise(self.posterior.scale)
 
     def modelled_noise(self, action: Action) -> float:
         """Return the noise variance of a measurement in the units of the model."""
-        return max(action.noise / self._fit.unit(action.task) ** 2, self.minimum_noise)
+        return self._fit.likelihood.modelled_noise(action, self.posterior.scale)
 
     def given_noise(self, actions: Sequence[Action]) -> Array:
         """Return the noise variances of measurements, NaN where they are learned, (t,)."""
@@ -321,26 +317,9 @@ class Surrogate:
             return True
         action, y = observations[-1]
         mean, variance = self.ensemble.predict(action.point[None, :])
-        deviation = self._fit.modelled(action.task, y) - float(mean[0])
-        noise = action.noise / self._fit.unit(action.task) ** 2
+        deviation = self._fit.likelihood.modelled(action.task, y) - float(mean[0])
+        noise = self._fit.likelihood.relative_noise(action)
         return deviation**2 > REFIT_Z_SCORE**2 * float(variance[0] + noise)
-
-    def _check_can_be_modelled(self, y: float) -> None:
-        if abs(y) > self._fit.max_value:
-            raise InvalidMeasurementError(
-                f"a learned model takes values up to {self._fit.max_value:g} in size, got {y:.10g}; correct it, or "
-                "use larger units"
-            )
-        largest = min(LARGEST_DEVIATION * self.posterior.scale, LARGEST_KNOWN)
-        if abs(y) > largest:
-            raise InvalidMeasurementError(
-                f"with a prior standard deviation of {self.posterior.scale:.3g} values are at most {largest:g} in "
-                f"size, got {y:.10g}; correct it, or use other units"
-            )
-        if self.transform.log and y <= 0:
-            raise InvalidMeasurementError(
-                f'values have logarithms with transform="log", got {y:.10g}; give a value > 0, or another transform'
-            )
 
     def _refit(self, pending: Iterable[Action]) -> None:
         """Fit the hyperparameters, if they are learned, and condition on everything again."""
@@ -355,15 +334,15 @@ class Surrogate:
         self.kernel = fit.kernel
         self.noise = fit.noise
         self.action_tasks = fit.tasks
-        self.task_units = fit.task_units
+        self.task_units = fit.likelihood.units
         self.model = fit.averaged
-        self.transform = fit.transform
+        self.transform = fit.likelihood.transform
         n = len(self.domain)
         factor = getattr(self._engine, "factor", local_factor)  # an engine may keep the factor in other processes
         self.posterior = Posterior(fit.site_kernel, self._sites, fit.mean, fit.offset, n, factor)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
         observations = fit.inflate_outlier_noise(self.observations)
-        z = [fit.modelled(action.task, y) for action, y in observations]
+        z = [fit.likelihood.modelled(action.task, y) for action, y in observations]
         for action, each in zip(observations.actions, z, strict=True):
             self.add_pending(action)
             self.posterior.observe(each)

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.candidates import CoordinateFunction
 from truvar.models.coregionalization import TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
-from truvar.models.hyperparameters.base import LARGEST, AnyModel, Fit, Setting, fit_once
+from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
 from truvar.models.hyperparameters.point_estimate import LearnedFamily
 from truvar.models.learned import FitData, fit_ensemble, unfitted_ensemble
+from truvar.models.likelihoods.gaussian import LARGEST, Gaussian
 from truvar.models.observations import Observations
 from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform
 
 ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
+
+
+def learned_likelihood(transform: OutputTransform, units: Array | None = None) -> Gaussian:
+    """Return the observation model of learned hyperparameters."""
+    return Gaussian(transform, units, min_noise=ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +39,6 @@ class SampledFit(Fit):
 
     setting: Setting
     model: EnsembleModel | TaskModel
-    max_value: ClassVar[float] = LARGEST
 
     @property
     def averaged(self) -> EnsembleModel | TaskModel:
@@ -41,18 +46,9 @@ class SampledFit(Fit):
         return self.model
 
     @property
-    def transform(self) -> OutputTransform:
-        """From the user's values to those of the model."""
-        return self.model.transform
-
-    @property
     def outliers(self) -> tuple[int, ...]:
         """Positions of the observations that are left out."""
         return self.model.outliers
-
-    def minimum_noise(self, prior_sd: float) -> float:
-        """Return the smallest noise variance in use."""
-        return ENSEMBLE_JITTER * self.model.transform.scale**2
 
     def new_ensemble(self, count: int) -> Ensemble | None:
         """Return the prior averaged over the hyperparameters, for so many observations; None: nothing to average."""
@@ -76,7 +72,7 @@ class AveragedFit(SampledFit):
         return Ensemble(self.model, setting.domain.points, setting.mean, count, setting.mean_function)
 
     def _deviation(self, action: Action, y: float) -> float:
-        residual = self.modelled(action.task, y)
+        residual = float(self.model.transform.forward(y))
         if self.setting.mean_function is not None:
             residual -= float(self.setting.mean_function(action.point[None, :])[0])
         return residual - self.model.transform.shift
@@ -95,6 +91,7 @@ class Averaged(LearnedFamily):
             mean=setting.mean,
             offset=setting.mean_function,
             noise=setting.given_noise,
+            likelihood=learned_likelihood(model.transform),
             setting=setting,
             model=model,
         )
@@ -112,7 +109,7 @@ class Averaged(LearnedFamily):
             return False
         setting = self.setting
         residuals = setting.residuals(observations)
-        logarithm = OutputTransform(log=current.transform.log)
+        logarithm = OutputTransform(log=current.model.transform.log)
         references = logarithm.forward(np.array(setting.references_of_residuals(residuals))).tolist()
         points = observations.points / setting.domain.extent
         exact = self.given_noise(observations.actions) == 0.0

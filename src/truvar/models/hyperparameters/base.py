@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from truvar.models.coregionalization import TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import Model, fit, fit_kernel, training_data
 from truvar.models.kernels import Coregionalized, check_kernel, with_categories
+from truvar.models.likelihoods.gaussian import Gaussian
 from truvar.models.mean import MeanFunction, is_mean_function
 from truvar.models.noise import NoiseModel
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned, Prior, constant_mean, family_to_learn
-from truvar.models.transforms import OutputTransform
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,6 @@ ModelT = TypeVar("ModelT", Model, EnsembleModel, NoiseModel, TaskModel)
 Offset = Callable[[Array], Array]
 """The part of the prior mean that depends on the point: a function of points (q, d') that returns (q,)."""
 
-LARGEST = 1e50  # size of a value in a learned model: scores contain fourth powers of it, which must be finite
 OUTLIER_NOISE = 1e6  # noise variance of an outlier, in squares of its deviation
 
 
@@ -173,7 +172,7 @@ def _typical(residuals: Array) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
-    """The hyperparameters in use, and what values are in the units of the model.
+    """The hyperparameters in use, and the observation model.
 
     Attributes:
         kernel: The most probable kernel of the target.
@@ -183,8 +182,7 @@ class Fit:
         noise: The noise variance in use, as given or as fitted.
         noise_of: Returns the fitted noise variance of a measurement that was told without one; None: none was fitted.
         tasks: The tasks with the noise in use; None without tasks.
-        jitter: The smallest noise variance, as a share of the prior variance.
-        max_value: Largest size of a value.
+        likelihood: How a value comes from the function: units, transform and least noise.
     """
 
     kernel: Kernel
@@ -194,18 +192,12 @@ class Fit:
     noise: NoiseLike
     noise_of: Callable[[Action], float] | None = None
     tasks: Tasks | None = None
-    jitter: float = 0.0
-    max_value: ClassVar[float] = np.inf
+    likelihood: Gaussian = field(default_factory=Gaussian)
 
     @property
     def averaged(self) -> EnsembleModel | TaskModel | None:
         """The hyperparameters that predictions are averaged over; None: there is only one kernel."""
         return None
-
-    @property
-    def transform(self) -> OutputTransform:
-        """From the user's values to those of the model."""
-        return OutputTransform()
 
     @property
     def outliers(self) -> tuple[int, ...]:
@@ -218,26 +210,9 @@ class Fit:
         return True
 
     @property
-    def task_units(self) -> Array | None:
-        """The divisor of the values of each task, (T,); None if all are 1."""
-        return None
-
-    @property
     def learned_tasks(self) -> Tasks | None:
         """The tasks with what is learned of them: covariance, noise and mean; None without tasks."""
         return self.tasks
-
-    def unit(self, task: int) -> float:
-        """Return what the values of a task are divided by."""
-        return 1.0
-
-    def modelled(self, task: int, y: float) -> float:
-        """Return a value in the units of the model."""
-        return float(self.transform.forward(y)) / self.unit(task)
-
-    def minimum_noise(self, prior_sd: float) -> float:
-        """Return the smallest noise variance in use, given the prior standard deviation."""
-        return self.jitter * prior_sd**2
 
     def inflate_outlier_noise(self, observations: Observations) -> Observations:
         """Return the observations with so much noise for the outliers that they say nothing."""

@@ -9,6 +9,7 @@ import numpy as np
 from truvar.models.fit import JITTER, Model, fit, unfitted
 from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Setting, fit_once
 from truvar.models.kernels import with_categories
+from truvar.models.likelihoods.gaussian import Gaussian
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned
 
@@ -50,7 +51,7 @@ class PointEstimate(LearnedFamily):
             mean=setting.mean,
             offset=setting.mean_function,
             noise=setting.given_noise,
-            jitter=JITTER,
+            likelihood=Gaussian(jitter=JITTER),
         )
         noise = model.noise
         if noise is None or not self.hides_noise:

@@ -10,7 +10,7 @@ from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.costs import Tasks
 from truvar.models.coregionalization import TaskEnsemble, TaskModel
-from truvar.models.hyperparameters.averaged import SampledFit
+from truvar.models.hyperparameters.averaged import SampledFit, learned_likelihood
 from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Offset, Setting, fit_once
 from truvar.models.kernels import Coregionalized, covariance_function, prior_scale
 from truvar.models.learned_tasks import TaskData, fit_tasks, task_outliers, unfitted_tasks
@@ -71,12 +71,6 @@ class TaskFit(SampledFit):
     mean_function: _TaskMeanFunction
 
     @property
-    def task_units(self) -> Array | None:
-        """The divisor of the values of each task, (T,); None if all are 1."""
-        units = self.model.units
-        return None if (units == 1.0).all() else units
-
-    @property
     def learned_tasks(self) -> Tasks:
         """The tasks with what is learned of them: covariance, noise and mean."""
         return replace(self.tasks, covariance=self.covariance.tolist(), mean=self.model.means.tolist())
@@ -86,10 +80,6 @@ class TaskFit(SampledFit):
         """Whether the hyperparameters were fitted to observations."""
         return self.model.fitted
 
-    def unit(self, task: int) -> float:
-        """Return what the values of a task are divided by."""
-        return float(self.model.units[task])
-
     def _ensemble(self, count: int) -> TaskEnsemble:
         units = self.model.units
         offset = self.mean_function.offset(np.zeros(len(units)), units)
@@ -98,7 +88,7 @@ class TaskFit(SampledFit):
 
     def _deviation(self, action: Action, y: float) -> float:
         mean = float(self.mean_function(action.point[None, :])[0])
-        residual = float(self.transform.forward(y)) - mean
+        residual = float(self.model.transform.forward(y)) - mean
         return residual - float(self.model.shifts[action.task])
 
 
@@ -142,6 +132,7 @@ class LearnedTasks(Hyperparameters):
             noise=self.setting.given_noise,
             tasks=self._tasks,
             mean_function=self._mean_function,
+            likelihood=learned_likelihood(model.transform, None if (model.units == 1.0).all() else model.units),
             setting=self.setting,
             model=model,
             covariance=covariance,
