@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from truvar.models.fit import Learned, Model, fit
+from truvar.models.fit import Model, fit
 from truvar.models.kernels import covariance_function, named_kernel
 from truvar.models.posterior import Posterior
+from truvar.models.priors import Learned
 from truvar.paper import lake
 
 Array = NDArray[np.float64]

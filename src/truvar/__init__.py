@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.exceptions import Finished as Finished
     from truvar.exceptions import TruvarError as TruvarError
     from truvar.inference.certificate import Certificate as Certificate
-    from truvar.models.fit import Learned as Learned
+    from truvar.models.priors import Learned as Learned
     from truvar.problem import Problem as Problem
     from truvar.problem import load_problem as load_problem
     from truvar.service import connect as connect
@@ -97,7 +97,7 @@ _MODULES = {
     "Finished": "truvar.exceptions",
     "TruvarError": "truvar.exceptions",
     "Certificate": "truvar.inference.certificate",
-    "Learned": "truvar.models.fit",
+    "Learned": "truvar.models.priors",
     "Problem": "truvar.problem",
     "load_problem": "truvar.problem",
     "connect": "truvar.service",

@@ -17,7 +17,7 @@ import pytest
 from truvar.cli import COMMANDS, main
 from truvar.cli._store import store_label
 from truvar.cli.completion import SHELLS, completion_script
-from truvar.models.fit import Learned
+from truvar.models.priors import Learned
 from truvar.storage.rdb import RDBStorage
 from truvar.study.stored import load, studies
 

@@ -218,7 +218,7 @@ def test_the_threshold_nearest_to_a_mean_function_counts(levels: list[float]) ->
     study = tv.Study(domain, tv.LevelSet(levels), mean=lambda x: 0.5 + 2 * x[:, 0])
     for row in range(0, 30, 3):
         study.tell(domain.point(row), float(0.5 + 2 * domain.points[row, 0] + 0.1 * np.sin(9 * domain.points[row, 0])))
-    data = study._learner.surrogate._fit_data(study._learner.surrogate.family)
+    data = study._learner.surrogate.hyperparameters.fit_data(study._learner.observations)
     residuals = data.values
     naive = []
     for level in levels:

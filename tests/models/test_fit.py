@@ -16,8 +16,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 import truvar as tv
 from truvar.exceptions import InvalidModelError
 from truvar.models import fit as fitting
-from truvar.models.fit import Learned, Model, fit, fit_kernel
+from truvar.models.fit import Model, fit, fit_kernel
 from truvar.models.kernels import named_kernel
+from truvar.models.priors import Learned
 
 UNIT = np.ones(2)
 

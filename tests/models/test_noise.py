@@ -9,8 +9,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import truvar as tv
-from truvar.models.fit import is_refit_step
 from truvar.models.noise import BOUNDS, NoiseLikelihood, NoiseModel, fit_noise
+from truvar.models.priors import is_refit_step
 
 KERNEL = ConstantKernel(2.5) * Matern([0.3, 0.5], nu=2.5)
 VARIANCE = 2.5
@@ -184,7 +184,7 @@ def test_a_reopened_study_continues_bit_for_bit(tmp_path: Path) -> None:
 
 def test_a_stored_fit_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     text = told(12, 0.1).to_json()
-    monkeypatch.setattr("truvar.models.surrogate.fit_noise", None)
+    monkeypatch.setattr("truvar.models.hyperparameters.noise.fit_noise", None)
     assert tv.Study.from_json(text).steps == 12
 
 

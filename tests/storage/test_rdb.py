@@ -151,7 +151,9 @@ def test_stored_hyperparameters_are_not_fitted_again(url: str, monkeypatch: pyte
     study = lake(url, kind="learned kernel and noise")
     study.run(truth, steps=7)
     study.correct(2, 0.7)
-    monkeypatch.setattr("truvar.models.surrogate.fit", lambda *_: pytest.fail("the model was fitted again"))
+    monkeypatch.setattr(
+        "truvar.models.hyperparameters.point_estimate.fit", lambda *_: pytest.fail("the model was fitted again")
+    )
     assert_same(study, tv.load(url, "lake"))
 
 

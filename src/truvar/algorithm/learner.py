@@ -32,11 +32,13 @@ from truvar.domain.vehicles import Origin, as_departure
 from truvar.engines import Engine, EngineLike
 from truvar.exceptions import InvalidModelError
 from truvar.messages import for_interface
-from truvar.models.fit import Learned, Model
+from truvar.models.fit import Model
 from truvar.models.frozen import spread_points
 from truvar.models.kernels import covariance_function
+from truvar.models.observations import Observations
 from truvar.models.posterior import Posterior
-from truvar.models.surrogate import Prior, Surrogate
+from truvar.models.priors import Learned, Prior
+from truvar.models.surrogate import Surrogate
 
 THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
 UNAFFORDABLE = -1e100  # score of a point of a box that the budget does not allow; the search needs finite scores
@@ -559,7 +561,7 @@ class ActiveLearner:
         return self.surrogate.user_moments
 
     @property
-    def observations(self) -> list[tuple[Action, float]]:
+    def observations(self) -> Observations:
         """Actions with their observed values, in order."""
         return self.surrogate.observations
 
@@ -715,8 +717,8 @@ class ActiveLearner:
         Outliers that the model leaves out cannot be it, nor can an optimum lie at an excluded place.
         """
         left_out = () if self.surrogate.model is None else self.surrogate.model.outliers
-        kept = [each for position, each in enumerate(self.observations) if position not in left_out]
-        kept = [(action, y) for action, y in kept if action.task == 0]
+        observed = [each for position, each in enumerate(self.observations) if position not in left_out]
+        kept = [(action, y) for action, y in observed if action.task == 0]
         if not kept or self.goal.level_set or self.availability is None:
             return kept
         points = np.stack([action.point[: len(self.domain.columns)] for action, _ in kept])

@@ -9,8 +9,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 from truvar._typing import Array
 from truvar.domain.domain import Domain
-from truvar.models.fit import Learned, fit
+from truvar.models.fit import fit
 from truvar.models.kernels import indicator_columns
+from truvar.models.priors import Learned
 
 MIN_OBSERVED = 3  # costs before a model is fitted
 MAX_FACTOR = 10.0  # a prediction exceeds the observed range by at most this factor

@@ -36,9 +36,9 @@ from truvar.integrations.fold_racing import (
     n_first_folds,
     score_posterior,
 )
-from truvar.models.fit import Learned, Model, fit, unfitted
+from truvar.models.fit import Model, fit, unfitted
 from truvar.models.kernels import named_kernel
-from truvar.models.surrogate import Prior
+from truvar.models.priors import Learned, Prior
 
 PRIOR_ERROR_SHARE = 0.01  # prior guess of the error variance, as a share of the variance of the scores
 PRIOR_WEIGHT = 2.0  # weight of that guess, in degrees of freedom

@@ -25,8 +25,8 @@ from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.exceptions import InvalidArgumentError, import_optional
 from truvar.integrations.cost_model import cost_predictor
 from truvar.integrations.optuna_space import SearchSpace
-from truvar.models.fit import Learned
-from truvar.models.surrogate import LARGEST, Prior
+from truvar.models.likelihoods.gaussian import LARGEST
+from truvar.models.priors import Learned, Prior
 from truvar.study.study import Study
 from truvar.validation import check_integer, check_nonnegative
 

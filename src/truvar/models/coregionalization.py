@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.models.ensemble import CONSTANT, Ensemble, affordable_members, spread_members
 from truvar.models.kernels import (
     SMOOTHNESS,
@@ -56,7 +56,7 @@ class TaskModel:
         means: Most probable constant mean of each task, for the mode. (T,)
         units: What the values of each task are divided by, powers of two. (T,)
         transform: From the user's values to those of the model; its power is 1.
-        outliers: Positions of the observations that are left out as gross errors.
+        outliers: Positions of the observations that are left out as outliers.
         log_posterior: Log posterior density of the mode, up to a constant; NaN if nothing was fitted.
         categorical: Positions of the columns of categories, if the kernel is learned.
     """
@@ -163,7 +163,7 @@ class TaskEnsemble(Ensemble):
     def _residuals(self, z: Array, points: Array) -> Array:
         return np.asarray(z - self._prior_mean(points))
 
-    def _noise_of(self, j: int, noise: Array, learned: Array, points: Array) -> Array:
+    def _noise_of(self, j: int, noise: Array, learned: Mask, points: Array) -> Array:
         tasks = _tasks_of(points)
         own = noise if self.task_noise is None else np.where(learned, self.task_noise[j][tasks], noise)
         return np.asarray(np.maximum(own, 1e-8 * self._signal[j][tasks]))

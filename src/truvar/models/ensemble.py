@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -24,6 +25,7 @@ from scipy.linalg.lapack import dtrtrs
 from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
+from truvar.domain.action import Action
 from truvar.models.frozen import FrozenMember, FrozenPosterior
 from truvar.models.kernels import (
     SMOOTHNESS,
@@ -35,6 +37,9 @@ from truvar.models.kernels import (
     twice_nu,
 )
 from truvar.models.transforms import OutputTransform
+
+if TYPE_CHECKING:
+    from truvar.models.posterior import Posterior
 
 CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
 MOST_FACTOR = 12.0  # logarithm of the ratio of two noise variances, at most
@@ -53,7 +58,7 @@ class EnsembleModel:
         signal: Signal variances. (1 + M,)
         noise: Noise variances; None: as the user gave them. (1 + M,)
         transform: From the user's values to those of the model.
-        outliers: Positions of the observations that are left out as gross errors.
+        outliers: Positions of the observations that are left out as outliers.
         log_posterior: Log posterior density of the mode, up to a constant.
         separate: Positions of the observations that are far from all others by their values alone; None: `outliers`.
         noise_slopes: Slopes of the log noise variance per unit of each coordinate; None: it is equal everywhere. (d,)
@@ -77,6 +82,11 @@ class EnsembleModel:
     def kernel(self) -> NamedKernel:
         """The kernel of the mode."""
         return check_named_kernel(self.family, self.lengthscales[0], float(self.signal[0]), self.categorical)
+
+    @property
+    def separated(self) -> tuple[int, ...]:
+        """Positions of the observations that are far from all others by their values alone."""
+        return self.outliers if self.separate is None else self.separate
 
     @property
     def mode_noise(self) -> float | None:
@@ -188,7 +198,7 @@ class Ensemble:
         return np.asarray(self.variances.mean(axis=0) + self.means.var(axis=0))
 
     @blas_in_one_thread()
-    def condition(self, points: Array, z: Array, noise: Array, learned: Array) -> None:
+    def condition(self, points: Array, z: Array, noise: Array, learned: Mask) -> None:
         """Condition on observations, instead of any before.
 
         Args:
@@ -299,6 +309,10 @@ class Ensemble:
             self._factors = np.ascontiguousarray(self._lower[:, : self.size, : self.size])
         return self._factors
 
+    def moments_of(self, action: Action) -> tuple[Array, Array]:
+        """Return means and variances of every member where an action measures: (M, 1) each."""
+        return self.member_moments(np.ascontiguousarray(action.point[None, :]))
+
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance of the mixture at any points: (q,) each."""
         means, variances = self.member_moments(np.ascontiguousarray(points, dtype=float))
@@ -352,7 +366,7 @@ class Ensemble:
         """Return values at points (t, d) without the prior mean: (t,)."""
         return z - self.shift - self._offset_at(points)
 
-    def _noise_of(self, j: int, noise: Array, learned: Array, points: Array) -> Array:
+    def _noise_of(self, j: int, noise: Array, learned: Mask, points: Array) -> Array:
         """Return the noise variances (t,) of a member's observations at points (t, d)."""
         own = noise
         if self.noise is not None:
@@ -365,6 +379,54 @@ class Ensemble:
         self._lower = _padded(self._lower, (len(self.kernels), size, size))
         self._solved = _padded(self._solved, (len(self.kernels), size, len(self.sites)))
         self._whitened = _padded(self._whitened, (len(self.kernels), size))
+
+
+class SinglePosterior:
+    """A posterior with one set of hyperparameters, asked like the mixture of an `Ensemble` with one member.
+
+    Args:
+        posterior: The posterior.
+        n: Number of its sites to predict, which are the first ones.
+    """
+
+    def __init__(self, posterior: Posterior, n: int) -> None:
+        self._posterior = posterior
+        self._n = n
+        self.sites = posterior.sites[:n]
+        self.predict = posterior.predict
+        self.freeze = posterior.freeze
+
+    @property
+    def mean(self) -> Array:
+        """The mean at every site, (n,)."""
+        return self._posterior.mean[: self._n]
+
+    @property
+    def variance(self) -> Array:
+        """The variance at every site, (n,)."""
+        return self._posterior.variance[: self._n]
+
+    @property
+    def means(self) -> Array:
+        """The mean of the only member at every site, (1, n)."""
+        return self.mean[None, :]
+
+    @property
+    def variances(self) -> Array:
+        """The variance of the only member at every site, (1, n)."""
+        return self.variance[None, :]
+
+    def member_moments(self, points: Array) -> tuple[Array, Array]:
+        """Return mean and variance of the only member at any points: (1, q) each."""
+        mean, variance = self._posterior.predict(points)
+        return mean[None, :], variance[None, :]
+
+    def moments_of(self, action: Action) -> tuple[Array, Array]:
+        """Return mean and variance of the only member where an action measures: (1, 1) each."""
+        if action.site is None:
+            return self.member_moments(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
+        here = slice(action.site, action.site + 1)
+        return self._posterior.mean[None, here], self._posterior.variance[None, here]  # kept for every site: no solve
 
 
 def _padded(array: Array, shape: tuple[int, ...]) -> Array:

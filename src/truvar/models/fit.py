@@ -20,17 +20,15 @@ from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.domain.table import number_column
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError
-from truvar.messages import for_interface, unknown_name
+from truvar.messages import for_interface
 from truvar.models.coregionalization import power_of_two
-from truvar.models.kernels import check_kernel_name, indicator_columns, named_kernel, prior_scale, to_sklearn
-from truvar.validation import check_integer
+from truvar.models.kernels import indicator_columns, named_kernel, prior_scale, to_sklearn
+from truvar.models.priors import Learned
 
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
 
-TRANSFORMS = ("auto", "log", "none")
-PLUG_IN_EVERY = 3  # new values between two fits of the single best hyperparameters
 JITTER = 1e-10  # share of the variance of the values: the smallest noise that a kernel is learned with
 LENGTH_PRIOR = (np.log(0.3), 1.0)  # mean and standard deviation of the log length-scale, in extents of the domain
 SIGNAL_PRIOR = (0.0, 1.0)  # of the log signal variance, relative to the variance of the values
@@ -40,80 +38,6 @@ SIGNAL_BOUNDS = (np.log(1e-2), np.log(1e2))
 NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
 DEFAULT_BOUNDS = (1e-5, 1e5)  # of a scikit-learn hyperparameter for which none are given
 SIGNAL_RANGE = (1e-6, 1e12)  # of a fitted variance, relative to that of the values: below is noise, above is rounding
-
-
-@dataclass(frozen=True)
-class Learned:
-    """A kernel family whose hyperparameters are learned from the measurements.
-
-    Attributes:
-        kernel: "rbf", "matern12", "matern32" or "matern52".
-        every: Number of new values after which the hyperparameters are fitted again; None: about a tenth of the values
-            so far, or 3 without `marginalise`.
-        least: Number of values before which a study is not called finished, however certain a fit to fewer may seem.
-        noise: Whether to learn the noise variance too. It is always learned where none is given.
-        restarts: Number of starting points of the search for the best hyperparameters, without `marginalise`.
-        marginalise: Whether predictions are averaged over the plausible hyperparameters. Otherwise they use the most
-            probable ones as if these were known, as release 0.1.0 and the paper's experiments do; such a study has no
-            initial design and no transform of the values.
-        transform: How values are transformed before they are modelled: "auto" for a power if the values call for one,
-            "log" for their logarithms, "none".
-        initial: Number of measurements spread over the domain before the model is used; None: 4 + d / 2, at most 10
-            and a fifth of the points. Measurements that were told before count.
-    """
-
-    kernel: str = "matern52"
-    every: int | None = None
-    least: int = 10
-    noise: bool = False
-    restarts: int = 4
-    marginalise: bool = True
-    transform: str = "auto"
-    initial: int | None = None
-
-    def __post_init__(self) -> None:
-        check_kernel_name(self.kernel)
-        if self.every is not None:
-            check_integer(self.every, "every", minimum=1)
-        check_integer(self.least, "least", minimum=0)
-        check_integer(self.restarts, "restarts", minimum=1)
-        if self.initial is not None:
-            check_integer(self.initial, "initial", minimum=2)
-        if self.transform not in TRANSFORMS:
-            raise InvalidModelError(unknown_name("transform", self.transform, TRANSFORMS))
-        if not self.marginalise and self.transform == "log":
-            raise InvalidModelError(
-                'transform="log" needs a model that is averaged over its hyperparameters, got marginalise=False; leave '
-                "out one of them"
-            )
-        if not self.marginalise and self.initial is not None:
-            raise InvalidModelError(
-                f"without marginalise there is no initial design, got initial={self.initial}; leave out one of them"
-            )
-
-    def n_initial(self, d: int, n: int) -> int:
-        """Return the number of measurements before the model is used, for n points in d dimensions."""
-        if not self.marginalise:
-            return max(self.every or PLUG_IN_EVERY, 2)
-        if self.initial is not None:
-            return self.initial
-        return max(3, min(4 + d // 2, 10, n // 5))
-
-    def is_refit_due(self, t: int) -> bool:
-        """Return whether the hyperparameters are fitted again after t measurements, once there is a model."""
-        if self.every is not None:
-            return t % self.every == 0
-        if not self.marginalise:
-            return t % PLUG_IN_EVERY == 0
-        return is_refit_step(t)
-
-
-def is_refit_step(t: int) -> bool:
-    """Return whether t is in 2, 3, ..., 20, 22, 24, ..., a sequence whose steps are about a tenth of it."""
-    step = 2
-    while step < t:
-        step += max(1, step // 10)
-    return step == t
 
 
 @dataclass(frozen=True)
@@ -224,11 +148,8 @@ class _Likelihood:
         self.learn_mean = learn_mean
         self._dimension = points.shape[1]
         d = self._dimension
-        priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d]
-        self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d]
-        if family.noise:
-            priors.append(NOISE_PRIOR)
-            self.bounds.append(NOISE_BOUNDS)
+        priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d, *[NOISE_PRIOR] * family.noise]
+        self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d, *[NOISE_BOUNDS] * family.noise]
         self.centre, self.width = np.array(priors).T
         self.typical = self.centre.copy()
 
@@ -253,8 +174,7 @@ class _Likelihood:
         value = 0.5 * residual @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * q * np.log(2 * np.pi)
         inner = np.outer(alpha, alpha) - inverse
         gradient = -0.5 * np.einsum("ij,jik->k", inner, slopes)
-        if self.family.noise:
-            gradient = np.append(gradient, -0.5 * np.trace(inner) * np.exp(theta[-1]))
+        gradient = np.append(gradient, -0.5 * np.trace(inner) * np.exp(theta[1 + self._dimension :]))
         pull = (theta - self.centre) / self.width
         return float(value + 0.5 * pull @ pull), gradient + pull / self.width
 
@@ -275,7 +195,8 @@ class _Likelihood:
         return named_kernel(self.family.kernel, lengthscales, float(np.exp(theta[0])))
 
     def _noise(self, theta: Array) -> Array:
-        return np.full(len(self.z), np.exp(theta[-1])) if self.family.noise else self.known
+        log_noise = theta[1 + self._dimension :]
+        return np.full(len(self.z), np.exp(log_noise[0])) if len(log_noise) else self.known
 
 
 def fit_kernel(

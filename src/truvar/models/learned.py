@@ -6,7 +6,7 @@ Coordinates are divided by the extent of the domain, values are standardised, an
 |---|---|
 | unit of the values | standard deviation, at least 0.4 of the distance from typical value to nearest threshold |
 | power of the transform | 1, unless another makes the observations much more probable |
-| gross errors | left out (see `outliers` and `relevance_pursuit`) |
+| outliers | left out (see `outliers` and `relevance_pursuit`) |
 | noise | known where it is given with the value; else one variance, or its logarithm linear in the coordinates |
 | least noise | e^-12 of the variance of the values; e^-18 if an optimum is looked for: values near it hardly differ |
 | size of the sample | 16 members up to 150 observations, 8 up to 500, then 4 |
@@ -93,6 +93,12 @@ class FitData:
             return self.learn_noise
         return self.noise is None or bool(np.isnan(self.noise).any())
 
+    def learned_noise(self, thetas: Array, scale: float) -> Array | None:
+        """Return the noise variances of hyperparameters (m, k) in the user's units, (m,); None if none is learned."""
+        if not self.learns_noise:
+            return None
+        return np.asarray(np.exp(thetas[:, self.points.shape[1] + 1]) * scale**2)
+
 
 @dataclass(frozen=True)
 class _Standardisation:
@@ -149,7 +155,7 @@ def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, see
         family=family,
         lengthscales=np.exp(thetas[:, :d]) * data.extent,
         signal=np.exp(2 * thetas[:, d]) * option.scale**2,
-        noise=np.exp(thetas[:, d + 1]) * option.scale**2 if data.learns_noise else None,
+        noise=data.learned_noise(thetas, option.scale),
         transform=OutputTransform(option.shift, option.scale, likelihood.known_power, data.log),
         outliers=tuple(int(i) for i in outliers),
         log_posterior=found.density,
@@ -325,7 +331,7 @@ def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:
         family=family,
         lengthscales=np.exp(prior.mean[None, :d]) * data.extent,
         signal=np.array([scale**2]),
-        noise=np.exp(prior.mean[d + 1 :]) * scale**2 if data.learns_noise else None,
+        noise=data.learned_noise(prior.mean[None, :], scale),
         transform=OutputTransform(shift, scale, 1.0, data.log),
         categorical=data.categorical,
     )

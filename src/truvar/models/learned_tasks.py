@@ -88,7 +88,7 @@ class TaskData:
         family: The kernel family to learn; None: the kernel is known.
         covariance: The known covariance between the tasks; None: learned. (T, T)
         kernel: Known kernel between the points; None: learned. (t, t)
-        kernel_variance: Largest prior variance of the known kernel.
+        kernel_variance: Largest prior variance of the known kernel; 1 if it is learned.
         references: Values of the target that matter, such as the thresholds.
         thresholds: The nearest threshold minus the mean function at the target's points; None without one of them.
         log: Whether the logarithms of the values are modelled.
@@ -173,11 +173,11 @@ class _Layout:
 
 def _layout(data: TaskData) -> _Layout:
     count = data.count
-    d = 0 if data.family is None else data.points.shape[1]
+    learns_kernel = data.family is not None
+    d = data.points.shape[1] * learns_kernel
     if data.covariance is not None:
         return _Layout(d, count, 1, 0, data.learn_noise, common=True)
-    n_scales = count - 1 if data.family is None else count
-    return _Layout(d, count, n_scales, count * (count - 1) // 2, data.learn_noise)
+    return _Layout(d, count, count - (not learns_kernel), count * (count - 1) // 2, data.learn_noise)
 
 
 def task_prior(data: TaskData) -> HyperPrior:
@@ -369,13 +369,14 @@ def fit_tasks(data: TaskData, previous: TaskModel | None, seed: int, marginalise
     density = likelihood.value(mode) + prior.log_density(mode) - float(np.log(scales[data.tasks[kept]]).sum())
     members = np.empty((0, len(mode)))
     target = data.modelled_values[kept][data.tasks[kept] == 0]
-    is_flat = data.family is not None and np.ptp(target) <= FLAT * scales[0]
+    learns_kernel = likelihood.layout.dimension > 0
+    is_flat = learns_kernel and np.ptp(target) <= FLAT * scales[0]
     if marginalise:
         count, proposals, rounds = next(effort for most, effort in EFFORT.items() if len(kept) <= most)
         members = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed).thetas
     if is_flat:
         mode = prior.mean
-    if data.family is not None and (is_flat or _is_one_sided(data, kept, target)):
+    if learns_kernel and (is_flat or _is_one_sided(data, kept, target)):
         members[::2] = prior_members(prior, len(data.extent), mode, len(members[::2]), seed)
     return _model(data, likelihood, np.vstack([mode, members]), shifts, scales, outliers, float(density))
 
@@ -410,11 +411,9 @@ def _model(
     density: float,
 ) -> TaskModel:
     layout = likelihood.layout
-    units_of_values = np.outer(scales, scales)
-    if data.family is None:
-        units_of_values = units_of_values / data.kernel_variance
+    units_of_values = np.outer(scales, scales) / data.kernel_variance
     constants = likelihood.constant_means(thetas[0])
-    lengthscales = None if data.family is None else np.exp(thetas[:, : layout.dimension]) * data.extent
+    lengthscales = np.exp(thetas[:, : layout.dimension]) * data.extent if layout.dimension else None
     noise = np.exp(thetas[:, layout.noise]) * scales**2 if data.learn_noise else None
     return TaskModel(
         family=data.family,
@@ -481,9 +480,7 @@ def _starts(
     if previous is None:
         return starts
     warm = prior.mean.copy()
-    covariance = previous.covariance[0]
-    if data.family is None:
-        covariance = covariance * data.kernel_variance
+    covariance = previous.covariance[0] * data.kernel_variance
     relative = np.sqrt(np.maximum(np.diag(covariance) / scales**2, SMALLEST_SHARE))
     deviations = relative * scales
     if layout.dimension and previous.lengthscales is not None:

@@ -21,8 +21,9 @@ from scipy.linalg import cho_factor, cho_solve
 from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidDomainError, import_optional
-from truvar.models.fit import Learned, fit
+from truvar.models.fit import fit
 from truvar.models.kernels import named_kernel
+from truvar.models.priors import Learned
 from truvar.paper import lake
 from truvar.problem import Problem
 from truvar.tabular.tables import read_table

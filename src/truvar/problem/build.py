@@ -23,8 +23,9 @@ from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.messages import unknown_name
-from truvar.models.fit import Learned, training_data
+from truvar.models.fit import training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
+from truvar.models.priors import Learned
 from truvar.problem.parameters import build_parameter
 from truvar.problem.schema import (
     PARTS,

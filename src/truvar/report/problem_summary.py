@@ -13,7 +13,7 @@ from truvar.domain.goals import LevelSet
 from truvar.domain.scales import is_geometric
 from truvar.domain.table import LOG_RATIO
 from truvar.messages import format_coordinates
-from truvar.models.fit import PLUG_IN_EVERY, Learned
+from truvar.models.priors import PLUG_IN_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
 from truvar.report.formatting import describe_columns, format_number

@@ -69,7 +69,7 @@ CLASS_MODULES: dict[str, str] = {
     "Vehicle": "truvar.domain.vehicles",
     "LinearConstraint": "truvar.domain.constraints",
     "PolygonConstraint": "truvar.domain.constraints",
-    "Learned": "truvar.models.fit",
+    "Learned": "truvar.models.priors",
     "Model": "truvar.models.fit",
     "EnsembleModel": "truvar.models.ensemble",
     "NoiseModel": "truvar.models.noise",

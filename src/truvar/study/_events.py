@@ -24,7 +24,7 @@ from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
 from truvar.exceptions import SerializationError
-from truvar.models.surrogate import Prior
+from truvar.models.priors import Prior
 from truvar.storage.serialization import deserialize, serialize
 
 

@@ -17,7 +17,7 @@ from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.exclusions import Place
 from truvar.exceptions import SerializationError, TruvarError
-from truvar.models.surrogate import AnyModel
+from truvar.models.hyperparameters import AnyModel
 from truvar.storage.base import Event, StudySummary
 from truvar.study._events import Operation, StudyConfig, action_from_details
 

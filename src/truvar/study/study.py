@@ -45,10 +45,10 @@ from truvar.exceptions import (
 from truvar.inference.limits import StopCheck, improvement_per_cost
 from truvar.inference.statements import StatementInputs
 from truvar.messages import for_interface, format_point
-from truvar.models.fit import Learned, Model
+from truvar.models.fit import Model
 from truvar.models.kernels import to_sklearn
 from truvar.models.mean import MeanLike
-from truvar.models.surrogate import Prior
+from truvar.models.priors import Learned, Prior
 from truvar.models.transforms import OutputTransform
 from truvar.storage.base import EventLog, now, whoami
 from truvar.storage.memory import InMemoryEventLog

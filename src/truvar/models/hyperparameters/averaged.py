@@ -1,0 +1,148 @@
+"""`Averaged`: predictions are averaged over the plausible kernels of a family."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from truvar._typing import Array
+from truvar.domain.action import Action
+from truvar.domain.candidates import CoordinateFunction
+from truvar.models.coregionalization import TaskModel
+from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
+from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
+from truvar.models.hyperparameters.point_estimate import LearnedFamily
+from truvar.models.learned import FitData, fit_ensemble, unfitted_ensemble
+from truvar.models.likelihoods.gaussian import LARGEST, Gaussian
+from truvar.models.observations import Observations
+from truvar.models.outliers import find_outliers
+from truvar.models.transforms import OutputTransform
+
+ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
+
+
+def learned_likelihood(transform: OutputTransform, units: Array | None = None) -> Gaussian:
+    """Return the observation model of learned hyperparameters."""
+    return Gaussian(transform, units, min_noise=ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampledFit(Fit):
+    """The most probable hyperparameters with a sample of plausible ones.
+
+    Attributes:
+        setting: The part of the model that observations do not change.
+        model: The fit as it is stored.
+    """
+
+    setting: Setting
+    model: EnsembleModel | TaskModel
+
+    @property
+    def averaged(self) -> EnsembleModel | TaskModel:
+        """The hyperparameters that predictions are averaged over."""
+        return self.model
+
+    @property
+    def outliers(self) -> tuple[int, ...]:
+        """Positions of the observations that are left out."""
+        return self.model.outliers
+
+    def new_ensemble(self, count: int) -> Ensemble | None:
+        """Return the prior averaged over the hyperparameters, for so many observations; None: nothing to average."""
+        n_members = len(self.averaged.signal) - 1
+        if n_members == 0 or affordable_members(len(self.setting.domain), count) < 2:
+            return None
+        return self._ensemble(count)
+
+    @abstractmethod
+    def _ensemble(self, count: int) -> Ensemble: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AveragedFit(SampledFit):
+    """A fit of the kernels of a family."""
+
+    model: EnsembleModel
+
+    def _ensemble(self, count: int) -> Ensemble:
+        setting = self.setting
+        return Ensemble(self.model, setting.domain.points, setting.mean, count, setting.mean_function)
+
+    def _deviation(self, action: Action, y: float) -> float:
+        residual = float(self.model.transform.forward(y))
+        if self.setting.mean_function is not None:
+            residual -= float(self.setting.mean_function(action.point[None, :])[0])
+        return residual - self.model.transform.shift
+
+
+class Averaged(LearnedFamily):
+    """The most probable hyperparameters with a sample of plausible ones, output transform and outliers."""
+
+    def fit(self, observations: Observations, models: dict[int, AnyModel]) -> Fit:
+        """Return the most probable hyperparameters with a sample of plausible ones."""
+        setting = self.setting
+        model = self._model(observations, models)
+        found = AveragedFit(
+            kernel=model.kernel,
+            site_kernel=model.kernel,
+            mean=setting.mean,
+            offset=setting.mean_function,
+            noise=setting.given_noise,
+            likelihood=learned_likelihood(model.transform),
+            setting=setting,
+            model=model,
+        )
+        if model.noise_slopes is not None:
+            noise_at = CoordinateFunction(model.mode_noise_at)
+            return replace(found, noise=noise_at, noise_of=lambda action: float(noise_at(action.point[None, :])[0]))
+        noise = model.mode_noise
+        if noise is None or not self.hides_noise:
+            return found
+        return replace(found, noise=noise, noise_of=lambda action: noise)
+
+    def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
+        """Return whether the values that are far from all others are not those of the current fit."""
+        if not isinstance(current, AveragedFit):
+            return False
+        setting = self.setting
+        residuals = setting.residuals(observations)
+        logarithm = OutputTransform(log=current.model.transform.log)
+        references = logarithm.forward(np.array(setting.references_of_residuals(residuals))).tolist()
+        points = observations.points / setting.domain.extent
+        exact = self.given_noise(observations.actions) == 0.0
+        return find_outliers(logarithm.forward(residuals), references, points, exact) != current.model.separated
+
+    def _model(self, observations: Observations, models: dict[int, AnyModel]) -> EnsembleModel:
+        family = self.family.kernel
+        data = self.fit_data(observations)
+        if not self.is_fitted(observations):
+            return unfitted_ensemble(family, data)
+        count = len(observations)
+        seed = self.setting.seed + count
+        return fit_once(models, count, EnsembleModel, lambda previous: fit_ensemble(family, data, previous, seed))
+
+    def fit_data(self, observations: Observations) -> FitData:
+        """Return what the hyperparameters are fitted to."""
+        setting = self.setting
+        noise = self.given_noise(observations.actions)
+        is_exact = not np.nan_to_num(noise).any()
+        values = setting.residuals(observations)
+        has_mean = setting.mean is not None or setting.mean_function is not None
+        return FitData(
+            points=observations.points,
+            values=values,
+            noise=noise,
+            learn_noise=self.family.noise,
+            extent=setting.domain.extent,
+            spacing=setting.domain.spacing,
+            mean=setting.mean,
+            references=setting.references_of_residuals(values),
+            log=self.family.transform == "log",
+            learn_power=setting.learn_power and self.family.transform == "auto" and not has_mean and is_exact,
+            thresholds=setting.thresholds_at(observations.points, values),
+            direction=setting.direction,
+            categorical=setting.domain.categorical,
+        )

@@ -1,0 +1,54 @@
+"""`LearnedNoise`: the kernel is given, and one noise variance is learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
+from truvar.models.hyperparameters.known import Known
+from truvar.models.kernels import covariance_function, prior_scale
+from truvar.models.noise import NoiseModel, fit_noise, unfitted_noise
+from truvar.models.observations import Observations
+from truvar.models.priors import is_refit_step
+
+
+class LearnedNoise(Known):
+    """A known kernel with the most probable noise variance."""
+
+    is_refitted = True
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        sites = setting.sites[: len(setting.domain)]
+        self._prior_variance = prior_scale(self._given.site_kernel, sites) ** 2
+
+    def _is_scheduled(self, observations: Observations, current: Fit) -> bool:
+        return is_refit_step(len(observations))
+
+    def fit(self, observations: Observations, models: dict[int, AnyModel]) -> Fit:
+        """Return the given kernel with the most probable noise variance."""
+        variance = self._noise_model(observations, models).variance
+        return replace(self._given, noise=variance, noise_of=lambda action: variance)
+
+    def _noise_model(self, observations: Observations, models: dict[int, AnyModel]) -> NoiseModel:
+        count = len(observations)
+        if count < 2:
+            return unfitted_noise(self._prior_variance)
+        return fit_once(models, count, NoiseModel, lambda _: self._fit_noise(observations))
+
+    def _fit_noise(self, observations: Observations) -> NoiseModel:
+        mean = self.setting.mean
+        points = observations.points
+        residuals = observations.values - (mean or 0.0)
+        offset = self._given.offset
+        if offset is not None:
+            residuals = residuals - offset(points)
+        return fit_noise(
+            covariance_function(self._given.site_kernel)(points, points),
+            residuals,
+            np.array([action.noise if action.noise_given else np.nan for action in observations.actions]),
+            prior_variance=self._prior_variance,
+            estimate_mean=mean is None,
+        )

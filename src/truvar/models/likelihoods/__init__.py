@@ -1,0 +1,1 @@
+"""Observation models: how a measured value comes from the function that is modelled."""

@@ -1,0 +1,147 @@
+"""The model as users describe it: kernel, mean, noise and tasks, each known or to be learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from truvar.domain.costs import NoiseLike, Tasks
+from truvar.exceptions import InvalidModelError
+from truvar.messages import unknown_name
+from truvar.models.kernels import check_kernel_name
+from truvar.models.mean import MeanLike, is_mean_function
+from truvar.validation import check_finite, check_integer
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
+
+TRANSFORMS = ("auto", "log", "none")
+PLUG_IN_EVERY = 3  # new values between two fits of the single best hyperparameters
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A kernel family whose hyperparameters are learned from the measurements.
+
+    Attributes:
+        kernel: "rbf", "matern12", "matern32" or "matern52".
+        every: Number of new values after which the hyperparameters are fitted again; None: about a tenth of the values
+            so far, or 3 without `marginalise`.
+        least: Number of values before which a study is not called finished, however certain a fit to fewer may seem.
+        noise: Whether to learn the noise variance too. It is always learned where none is given.
+        restarts: Number of starting points of the search for the best hyperparameters, without `marginalise`.
+        marginalise: Whether predictions are averaged over the plausible hyperparameters. Otherwise they use the most
+            probable ones as if these were known, as release 0.1.0 and the paper's experiments do; such a study has no
+            initial design and no transform of the values.
+        transform: How values are transformed before they are modelled: "auto" for a power if the values call for one,
+            "log" for their logarithms, "none".
+        initial: Number of measurements spread over the domain before the model is used; None: 4 + d / 2, at most 10
+            and a fifth of the points. Measurements that were told before count.
+    """
+
+    kernel: str = "matern52"
+    every: int | None = None
+    least: int = 10
+    noise: bool = False
+    restarts: int = 4
+    marginalise: bool = True
+    transform: str = "auto"
+    initial: int | None = None
+
+    def __post_init__(self) -> None:
+        check_kernel_name(self.kernel)
+        if self.every is not None:
+            check_integer(self.every, "every", minimum=1)
+        check_integer(self.least, "least", minimum=0)
+        check_integer(self.restarts, "restarts", minimum=1)
+        if self.initial is not None:
+            check_integer(self.initial, "initial", minimum=2)
+        if self.transform not in TRANSFORMS:
+            raise InvalidModelError(unknown_name("transform", self.transform, TRANSFORMS))
+        if not self.marginalise and self.transform == "log":
+            raise InvalidModelError(
+                'transform="log" needs a model that is averaged over its hyperparameters, got marginalise=False; leave '
+                "out one of them"
+            )
+        if not self.marginalise and self.initial is not None:
+            raise InvalidModelError(
+                f"without marginalise there is no initial design, got initial={self.initial}; leave out one of them"
+            )
+
+    def n_initial(self, d: int, n: int) -> int:
+        """Return the number of measurements before the model is used, for n points in d dimensions."""
+        if not self.marginalise:
+            return max(self.every or PLUG_IN_EVERY, 2)
+        if self.initial is not None:
+            return self.initial
+        return max(3, min(4 + d // 2, 10, n // 5))
+
+    def is_refit_due(self, t: int) -> bool:
+        """Return whether the hyperparameters are fitted again after t measurements, once there is a model."""
+        if self.every is not None:
+            return t % self.every == 0
+        if not self.marginalise:
+            return t % PLUG_IN_EVERY == 0
+        return is_refit_step(t)
+
+
+def is_refit_step(t: int) -> bool:
+    """Return whether t is in 2, 3, ..., 20, 22, 24, ..., a sequence whose steps are about a tenth of it."""
+    step = 2
+    while step < t:
+        step += max(1, step // 10)
+    return step == t
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The model as the caller describes it.
+
+    Attributes:
+        kernel: A scikit-learn kernel; or the family to learn: `Learned`, its name, or None for the default family.
+        mean: Prior mean. A number is a constant; None: a constant that is estimated from the observations. The name of
+            a column, an array over the domain or a function of the points is a mean function; a constant is learned on
+            top of it if the kernel is learned.
+        noise: Noise variance of a measurement; None: learned from the observations.
+        tasks: Correlated quantities that may be measured instead of the target.
+    """
+
+    kernel: Kernel | str | Learned | None
+    mean: MeanLike | None
+    noise: NoiseLike | None
+    tasks: Tasks | None = None
+
+
+def constant_mean(prior: Prior, family: Learned | None) -> float | None:
+    """Return the constant part of the prior mean; None if it is estimated."""
+    if prior.mean is None:
+        return None
+    if is_mean_function(prior.mean):
+        return 0.0 if family is None else None
+    return check_finite(prior.mean, "mean")
+
+
+def family_to_learn(prior: Prior) -> Learned | None:
+    """Return the kernel family whose hyperparameters are to be learned, or None for a known kernel.
+
+    Raises:
+        InvalidModelError: If kernel, noise and tasks do not go together.
+    """
+    kernel = prior.kernel
+    if kernel is None or isinstance(kernel, str):  # as release 0.1.0 stored it
+        kernel = Learned(kernel or "matern52", marginalise=False)
+    if not isinstance(kernel, Learned):
+        return None
+    tasks = prior.tasks
+    covariance = None if tasks is None else tasks.covariance
+    if covariance is not None and not covariance[0][0] > 0:
+        raise InvalidModelError(
+            f"the target needs a variance > 0 in the covariance between the tasks, got {covariance[0][0]!r}; give a "
+            "positive one, such as 1"
+        )
+    given = prior.noise
+    if given is None and tasks is not None:
+        given = tasks.noise
+    if kernel.noise and given is not None:
+        raise InvalidModelError(f"noise is to be learned, but it is also given ({given!r}); leave out one of them")
+    return replace(kernel, noise=given is None)
