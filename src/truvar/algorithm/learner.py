@@ -15,12 +15,13 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
 from truvar.acquisition import Policy, PolicyContext, ProposalPolicy, StartingPolicy
 from truvar.acquisition.confidence import RESOLUTION, EpochStart
-from truvar.acquisition.mixed_search import best_in_domain, climb
+from truvar.acquisition.mixed_search import best_in_domain
 from truvar.acquisition.truvar import TruVaR
 from truvar.algorithm import loop
 from truvar.algorithm.availability import AmongAllowed, Availability, FailedAttempt, failures_left, place_of
-from truvar.algorithm.contextual import climb_in_slice, search_slice, within_context
+from truvar.algorithm.contextual import search_slice, within_context
 from truvar.algorithm.covering import cover_cost, information_bound
+from truvar.algorithm.recommendation import best_observed, eligible_observations
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLike
@@ -38,13 +39,10 @@ from truvar.models.kernels import covariance_function
 from truvar.models.posterior import Posterior
 from truvar.models.surrogate import Prior, Surrogate
 
-THREE_TO_ONE = 0.6745  # the standard normal quantile of 3/4
 UNAFFORDABLE = -1e100  # score of a point of a box that the budget does not allow; the search needs finite scores
 DESIGN_POINTS = 400  # points of the domain that an initial design is chosen among, at most
-LIKELY = 0.5  # probability of a success that a recommended point must have
 CAUTION = 6.0  # increase of the least relative P(success) with the share of attempts that failed
 MAX_CAUTION = 0.75  # the largest relative P(success) that is asked for; the border of a region stays in reach
-KNOWN_WELL = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 
 
 class ActiveLearner:
@@ -314,7 +312,7 @@ class ActiveLearner:
     def _values_in_model(self) -> list[tuple[Action, float]]:
         """Return `eligible_observations` with their values in the units of the model."""
         forward = self.surrogate.transform.forward
-        return [(action, float(forward(y))) for action, y in self.eligible_observations()]
+        return [(action, float(forward(y))) for action, y in eligible_observations(self)]
 
     def _explore_among(
         self, context: PolicyContext, targets: Mask, table: Candidates, rows: Index
@@ -354,16 +352,6 @@ class ActiveLearner:
         avoidable = (n_failed - 1) / max(n_failed - 1 + n_succeeded, 1) - (1.0 - table.max_feasibility)
         caution = min(max(avoidable, 0.0) * CAUTION, MAX_CAUTION)
         return caution * self.availability.regional * table.max_feasibility
-
-    def best_in_context(self, given: ContextSlice) -> Array:
-        """Return the point of a box with the best posterior mean in a context, (d,); excluded ones left out."""
-        points = given.place(self.domain.points)
-
-        def mean(q: Array) -> Array:
-            values = self.goal.sign * self.surrogate.predict(q)[0]
-            return np.where(self.actions.allows(q), values, -np.inf)
-
-        return climb_in_slice(mean, given, points[int(np.argmax(mean(points)))])
 
     def modelled(self, table: Candidates) -> Candidates:
         """Return a table with the noise in the units of the model, which differ from the user's for learned tasks."""
@@ -501,7 +489,7 @@ class ActiveLearner:
         state = self.state
         surrogate = self.surrogate
         excluded = self.excluded
-        best = self.best_observed()
+        best = best_observed(self)
         best_y = None if best is None else float(surrogate.transform.forward(best[1]))
         return PolicyContext(
             engine=surrogate.engine,
@@ -632,98 +620,6 @@ class ActiveLearner:
     @property
     def _follows_complete_sets(self) -> bool:
         return bool(getattr(self.policy, "follows_sets", False)) and self.sets_complete is not None
-
-    def best_point(self) -> tuple[int | None, Array, float, float]:
-        """Return the point to recommend: row (None in a box), coordinates (d,), mean, standard deviation.
-
-        It is the point of best posterior mean. With a learned model a point that was not measured must also be known
-        well, or be better than the best measured one with odds of three to one: an extrapolation is not evidence.
-        """
-        mean, sd = self.moments
-        if not self.domain.continuous:
-            recommendable = self._recommendable(*self.surrogate.moments)
-            index = int(np.argmax(np.where(recommendable, self.goal.sign * mean, -np.inf)))
-            return index, self.domain.points[index], float(mean[index]), float(sd[index])
-        point = self._best_in_box()
-        means, variances = self.surrogate.predict(point[None, :])
-        return None, point, float(means[0]), float(np.sqrt(variances[0]))
-
-    def _best_in_box(self) -> Array:
-        """Return the point of a box to recommend, (d,)."""
-        sign = self.goal.sign
-        d = len(self.domain.columns)
-        measured = [action.point[:d] for action, _ in self.eligible_observations()]
-        recommendable = self._measurable()
-        on_domain = np.where(recommendable, sign * self.surrogate.moments[0], -np.inf)
-        starts = np.stack([self.domain.points[int(np.argmax(on_domain))], *measured])
-        limited = bool(self.domain.constraints) or self.availability is not None
-
-        def signed_mean(points: Array) -> Array:
-            signed = sign * self.surrogate.predict_modelled(points)[0]
-            return np.where(self.actions.allows(points), signed, -np.inf) if limited else signed
-
-        with blas_in_one_thread():
-            start = starts[int(np.argmax(signed_mean(starts)))]
-            point: Array = climb(signed_mean, self.domain, start)
-            if self.surrogate.ensemble is None or not measured:
-                return point
-            among = np.stack([point, *measured])
-            mean, variance = self.surrogate.predict_modelled(among)
-        best_measured = 1 + int(np.argmax(sign * mean[1:]))
-        if self._is_supported(sign * (mean[:1] - mean[best_measured]), variance[:1])[0]:
-            return point
-        return np.asarray(among[best_measured])
-
-    def _recommendable(self, mean: Array, variance: Array) -> Mask:
-        """Return which points of the domain may be recommended, given the moments in the units of the model."""
-        measurable = self._measurable()
-        rows = [action.site for action, _ in self.eligible_observations() if action.site is not None]
-        rows = [row for row in rows if measurable[row]]
-        if self.surrogate.ensemble is None or not rows:
-            return measurable
-        signed = self.goal.sign * mean
-        allowed = self._is_supported(signed - signed[rows].max(), variance)
-        allowed[rows] = True
-        return allowed & measurable
-
-    def _measurable(self) -> Mask:
-        """Return which points of the domain can be recommended: neither excluded nor likely to fail.
-
-        If there are none, all of them are.
-        """
-        if self.availability is None:
-            return np.ones(len(self.domain), bool)
-        measurable = self.availability.feasibility >= LIKELY
-        rows = [action.site for action, _ in self.observations if action.task == 0 and action.site is not None]
-        measurable[rows] = True  # it was possible there
-        measurable &= ~self.availability.excluded
-        if not measurable.any():
-            measurable = ~self.availability.excluded
-        return measurable if measurable.any() else np.ones(len(self.domain), bool)
-
-    def _is_supported(self, lead: Array, variance: Array) -> Mask:
-        """Return where a lead over the best measured point, in posterior means, is more than an extrapolation."""
-        known_well = (lead > 0) & (variance <= (KNOWN_WELL * self.posterior.scale) ** 2)
-        return np.asarray(known_well | (lead >= THREE_TO_ONE * np.sqrt(variance)))
-
-    def eligible_observations(self) -> list[tuple[Action, float]]:
-        """Return the measurements of the target that can be the answer, in order.
-
-        Outliers that the model leaves out cannot be it, nor can an optimum lie at an excluded place.
-        """
-        left_out = () if self.surrogate.model is None else self.surrogate.model.outliers
-        kept = [each for position, each in enumerate(self.observations) if position not in left_out]
-        kept = [(action, y) for action, y in kept if action.task == 0]
-        if not kept or self.goal.level_set or self.availability is None:
-            return kept
-        points = np.stack([action.point[: len(self.domain.columns)] for action, _ in kept])
-        # Whether the constraints are satisfied was checked, with their tolerance, when the value was told.
-        allowed = self.availability.allows(points)
-        return [each for each, is_allowed in zip(kept, allowed, strict=True) if is_allowed]
-
-    def best_observed(self) -> tuple[Action, float] | None:
-        """Return the measurement with the best value among `eligible_observations`; None without any."""
-        return max(self.eligible_observations(), key=lambda each: self.goal.sign * each[1], default=None)
 
     @property
     def epsilon(self) -> float:

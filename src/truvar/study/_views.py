@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
+from truvar.algorithm.recommendation import best_observed, best_point
 from truvar.domain.action import Action
 from truvar.domain.domain import Domain
 from truvar.domain.vehicles import Origin
@@ -116,7 +117,7 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
 
 def statement_inputs(state: StudyState) -> StatementInputs:
     """Return what the joint statements of a study depend on."""
-    return StatementInputs.of(state.learner, state.learner.best_point()[1])
+    return StatementInputs.of(state.learner, best_point(state.learner)[1])
 
 
 def why_finished(state: StudyState, inputs: Callable[[], StatementInputs]) -> str | None:
@@ -152,7 +153,7 @@ def result(state: StudyState, reason: str | None, source: StatementInputs) -> Re
     state_in_units = learner.reported_state
     regions = state_in_units.regions
     moments = learner.moments
-    index, point, mean, sd = learner.best_point()
+    index, point, mean, sd = best_point(learner)
     inputs = certificate_inputs(state)
     bounds_certificate = certify(inputs)
     measured = [action.site for action, _ in learner.observations if action.task == 0]
@@ -184,7 +185,7 @@ def result(state: StudyState, reason: str | None, source: StatementInputs) -> Re
 
 
 def _best_observed(state: StudyState) -> BestObserved | None:
-    found = state.learner.best_observed()
+    found = best_observed(state.learner)
     if found is None:
         return None
     action, value = found

@@ -21,6 +21,7 @@ from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
 from truvar.algorithm.learner import ActiveLearner
+from truvar.algorithm.recommendation import best_in_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
@@ -1132,7 +1133,7 @@ class Study(TransactionalStudy):
         given = slice_in_context(self.domain, context)
         if given is None or given.fixed is None:
             return self.result().best_for(context)
-        x = self._learner.best_in_context(given)
+        x = best_in_context(self._learner, given)
         mean, variance = self._learner.surrogate.predict(x[None, :])
         return Best(None, self.domain.named(x), float(mean[0]), float(np.sqrt(variance[0])))
 
