@@ -33,10 +33,10 @@ MODES = frozenset({"family", "learns_noise", "learns_tasks", "_learns_task_noise
 
 # Most that src may have of each. They only ever go down: a change that lowers a figure lowers its limit too.
 LIMITS = {
-    "classes > 30 methods": 6,
+    "classes > 30 methods": 5,
     "largest class": 72,
-    "modules > 700 lines": 8,
-    "complexity > 20": 9,
+    "modules > 700 lines": 7,
+    "complexity > 20": 8,
     "hidden cycles": 4,
     "tests of mode": 92,
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
 from truvar.algorithm.recommendation import best_observed, best_point
+from truvar.algorithm.selection import in_model_units
 from truvar.domain.action import Action
 from truvar.domain.domain import Domain
 from truvar.domain.vehicles import Origin
@@ -107,7 +108,7 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
         learned=learner.surrogate.is_learned,
         betas=state.beta_history,
         information=lambda steps: information_bound(
-            posterior, steps, learner.modelled(learner.actions.candidates(None))
+            posterior, steps, in_model_units(learner.surrogate, learner.actions.candidates(None))
         ),
         tolerance=float(getattr(learner.engine, "tolerance", 0.0)),
         epsilon=learner.epsilon,
