@@ -93,39 +93,26 @@ def choose(
     everywhere = np.ones(len(learner.domain), bool)
     surrogate = learner.surrogate
 
-    # Initial design.
     design = design_of_tasks(learner, last, pending)
     if design is not None or (not surrogate.fitted and surrogate.model is not None):
         if design is None and given is None:
             design = space_filling_design(learner, pending, context.min_feasibility)
-        if pool.table.sites is None:
-            design = None  # its rows are those of the domain
         return _explore(learner, context, everywhere, pool, design)
-    if _follows_complete_sets(learner):
-        if surrogate.model is None:
-            return pool.table, None
-        return _explore(learner, context, everywhere, pool)  # the next fit may undo the sets
+    if stops_at_sets(learner):
+        return pool.table, None
+    if surrogate.model is not None and _follows_complete_sets(learner):
+        return _explore(learner, context, everywhere, pool)
 
-    # Policy.
-    proposed = None
-    if given is None:
-        proposed = _proposals(learner, context, last)
-    elif surrogate.fitted:
+    if given is not None and surrogate.fitted:
         context = within_context(context, given, _values_in_model(learner))
+    proposed = None if given is not None else _proposals(learner, context, last)
     scored = pool if proposed is None else Pool(proposed)
     context, choice = _choose_by_policy(learner, context, scored, pending)
-
-    # Exploration.
-    if choice is None and surrogate.model is not None:
-        return _explore(learner, context, everywhere, pool)
     if choice is None and _explores(learner, context, scored):
-        return _explore(learner, context, learner.state.targets, pool)
-
-    # Refinement.
-    if choice is None or proposed is not None or not learner.domain.continuous:
+        targets = learner.state.targets if surrogate.model is None else everywhere
+        return _explore(learner, context, targets, pool)
+    if choice is None or proposed is not None:
         return scored.table, choice
-    if learner.policy.candidate_rows(context, pool.table) is not None:
-        return pool.table, choice
     return _refine(learner, context, pool.table, choice, last, given)
 
 
@@ -228,8 +215,12 @@ def _choose_by_policy(
 
 
 def _explores(learner: ActiveLearner, context: PolicyContext, pool: Pool) -> bool:
-    """Return whether to explore where a policy gains nothing: it says so, or what it gains by cannot be measured."""
-    if getattr(learner.policy, "explores", False):
+    """Return whether to explore where a policy gains nothing.
+
+    A learned model does, as it may be wrong, and a policy that says so. Others do if what they gain by cannot be
+    measured.
+    """
+    if learner.surrogate.model is not None or getattr(learner.policy, "explores", False):
         return True
     if pool.table.feasibility is None:
         return False
@@ -250,11 +241,11 @@ def _explore(
         context: What a policy sees.
         targets: Points whose variance counts. (n,)
         pool: The candidates.
-        design: Rows to choose among, as far as they can be chosen; None: all.
+        design: Rows of the domain's table to choose among, as far as they can be chosen; None: all.
     """
     table = pool.table
     modelled = in_model_units(learner.surrogate, table)
-    if design is not None:
+    if design is not None and table.sites is not None:
         rows = design if pool.rows is None else np.intersect1d(design, pool.rows)
         if table.affordable[rows].any():
             choice = remove_variance(learner, context, targets, modelled.take(rows))
@@ -272,9 +263,14 @@ def _refine(
     last: Origin,
     given: ContextSlice | None,
 ) -> Selection:
-    """Search the box, or the part of it that has the given context, for the point with the highest score."""
+    """Search a box, or the part of it that has the given context, for the point with the highest score.
+
+    A choice from a finite domain, or among the rows that a policy allows, stays.
+    """
     policy = learner.policy
     surrogate = learner.surrogate
+    if not learner.domain.continuous or policy.candidate_rows(context, table) is not None:
+        return table, choice
 
     def score(points: Array) -> Array:
         candidates = learner.actions.candidates_at(points, last)
