@@ -18,13 +18,13 @@ from truvar.acquisition.registry import POLICY_MODULES
 
 if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getattr__
     from truvar.acquisition.analytic import *
-    from truvar.acquisition.auto import *
     from truvar.acquisition.bamsoo import *
     from truvar.acquisition.confidence import ConstantBeta as ConstantBeta
     from truvar.acquisition.confidence import LogBeta as LogBeta
     from truvar.acquisition.confidence import RKHSBeta as RKHSBeta
     from truvar.acquisition.confidence import TheoremBeta as TheoremBeta
     from truvar.acquisition.entropy import *
+    from truvar.acquisition.plus import *
     from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *
     from truvar.acquisition.weighted import *

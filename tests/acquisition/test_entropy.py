@@ -18,6 +18,7 @@ import truvar as tv
 from truvar._numba.ambiguity import ambiguity_reductions_by_quadrature
 from truvar._numba.entropy import cell_information, log_variance
 from truvar.acquisition import entropy as entropy_policies
+from truvar.algorithm.selection import policy_context
 from truvar.testing.policies import f
 
 N = 30
@@ -147,7 +148,7 @@ def test_candidates_that_are_no_representers_rank_alike(problem):
 
 def test_the_rules_share_one_draw_of_maximisers():
     study = Problem(*PROBLEMS[0]).study("es")
-    context = study._learner.context(1)
+    context = policy_context(study._learner, 1)
     table = study.candidates()
     made = []
     original = entropy_policies._draw
@@ -218,7 +219,7 @@ def test_mes_ranks_as_the_information_between_a_value_and_the_maximum():
 
 def test_the_draws_have_the_moments_of_the_posterior():
     problem = Problem(*PROBLEMS[1])
-    context = problem.study(tv.ES())._learner.context(1)
+    context = policy_context(problem.study(tv.ES())._learner, 1)
     drawn = entropy_policies.posterior_draws(context, 50, 8192)
     # Cov(normal, f) is the inverse of whitening on its range: normal recovers f - mean.
     weights, rest = drawn.weights(problem.covariance / np.sqrt(np.diag(problem.covariance)))

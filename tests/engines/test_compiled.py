@@ -28,7 +28,7 @@ def compiled_functions(module: ModuleType) -> dict[str, Any]:
 
 
 FUNCTIONS = {name: function for module in MODULES for name, function in compiled_functions(module).items()}
-del FUNCTIONS["tour"]  # compared with a transcription in tests/acquisition/test_auto.py
+del FUNCTIONS["tour"]  # compared with a transcription in tests/acquisition/test_plus.py
 
 
 def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import truvar as tv
+from truvar.algorithm.selection import policy_context
 from truvar.domain.constraints import PolygonConstraint
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError, MeasurementFailedError, UnknownSuggestionError
 
@@ -445,7 +446,7 @@ def test_values_on_the_border_of_a_constraint_count_after_another_place_was_excl
         suggestion = study.ask()
         study.exclude({"x": 0.0, "y": 0.0})
         study.withdraw(suggestion)
-    assert study._learner.context(0).best_y == 2.0
+    assert policy_context(study._learner, 0).best_y == 2.0
     assert 0 < study.improvement_per_cost() < 1.1 * before
 
 

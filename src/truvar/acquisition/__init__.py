@@ -15,7 +15,6 @@ from truvar.acquisition.registry import policy_named as policy_named
 
 if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
     from truvar.acquisition.analytic import *
-    from truvar.acquisition.auto import *
     from truvar.acquisition.bamsoo import *
     from truvar.acquisition.base import BasePolicy as BasePolicy
     from truvar.acquisition.base import Policy as Policy
@@ -23,6 +22,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
     from truvar.acquisition.base import ProposalPolicy as ProposalPolicy
     from truvar.acquisition.base import StartingPolicy as StartingPolicy
     from truvar.acquisition.entropy import *
+    from truvar.acquisition.plus import *
     from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *
     from truvar.acquisition.weighted import *

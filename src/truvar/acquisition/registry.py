@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 POLICY_MODULES: dict[str, str] = {
     "TruVaR": "truvar.acquisition.truvar",
     "WeightedTruVaR": "truvar.acquisition.weighted",
-    "Plus": "truvar.acquisition.auto",
+    "Plus": "truvar.acquisition.plus",
     "EI": "truvar.acquisition.analytic",
     "PI": "truvar.acquisition.analytic",
     "UCB": "truvar.acquisition.analytic",

@@ -31,7 +31,7 @@ from truvar.messages import for_interface
 from truvar.validation import check_boolean, check_integer
 
 if TYPE_CHECKING:
-    from truvar.acquisition.auto import Plus
+    from truvar.acquisition.plus import Plus
 
 __all__ = ["TopK", "TruVaR"]
 
@@ -127,7 +127,7 @@ class TruVaR(BasePolicy):
     @staticmethod
     def plus() -> Plus:
         """Return `Plus()`, the policy that reduces the ambiguity of the answer instead of the variance."""
-        from truvar.acquisition.auto import Plus
+        from truvar.acquisition.plus import Plus
 
         return Plus()
 

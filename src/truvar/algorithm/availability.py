@@ -40,14 +40,14 @@ class Availability:
         exclusions: Exclusions and permissions in order, those of failed measurements included.
         succeeded: Points of successful measurements. (s, d)
         failed: Points of failed ones that were not allowed again since. (f, d)
-        least: Places where a success is less probable than this are not measured, as long as there are others.
+        min_success: Places where a success is less probable than this are not measured, as long as there are others.
     """
 
     domain: Domain
     exclusions: tuple[Exclusion, ...]
     succeeded: Array
     failed: Array
-    least: float = 0.0
+    min_success: float = 0.0
 
     @cached_property
     def excluded(self) -> Mask:
@@ -85,15 +85,15 @@ class Availability:
         if len(self.failed) == 0:
             return np.ones(len(points))
         probability = self._model.probability(self._scaled(points))
-        return np.where(probability >= self._least_in_use, probability, 0.0)
+        return np.where(probability >= self._min_success_in_use, probability, 0.0)
 
     @cached_property
-    def _least_in_use(self) -> float:
-        """`least`; 0 if no point of the domain is as likely to succeed."""
-        if self.least == 0:
+    def _min_success_in_use(self) -> float:
+        """`min_success`; 0 if no point of the domain is as likely to succeed."""
+        if self.min_success == 0:
             return 0.0
         probability = self._model.probability(self._scaled(self.domain.points[~self.excluded]))
-        return self.least if (probability >= self.least).any() else 0.0
+        return self.min_success if (probability >= self.min_success).any() else 0.0
 
     @cached_property
     def _model(self) -> FeasibilityModel:

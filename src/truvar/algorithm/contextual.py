@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.mixed_search import best_in_domain, climb
@@ -73,8 +72,7 @@ def search_slice(score: Score, given: ContextSlice, start: Array) -> Array:
         given: The part of the box that belongs to the context.
         start: Points of it to start from. Shape (s, d).
     """
-    with blas_in_one_thread():
-        return _whole(given, best_in_domain(_in_slice(score, given), _chosen_columns(given), start[:, given.free]))
+    return _whole(given, best_in_domain(_in_slice(score, given), _chosen_columns(given), start[:, given.free]))
 
 
 def climb_in_slice(score: Score, given: ContextSlice, start: Array) -> Array:

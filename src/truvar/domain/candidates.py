@@ -25,7 +25,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
-from truvar.domain.travel import BoundTravel, Place, Stops, bind_travel, changes, changing_column, column_index
+from truvar.domain.travel import BoundTravel, Location, Stops, bind_travel, changes, changing_column, column_index
 from truvar.domain.vehicles import Origin, as_departure
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_point, unknown_name
@@ -193,26 +193,26 @@ class ActionSpace:
         """Whether a vehicle must be able to return to its start within the budget."""
         return isinstance(self._cost, Cost) and self._cost.returns
 
-    def position(self, place: Place | None) -> Array | str | None:
+    def position(self, location: Location | None) -> Array | str | None:
         """Return a position that a caller gives, by coordinates (d,) or the name of a place.
 
         Raises:
             InvalidArgumentError: If coordinates are missing, or there is no place of that name.
         """
-        if place is None:
+        if location is None:
             return None
-        if not isinstance(place, str):
-            return self.domain.array(place)
-        if not self._travel or not all(part.knows(place) for part in self._travel):
+        if not isinstance(location, str):
+            return self.domain.array(location)
+        if not self._travel or not all(part.knows(location) for part in self._travel):
             raise InvalidArgumentError(
-                f"the place {place!r} is not known: every part of the travel must be a Network or TravelMatrix that "
+                f"the place {location!r} is not known: every part of the travel must be a Network or TravelMatrix that "
                 "has it; correct the name, or give coordinates such as {'x': 0}"
             )
         if isinstance(self._cost, Cost) and self._cost.setup:
             raise InvalidArgumentError(
-                f"set-up costs need coordinates, got the place {place!r} as start; give it by its coordinates"
+                f"set-up costs need coordinates, got the place {location!r} as start; give it by its coordinates"
             )
-        return place
+        return location
 
     def travel_between(self, origins: Stops, destinations: Stops, speed: float = 1.0) -> Array:
         """Return the cost of the way from each origin to each destination, shape (a, b), without set-up."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._typing import Array
-from truvar.domain.travel import Place, Travel, check_travel, travel_parts
+from truvar.domain.travel import Location, Travel, check_travel, travel_parts
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.validation import (
     check_boolean,
@@ -102,7 +102,7 @@ class Cost:
     travel: Travel = field(default_factory=dict)
     magnitude: Mapping[str, float] = field(default_factory=dict)
     setup: Mapping[str, float] = field(default_factory=dict)
-    start: Place | None = None
+    start: Location | None = None
     returns: bool = False
 
     def __post_init__(self) -> None:

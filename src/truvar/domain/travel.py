@@ -39,7 +39,7 @@ Rate: TypeAlias = "float | Mapping[str, float]"
 Rates: TypeAlias = "Mapping[str, Rate]"
 TravelPart: TypeAlias = "Rates | Euclidean | GreatCircle | Network | TravelMatrix"
 Travel: TypeAlias = "TravelPart | Sequence[TravelPart]"
-Place: TypeAlias = "Mapping[str, Any] | str"
+Location: TypeAlias = "Mapping[str, Any] | str"
 
 
 # -- what callers give -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truvar._typing import Array
-from truvar.domain.travel import Place
+from truvar.domain.travel import Location
 from truvar.exceptions import InvalidArgumentError
 from truvar.validation import check_positive
 
@@ -30,7 +30,7 @@ class Vehicle:
         >>> Study(domain, goal, cost=cost, vehicles={"boat-1": Vehicle(), "boat-2": Vehicle(speed=2, budget=300)})
     """
 
-    start: Place | None = None
+    start: Location | None = None
     speed: float = 1.0
     budget: float | None = None
 

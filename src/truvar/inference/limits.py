@@ -36,6 +36,7 @@ from truvar._typing import Array
 from truvar.acquisition.mixed_search import climbing
 from truvar.acquisition.optimizer import search_together
 from truvar.algorithm.learner import ActiveLearner
+from truvar.algorithm.recommendation import best_point, eligible_observations
 from truvar.domain.goals import Bands, Goal
 from truvar.domain.vehicles import Origin
 from truvar.exceptions import UnsupportedGoalError
@@ -265,9 +266,9 @@ def _incumbent(learner: ActiveLearner) -> float | None:
     If all of them are excluded, it is the best one at any point that can be recommended.
     """
     d = len(learner.domain.columns)
-    points = [action.point[:d] for action, _ in learner.eligible_observations()]
+    points = [action.point[:d] for action, _ in eligible_observations(learner)]
     if not points and any(action.task == 0 for action, _ in learner.observations):
-        points = [learner.best_point()[1]]
+        points = [best_point(learner)[1]]
     if not points:
         return None
     mean, _ = learner.surrogate.predict(np.unique(np.stack(points), axis=0))

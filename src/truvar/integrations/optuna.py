@@ -36,7 +36,7 @@ TrialState = optuna.trial.TrialState
 # Smallest noise variance, as a share of the variance of the values: values reported as exact may contradict each other.
 MIN_NOISE = 1e-8
 MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them it takes at once
-LEAST_SUCCESS = 0.7  # probability: trials that are less likely to succeed are not made, as long as others can be
+MIN_SUCCESS_PROBABILITY = 0.7  # trials that are less likely to succeed are not made, as long as others can be
 CHOSEN_KEY = "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
 MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
 CHOOSING_SECONDS = 10.0  # a trial that has no parameters after so long is not being chosen for any more
@@ -226,7 +226,7 @@ class _TrialModel:
         self._allowed_again: set[int] = set()
         prior = Prior(Learned(), None, None)
         self.learner = ActiveLearner(self.domain, goal, sampler._policy, prior, None, sampler._seed)
-        self.learner.least_success = LEAST_SUCCESS
+        self.learner.min_success = MIN_SUCCESS_PROBABILITY
         self.take(trials)
 
     def continues(self, study: Any, space: SearchSpace, goal: Goal) -> bool:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import weakref
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
+from truvar.algorithm.recommendation import best_observed, best_point
+from truvar.algorithm.selection import in_model_units
 from truvar.domain.action import Action
 from truvar.domain.domain import Domain
 from truvar.domain.vehicles import Origin
@@ -106,7 +108,7 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
         learned=learner.surrogate.is_learned,
         betas=state.beta_history,
         information=lambda steps: information_bound(
-            posterior, steps, learner.modelled(learner.actions.candidates(None))
+            posterior, steps, in_model_units(learner.surrogate, learner.actions.candidates(None))
         ),
         tolerance=float(getattr(learner.engine, "tolerance", 0.0)),
         epsilon=learner.epsilon,
@@ -116,7 +118,7 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
 
 def statement_inputs(state: StudyState) -> StatementInputs:
     """Return what the joint statements of a study depend on."""
-    return StatementInputs.of(state.learner, state.learner.best_point()[1])
+    return StatementInputs.of(state.learner, best_point(state.learner)[1])
 
 
 def why_finished(state: StudyState, inputs: Callable[[], StatementInputs]) -> str | None:
@@ -152,7 +154,7 @@ def result(state: StudyState, reason: str | None, source: StatementInputs) -> Re
     state_in_units = learner.reported_state
     regions = state_in_units.regions
     moments = learner.moments
-    index, point, mean, sd = learner.best_point()
+    index, point, mean, sd = best_point(learner)
     inputs = certificate_inputs(state)
     bounds_certificate = certify(inputs)
     measured = [action.site for action, _ in learner.observations if action.task == 0]
@@ -184,7 +186,7 @@ def result(state: StudyState, reason: str | None, source: StatementInputs) -> Re
 
 
 def _best_observed(state: StudyState) -> BestObserved | None:
-    found = state.learner.best_observed()
+    found = best_observed(state.learner)
     if found is None:
         return None
     action, value = found

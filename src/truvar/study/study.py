@@ -21,6 +21,8 @@ from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
 from truvar.algorithm.learner import ActiveLearner
+from truvar.algorithm.recommendation import best_in_context
+from truvar.algorithm.selection import in_model_units, policy_context, stops_at_sets
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import CostLike, NoiseLevels, NoiseLike, Tasks
@@ -398,7 +400,7 @@ class Study(TransactionalStudy):
     def _choose(self, origin: Departure, given: ContextSlice | None) -> tuple[Candidates, loop.Choice | None]:
         state = self._state
         if given is not None:
-            return self._learner.choose_in_context(given, origin, list(state.pending.values()), state.next_id)
+            return self._learner.choose(origin, list(state.pending.values()), state.next_id, given)
         start = state.config.start
         table = None if start is None or state.positions else self._learner.actions.candidates(origin)
         excluded = self._learner.excluded
@@ -406,7 +408,7 @@ class Study(TransactionalStudy):
         if start is None or table is None or is_excluded or not table.affordable[start]:
             return self._learner.choose(origin, list(state.pending.values()), state.next_id)
         first = table.take(np.array([start]))
-        gains = self.policy.score(self._learner.context(0), first)[0]
+        gains = self.policy.score(policy_context(self._learner, 0), first)[0]
         scores = gains / first.cost[0] if self.policy.per_cost else gains
         level = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))  # the policy chooses the noise level
         return table, loop.Choice(start, level, float(gains[level]))
@@ -422,14 +424,15 @@ class Study(TransactionalStudy):
 
     def policy_context(self) -> PolicyContext:
         """Return what the policy sees at the next choice."""
-        return self._learner.context(self._state.next_id)
+        return policy_context(self._learner, self._state.next_id)
 
     def gains(self) -> Array:
         """Return the policy's score of every candidate before division by the cost.
 
         The order is that of the table's flat rows: the noise levels of the first row, then those of the second, ...
         """
-        return self.policy.score(self.policy_context(), self._learner.modelled(self.candidates())).ravel()
+        table = in_model_units(self._learner.surrogate, self.candidates())
+        return self.policy.score(self.policy_context(), table).ravel()
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
@@ -998,7 +1001,7 @@ class Study(TransactionalStudy):
         """Why the policy suggests nothing more although the study is not finished; None as long as it does."""
         if self.finished is not None:
             return None
-        if self._learner.stops_at_sets:
+        if stops_at_sets(self._learner):
             return (
                 "the policy's own bounds, a rule of thumb, leave nothing undecided, which is not enough to call the "
                 'study finished; policy "auto" continues'
@@ -1132,7 +1135,7 @@ class Study(TransactionalStudy):
         given = slice_in_context(self.domain, context)
         if given is None or given.fixed is None:
             return self.result().best_for(context)
-        x = self._learner.best_in_context(given)
+        x = best_in_context(self._learner, given)
         mean, variance = self._learner.surrogate.predict(x[None, :])
         return Best(None, self.domain.named(x), float(mean[0]), float(np.sqrt(variance[0])))
 

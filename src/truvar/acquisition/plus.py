@@ -34,7 +34,7 @@ from truvar.validation import check_at_least, check_boolean
 
 __all__ = ["Plus"]
 
-NEGLIGIBLE = 1e-9  # share of all ambiguity: rows that hold no more than this together are left out
+NEGLIGIBLE_AMBIGUITY_SHARE = 1e-9  # share of all ambiguity: rows that hold no more than this together are left out
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
     uncertain = variance > RESOLUTION * context.posterior.scale**2
     ambiguities = [scipy.special.ndtr(u) * scipy.special.ndtr(-u) for u in distances]
     weight = np.where(uncertain, sum(ambiguities[1:], start=ambiguities[0]), 0.0)
-    relevant = np.where(weight * len(weight) > NEGLIGIBLE * weight.sum(), weight, 0.0)
+    relevant = np.where(weight * len(weight) > NEGLIGIBLE_AMBIGUITY_SHARE * weight.sum(), weight, 0.0)
     sites, multiplicity = sample_rows(relevant, count)
     # The ambiguities of several thresholds add up, and so do their curves.
     curves = [ambiguity.ambiguity_curves(u[sites] ** 2, multiplicity) for u in distances]
