@@ -40,7 +40,10 @@ from truvar.domain.goals import Bands, Goal
 from truvar.domain.vehicles import Origin
 from truvar.exceptions import UnsupportedGoalError
 from truvar.inference import bands
-from truvar.inference.statements import StatementInputs, normal_distribution, screening_f1
+from truvar.inference.inputs import StatementInputs
+from truvar.inference.joint import StatementSource
+from truvar.inference.level_set import screening_f1
+from truvar.inference.mixtures import normal_distribution
 from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
 from truvar.models.transforms import OutputTransform
 
@@ -93,7 +96,7 @@ class StopCheck:
 def check_stop(
     learner: ActiveLearner,
     limits: StatementLimits,
-    inputs: Callable[[], StatementInputs],
+    inputs: Callable[[], StatementSource],
     model_check: Callable[[], ModelCheck],
     last: Origin,
 ) -> StopCheck:

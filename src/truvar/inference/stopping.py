@@ -21,9 +21,12 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands
-from truvar.inference.bands import certainty_of, exceedance
-from truvar.inference.certificate import CertificateInputs, certify
-from truvar.inference.statements import JointStatements, StatementInputs, potential_optima
+from truvar.inference.certificate import certify
+from truvar.inference.inputs import CertificateInputs, StatementInputs
+from truvar.inference.joint import StatementSource
+from truvar.inference.mixtures import certainty_of
+from truvar.inference.optimum import potential_optima
+from truvar.inference.statements import JointStatements
 from truvar.models.diagnostics import ModelCheck
 
 FINISHED = 0.997  # probability with which everything must be decided: that of a statement that no draw contradicts
@@ -34,7 +37,7 @@ MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is no
 
 def finished(
     learner: ActiveLearner,
-    statement_inputs: Callable[[], StatementInputs],
+    statement_inputs: Callable[[], StatementSource],
     certificate_inputs: Callable[[], CertificateInputs],
 ) -> str | None:
     """Return why nothing is left to find out, or None.
@@ -84,7 +87,7 @@ def _is_contradicted(check: ModelCheck) -> bool:
 def _may_be_decided(inputs: StatementInputs) -> bool:
     """Return whether single points do not rule out that everything is decided. No joint draws are needed for this."""
     if isinstance(inputs.goal, Bands):
-        return bool(certainty_of(exceedance(inputs)).min() >= FINISHED)
+        return bool(certainty_of(inputs.exceedance()).min() >= FINISHED)
     reported = inputs.reported()
     if reported is not None:
         probability = inputs.marginal_probability()

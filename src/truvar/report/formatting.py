@@ -12,7 +12,7 @@ import numpy as np
 
 from truvar.domain.labels import label_text
 from truvar.domain.parameters import Log, Range
-from truvar.inference.certificate import format_share
+from truvar.inference.certificate_text import format_share
 from truvar.messages import format_coordinate, format_coordinates
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from truvar._typing import Array, Index
 from truvar.domain.constraints import LinearConstraint, PolygonConstraint
 from truvar.domain.exclusions import Place
 from truvar.domain.parameters import Boolean, Categorical, Date, Integer, Log, Ordinal, Parameter
-from truvar.inference.certificate import REGIME_SUMMARIES
+from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
 from truvar.report.formatting import column_label
