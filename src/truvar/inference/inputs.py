@@ -29,6 +29,7 @@ from truvar.inference.statements import CONFIDENCE, Estimate, JointStatements
 from truvar.models.diagnostics import ModelCheck
 from truvar.models.ensemble import EnsembleModel
 from truvar.models.frozen import Caution, FrozenPosterior
+from truvar.models.surrogate import Surrogate
 from truvar.models.transforms import OutputTransform
 
 CAUTIOUS = 0.2  # share of the draws of a learned model that are cautious
@@ -127,7 +128,7 @@ class StatementInputs:
         surrogate = learner.surrogate
         posterior = surrogate.freeze()
         sites = surrogate.target_sites
-        if surrogate.model is not None and surrogate.observations:
+        if plain_share(surrogate) < 1.0:
             means, variances, posterior = _with_cautious_members(learner, posterior)
         elif surrogate.mean is None:  # the uncertainty of the estimated constant counts
             means, variances = posterior.predict(sites)
@@ -135,10 +136,7 @@ class StatementInputs:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
         snap = learner.domain.snap if learner.domain.discrete else None
-        excluded = learner.excluded
-        allows = learner.actions.allows if excluded is not None or learner.domain.constraints else None
-        if excluded is not None and (excluded.all() or not excluded.any()):
-            excluded = None
+        allows = learner.actions.allows if learner.excluded is not None or learner.domain.constraints else None
         return cls(
             goal=learner.goal,
             threshold=getattr(learner.model_goal, "threshold", None),
@@ -153,7 +151,7 @@ class StatementInputs:
             snap=snap,
             seed=(learner.seed, len(learner.observations)),
             fitted=surrogate.fitted and (len(learner.observations) > 0 or surrogate.mean is not None),
-            excluded=excluded,
+            excluded=excluded_rows(learner),
             allows=allows,
         )
 
@@ -174,10 +172,42 @@ def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -
     if surrogate.ensemble is None:
         return (*mixture.predict(sites), mixture)
     cautious = FrozenPosterior(mixture.members[len(posterior.members) :])
-    cautious_means, cautious_variances = cautious.predict(sites)
-    means = np.vstack([surrogate.ensemble.means[:, : len(sites)], cautious_means])
-    variances = np.vstack([surrogate.ensemble.variances[:, : len(sites)], cautious_variances])
+    both = zip(member_moments(surrogate), cautious.predict(sites), strict=True)
+    means, variances = (np.vstack(parts) for parts in both)
     return means, variances, mixture
+
+
+def plain_share(surrogate: Surrogate) -> float:
+    """Return the share of the mixture that is not of cautious members; 1 unless the model is learned."""
+    return 1.0 if surrogate.model is None or not surrogate.observations else 1.0 - CAUTIOUS
+
+
+def member_moments(surrogate: Surrogate) -> tuple[Array, Array]:
+    """Return means and variances on the domain that a surrogate keeps, by member, without cautious ones: (members, n).
+
+    The uncertainty of an estimated constant is left out.
+    """
+    ensemble = surrogate.ensemble
+    if ensemble is None:
+        mean, variance = surrogate.moments
+        return mean[None, :], variance[None, :]
+    n = len(surrogate.domain)
+    return ensemble.means[:, :n], ensemble.variances[:, :n]
+
+
+def model_thresholds(learner: ActiveLearner) -> tuple[float, ...]:
+    """Return the thresholds of a level set in the units of the model; none where they are a share of the optimum."""
+    several: tuple[float, ...] = getattr(learner.model_goal, "band_thresholds", ())
+    single: float | None = getattr(learner.model_goal, "threshold", None)
+    return several if several or single is None else (single,)
+
+
+def excluded_rows(learner: ActiveLearner) -> Mask | None:
+    """Return the points that cannot be the optimum, as they are not to be measured; None: there are none. (n,)."""
+    excluded = learner.excluded
+    if excluded is None or excluded.all() or not excluded.any():
+        return None
+    return excluded
 
 
 def unknown_statements(

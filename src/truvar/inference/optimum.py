@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truvar._typing import Array, Index
+from truvar._typing import Array, Index, Mask
 from truvar.inference.inputs import StatementInputs, unknown_statements
 from truvar.inference.mixtures import normal_distribution
 from truvar.inference.statements import Estimate, JointStatements
@@ -19,6 +19,8 @@ FAR = 4.5  # standard deviations: a point further below the best one's lower bou
 SAME_VALUE = 1e-6  # prior standard deviations: values that differ less are equal
 REFINED = 200  # additional points of a box, around the recommended one, among which the optimum may be
 RADII = (0.1, 0.01, 0.001)  # distances of those points from it, in extents of the box
+SCREENING_DRAWS = 1024  # joint draws of a rough estimate
+SCREENING_ROWS = 128  # points that they are made at
 UNKNOWN_DISTANCE = Estimate(float("nan"), 0.0, float("inf"))
 
 
@@ -65,13 +67,26 @@ def potential_optima(inputs: StatementInputs, reach: float = FAR) -> Index:
         inputs: The inputs.
         reach: Half width of the intervals that are compared, in standard deviations.
     """
-    signed = inputs.goal.sign * inputs.means
-    sd = np.sqrt(inputs.variances)
-    if inputs.excluded is not None:
-        signed = np.where(inputs.excluded, -np.inf, signed)
-        sd = np.where(inputs.excluded, 0.0, sd)
+    return potential_rows(inputs.goal.sign * inputs.means, np.sqrt(inputs.variances), reach, inputs.excluded)
+
+
+def potential_rows(signed: Array, sd: Array, reach: float, excluded: Mask | None) -> Index:
+    """Return `potential_optima`, given signed means (high is good) and standard deviations by member: (members, n)."""
+    if excluded is not None:
+        signed = np.where(excluded, -np.inf, signed)
+        sd = np.where(excluded, 0.0, sd)
     lower = (signed - reach * sd).max(axis=1, keepdims=True)
     return np.flatnonzero((signed + reach * sd >= lower).any(axis=0))
+
+
+def screening_optimality(inputs: StatementInputs) -> float:
+    """Return a rough estimate of `JointStatements.optimal_probability`, from few draws at few points."""
+    rows = potential_optima(inputs)
+    if len(rows) > SCREENING_ROWS:
+        rows = most_promising(inputs, rows, SCREENING_ROWS)
+    points = np.vstack([inputs.best[None, :], inputs.sites[rows]])
+    draws = inputs.goal.sign * inputs.posterior.draw(points, SCREENING_DRAWS, (*inputs.seed, 1))
+    return float((draws.max(axis=0) - draws[0] <= SAME_VALUE * inputs.scale).mean())
 
 
 def _promise(inputs: StatementInputs) -> Array:

@@ -22,10 +22,17 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands
 from truvar.inference.certificate import certify
-from truvar.inference.inputs import CertificateInputs, StatementInputs
+from truvar.inference.inputs import (
+    CertificateInputs,
+    StatementInputs,
+    excluded_rows,
+    member_moments,
+    model_thresholds,
+    plain_share,
+)
 from truvar.inference.joint import StatementSource
-from truvar.inference.mixtures import certainty_of
-from truvar.inference.optimum import potential_optima
+from truvar.inference.mixtures import certainty_of, probability_above
+from truvar.inference.optimum import potential_optima, potential_rows, screening_optimality
 from truvar.inference.statements import JointStatements
 from truvar.models.diagnostics import ModelCheck
 
@@ -33,6 +40,9 @@ FINISHED = 0.997  # probability with which everything must be decided: that of a
 TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
 IMPOSSIBLE = 1e-9  # chance of the misfit, below which the measurements contradict the model, however few there are
 MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
+SCREENING_REACH = 2.55  # half width of the intervals of a first look, a little less than `TWO_SIDED_99`
+SCREENING_MARGIN = 1e-4  # probability by which a certainty of the first look must fall short of `FINISHED`
+MIN_SCREENED = 0.98  # share of few draws, below which no more draws are made: all of them would not reach `FINISHED`
 
 
 def finished(
@@ -63,13 +73,17 @@ def finished(
             return f"{complete}, with probability at least {1 - certificate.delta:g}"
     if learner.domain.continuous and not learner.goal.level_set:
         return None
-    inputs = statement_inputs()
-    if not inputs.fitted or not _may_be_decided(inputs) or _is_contradicted(certificate_inputs().model_check):
+    if _is_clearly_open(learner):
         return None
-    reason = _decided(inputs.joint)
-    if reason is not None and complete is None and certify(certificate_inputs()).delta is not None:
+    inputs = statement_inputs()
+    if not inputs.fitted or not _may_be_decided(inputs):
+        return None
+    of_certificate = certificate_inputs()
+    if _is_contradicted(of_certificate.model_check):
+        return None
+    if complete is None and certify(of_certificate).delta is not None:
         return None  # the study was set up for bounds with a stated probability, and these leave something undecided
-    return reason
+    return _decided(inputs.joint)
 
 
 def _is_contradicted(check: ModelCheck) -> bool:
@@ -84,17 +98,40 @@ def _is_contradicted(check: ModelCheck) -> bool:
     return chance < IMPOSSIBLE
 
 
+def _is_clearly_open(learner: ActiveLearner) -> bool:
+    """Return whether the moments that the learner keeps show already that something is undecided.
+
+    They leave out the cautious members of a learned model and the uncertainty of an estimated constant, which only add
+    to what is undecided. The margins are much wider than rounding, so that the exact conditions agree.
+    """
+    surrogate = learner.surrogate
+    means, variances = member_moments(surrogate)
+    if not learner.goal.level_set:
+        sds = np.sqrt(variances)
+        candidates = potential_rows(learner.goal.sign * means, sds, SCREENING_REACH, excluded_rows(learner))
+        return len(candidates) > MAX_CANDIDATES
+    mean, variance = surrogate.moments
+    sd = np.sqrt(variance)
+    for threshold in model_thresholds(learner):
+        row = int(np.argmax(SCREENING_REACH * sd - np.abs(mean - threshold)))  # a point that is hard to classify
+        above = probability_above(means[:, row], variances[:, row], threshold)
+        certainty = max(float(above), 1.0 - float(above))
+        share = plain_share(surrogate)
+        if share * certainty + (1.0 - share) < FINISHED - SCREENING_MARGIN:
+            return True
+    return False
+
+
 def _may_be_decided(inputs: StatementInputs) -> bool:
-    """Return whether single points do not rule out that everything is decided. No joint draws are needed for this."""
+    """Return whether single points, or few draws, do not rule out that everything is decided."""
     if isinstance(inputs.goal, Bands):
         return bool(certainty_of(inputs.exceedance()).min() >= FINISHED)
-    reported = inputs.reported()
-    if reported is not None:
+    if inputs.goal.level_set:
         probability = inputs.marginal_probability()
-        if probability is None:
-            return True
-        return bool(np.where(reported, probability, 1.0 - probability).min() >= FINISHED)
-    return len(potential_optima(inputs, reach=TWO_SIDED_99)) <= MAX_CANDIDATES
+        return probability is None or bool(np.maximum(probability, 1.0 - probability).min() >= FINISHED)
+    if len(potential_optima(inputs, reach=TWO_SIDED_99)) > MAX_CANDIDATES:
+        return False
+    return screening_optimality(inputs) >= MIN_SCREENED
 
 
 def _decided(statements: JointStatements) -> str | None:
