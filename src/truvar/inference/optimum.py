@@ -20,7 +20,7 @@ SAME_VALUE = 1e-6  # prior standard deviations: values that differ less are equa
 REFINED = 200  # additional points of a box, around the recommended one, among which the optimum may be
 RADII = (0.1, 0.01, 0.001)  # distances of those points from it, in extents of the box
 SCREENING_DRAWS = 1024  # joint draws of a rough estimate
-SCREENING_ROWS = 128  # points that they are made at
+SCREENING_ROWS = 64  # points that they are made at
 UNKNOWN_DISTANCE = Estimate(float("nan"), 0.0, float("inf"))
 
 
