@@ -19,14 +19,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.domain.goals import Bands
 from truvar.inference.inputs import StatementInputs
-from truvar.inference.level_set import (
-    UNKNOWN_SHARE,
-    f1_draws,
-    interpolate_confidence,
-    joint_confidence,
-    rows_to_draw,
-    uncertain_rows,
-)
+from truvar.inference.level_set import UNKNOWN_SHARE, decided_confidence, f1_draws, rows_to_draw, uncertain_rows
 from truvar.inference.mixtures import band_probabilities, certainty_of, reported_bands
 from truvar.inference.optimum import DRAWS
 from truvar.inference.statements import BandStatements, Estimate, JointStatements
@@ -52,7 +45,7 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
     if inputs.fitted:
         draws = inputs.posterior.draw(inputs.sites[rows], DRAWS, inputs.seed)
         bands = np.searchsorted(np.array(inputs.thresholds), draws, side="right")  # (r, S)
-        decided = _decided_confidence(certainty, relevant, rows, bands != reported[rows, None])
+        decided = decided_confidence(certainty, 1.0 - certainty, relevant, rows, bands != reported[rows, None])
         scores = []
         is_certain = np.ones(inputs.n, bool)
         is_certain[relevant] = False
@@ -79,31 +72,6 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
         n_relevant=n_relevant,
         bands=BandStatements(probability, reported, f1),
     )
-
-
-def _decided_confidence(certainty: Array, relevant: Index, rows: Index, wrong: Mask) -> Array:
-    """Return the highest confidence at which each point is decided, as for one threshold.
-
-    Args:
-        certainty: c at every point. (n,)
-        relevant: Rows that are not certain by themselves.
-        rows: Those of them that were drawn. (r,)
-        wrong: Whether a drawn row is not in its reported band, by draw. (r, S)
-    """
-    is_relevant = np.zeros(len(certainty), bool)
-    is_relevant[relevant] = True
-    neglected = float((1.0 - certainty[~is_relevant]).sum())
-    decided = np.maximum(certainty - neglected, 0.0)
-    if len(rows) == 0:
-        return decided
-    order = np.argsort(-certainty[rows], kind="stable")
-    joint = np.maximum(joint_confidence(wrong[order]) - neglected, 0.0)
-    of_row = np.empty(len(rows))
-    of_row[order] = joint
-    carried = interpolate_confidence(certainty, rows[order], joint, relevant)
-    decided[relevant] = np.minimum(carried, certainty[relevant])
-    decided[rows] = np.minimum(of_row, certainty[rows])
-    return decided
 
 
 def _membership(goal: Bands, bands: Index, reported: Index) -> list[tuple[Mask, Mask]]:

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from truvar._representation import html_card
-from truvar.acquisition.confidence import RKHSBeta, TheoremBeta
+from truvar.acquisition.confidence import TheoremBeta
 from truvar.algorithm.loop import State
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, LevelSet
@@ -48,7 +48,7 @@ from truvar.inference.certificate_text import (
     optimum_sentence,
 )
 from truvar.inference.inputs import CertificateInputs
-from truvar.inference.regime import ROUNDING, Regime, cost_covered, cost_void_of, shortfall_of
+from truvar.inference.regime import Regime, compare_betas, cost_covered, find_cost_void, find_regime
 from truvar.inference.statements import JointStatements
 
 DEFAULT_DELTA = 0.1  # delta with which a beta is compared whose schedule has none
@@ -138,59 +138,54 @@ def certify(inputs: CertificateInputs) -> Certificate:
     Returns:
         A certificate whose `statement` says only that the measurements contradict the model, if they do.
     """
-    goal = inputs.goal
-    state = inputs.state
-    confidence = inputs.policy.confidence
-    schedule = confidence.beta
+    schedule = inputs.policy.confidence.beta
     schedule_delta: float | None = getattr(schedule, "delta", None)
     delta = DEFAULT_DELTA if schedule_delta is None else schedule_delta
-    beta, needed, shortfall = shortfall_of(inputs, delta)
-    cost_void = cost_void_of(inputs)
-    reasons = list(cost_void)
-    regime: Regime = "theorem"
-    solved_with_cost = isinstance(schedule, TheoremBeta | RKHSBeta)
-    if inputs.learned:
-        regime = "learned"
-    elif shortfall > ROUNDING or inputs.is_contradicted:
-        regime = "heuristic"
-    elif reasons or not solved_with_cost:
-        regime = "outside"
-        if not solved_with_cost:
-            reasons.append("beta was not solved for together with the cost of the epochs")
-    has_claim = isfinite(inputs.epsilon)
-    accurate_to = accuracy(goal, state) if has_claim else inf
-    eta_completed = inf
-    if has_claim and state.epoch.index > 1 and state.epoch.eta > 0:
-        eta_completed = state.epoch.eta / confidence.r
-    implicit = 0.0
-    if isinstance(goal, LevelSet):
-        implicit = goal.fraction_of_max or goal.fraction_of_min or 0.0
+    betas = compare_betas(inputs, delta)
+    cost_void = find_cost_void(inputs)
+    regime, reasons = find_regime(inputs, betas, cost_void)
     epoch_ends_by = None
     if regime == "theorem" and isinstance(schedule, TheoremBeta):
-        epoch_ends_by = cost_covered(state.epoch.beta, inputs.actions, delta)
-    statement = NO_CLAIM
-    if has_claim:
-        statement = f"{condition(regime, delta)}, {claim(inputs, accurate_to)}"
+        epoch_ends_by = cost_covered(inputs.state.epoch.beta, inputs.actions, delta)
     contradiction = ""
-    if has_claim and inputs.is_contradicted:
-        contradiction = f"The measurements contradict the model: {lowered(inputs.model_check.finding)}."
+    bounds_statement = NO_CLAIM
+    accurate_to = inf
+    if isfinite(inputs.epsilon):
+        accurate_to = accuracy(inputs.goal, inputs.state)
+        bounds_statement = f"{condition(regime, delta)}, {claim(inputs, accurate_to)}"
+        if inputs.is_contradicted:
+            contradiction = f"The measurements contradict the model: {lowered(inputs.model_check.finding)}."
     return Certificate(
         statement=contradiction,
-        bounds_statement=statement,
+        bounds_statement=bounds_statement,
         epsilon=inputs.epsilon,
         accurate_to=accurate_to,
-        epoch_epsilon=4 * (1 + confidence.slack) * (1 + implicit) * eta_completed * inputs.scale,
+        epoch_epsilon=_epoch_epsilon(inputs),
         regime=regime,
-        because=explanation(inputs, regime, reasons, delta, (beta, needed, shortfall)),
+        because=explanation(inputs, regime, reasons, delta, betas),
         delta=delta if regime in ("theorem", "outside") else None,
-        beta=beta,
-        beta_needed=needed,
-        shortfall=shortfall,
+        beta=betas.beta,
+        beta_needed=betas.needed,
+        shortfall=betas.shortfall,
         epoch_ends_by=epoch_ends_by,
         cost_void=tuple(cost_void),
         assumes=assumptions_of(inputs, regime),
         caveats=caveats_of(inputs, regime, reasons),
     )
+
+
+def _epoch_epsilon(inputs: CertificateInputs) -> float:
+    """Return `Certificate.epoch_epsilon`: infinite before the first epoch has ended."""
+    goal = inputs.goal
+    epoch = inputs.state.epoch
+    confidence = inputs.policy.confidence
+    eta_completed = inf
+    if isfinite(inputs.epsilon) and epoch.index > 1 and epoch.eta > 0:
+        eta_completed = epoch.eta / confidence.r
+    implicit = 0.0
+    if isinstance(goal, LevelSet):
+        implicit = goal.fraction_of_max or goal.fraction_of_min or 0.0
+    return 4 * (1 + confidence.slack) * (1 + implicit) * eta_completed * inputs.scale
 
 
 def with_joint_statements(

@@ -13,7 +13,7 @@ from truvar.algorithm.loop import State
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.inference.inputs import CertificateInputs
-from truvar.inference.regime import ROUNDING, Regime
+from truvar.inference.regime import BetaComparison, Regime
 from truvar.inference.statements import Estimate, JointStatements
 from truvar.messages import format_coordinates
 
@@ -198,7 +198,7 @@ def _count(count: int, kind: str) -> str:
 
 
 def explanation(
-    inputs: CertificateInputs, regime: Regime, reasons: list[str], delta: float, betas: tuple[float, float, float]
+    inputs: CertificateInputs, regime: Regime, reasons: list[str], delta: float, betas: BetaComparison
 ) -> str:
     """Return what the regime means here.
 
@@ -207,7 +207,7 @@ def explanation(
         regime: The regime.
         reasons: Why Theorem 3.1 does not bound the cost.
         delta: Probability with which the required beta is computed.
-        betas: Result of `shortfall_of`.
+        betas: beta against what is required.
     """
     beta, needed, shortfall = betas
     t = len(inputs.betas)
@@ -221,11 +221,11 @@ def explanation(
         )
     since = f"after each of the {_count(t, 'measurement')} so far" if t else "before the first measurement"
     enough = f"beta was at least what {_source(inputs)} requires {since} (now {beta:.4g} against {needed:.4g})"
-    if regime == "heuristic" and shortfall <= ROUNDING:
+    if regime == "heuristic" and betas.is_enough:
         return f"the measurements contradict the model, so that no probability can be given for its bounds; {enough}"
     if regime == "heuristic":
         earlier = ""
-        if shortfall > needed / beta * ROUNDING:
+        if betas.was_worse:
             earlier = f" (at an earlier t, as little as {1 / shortfall:.2g} of it)"
         return (
             f"beta = {beta:.4g} is {beta / needed:.2g} of the {required}{earlier}: the bounds are a rule of thumb, and "

@@ -161,24 +161,12 @@ def _from_draws(
     """
     certainty = np.maximum(probability, 1.0 - probability)
     class_above = probability >= 0.5
-    is_relevant = np.zeros(len(probability), bool)
-    is_relevant[relevant] = True
-    neglected = float(error[~is_relevant].sum())
-    decided = np.maximum(certainty - neglected, 0.0)
-    if len(rows):
-        order = np.argsort(-certainty[rows], kind="stable")
-        joint = joint_confidence(is_above[order] != class_above[rows][order, None])
-        joint = np.maximum(joint - neglected, 0.0)
-        of_row = np.empty(len(rows))
-        of_row[order] = joint
-        decided[relevant] = np.minimum(
-            interpolate_confidence(certainty, rows[order], joint, relevant), certainty[relevant]
-        )
-        decided[rows] = np.minimum(of_row, certainty[rows])
+    decided = decided_confidence(certainty, error, relevant, rows, is_above != class_above[rows, None])
     reported = inputs.reported()
     if reported is None:
         raise AssertionError("a level set reports points")
-    certain_above = class_above & ~is_relevant
+    certain_above = class_above.copy()
+    certain_above[relevant] = False
     f1 = f1_draws(inputs, reported, certain_above, relevant, rows, is_above)
     lower, upper = inputs.interval()
     return JointStatements(
@@ -195,6 +183,32 @@ def _from_draws(
         n_drawn=len(rows),
         n_relevant=len(relevant),
     )
+
+
+def decided_confidence(certainty: Array, error: Array, relevant: Index, rows: Index, wrong: Mask) -> Array:
+    """Return the highest confidence at which each point is decided, (n,).
+
+    Args:
+        certainty: Probability of the class of each point. (n,)
+        error: Probability that the class of a point is wrong, at most. (n,)
+        relevant: Rows that are not certain marginally.
+        rows: Those of them that were drawn. (r,)
+        wrong: Whether the class of a drawn row is wrong, by draw. (r, S)
+    """
+    is_relevant = np.zeros(len(certainty), bool)
+    is_relevant[relevant] = True
+    neglected = float(error[~is_relevant].sum())
+    decided = np.maximum(certainty - neglected, 0.0)
+    if len(rows) == 0:
+        return decided
+    order = np.argsort(-certainty[rows], kind="stable")
+    joint = np.maximum(_joint_confidence(wrong[order]) - neglected, 0.0)
+    of_row = np.empty(len(rows))
+    of_row[order] = joint
+    interpolated = _interpolate_confidence(certainty, rows[order], joint, relevant)
+    decided[relevant] = np.minimum(interpolated, certainty[relevant])
+    decided[rows] = np.minimum(of_row, certainty[rows])
+    return decided
 
 
 def uncertain_rows(error: Array) -> Index:
@@ -215,7 +229,7 @@ def rows_to_draw(relevant: Index, seed: tuple[int, int]) -> Index:
     return np.sort(np.random.default_rng(seed).choice(relevant, MAX_ROWS, replace=False))
 
 
-def joint_confidence(wrong: Mask) -> Array:
+def _joint_confidence(wrong: Mask) -> Array:
     """Return the share of draws without an error up to each row, (r,), given which rows are wrong in which draw."""
     r, count = wrong.shape
     first = np.where(wrong.any(axis=0), wrong.argmax(axis=0), r)
@@ -223,7 +237,7 @@ def joint_confidence(wrong: Mask) -> Array:
     return np.asarray(1.0 - (failed + 1) / (count + 1))  # one more error, as draws cannot show certainty
 
 
-def interpolate_confidence(certainty: Array, ordered: Index, joint: Array, relevant: Index) -> Array:
+def _interpolate_confidence(certainty: Array, ordered: Index, joint: Array, relevant: Index) -> Array:
     """Return the joint confidence of rows that were not drawn: that of the drawn one of the next lower certainty."""
     ascending = certainty[ordered][::-1]
     position = np.searchsorted(ascending, certainty[relevant], side="right") - 1

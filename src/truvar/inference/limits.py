@@ -117,11 +117,8 @@ def check_stop(
     regret_goal = _regret_goal(learner, limits)
     near_f1 = limits.f1 is not None and may_reach_f1(source, limits.f1)
     near_regret = regret_goal is not None and may_reach_regret(source, regret_goal)
-    rate = inf
-    if limits.improvement_per_cost is not None:
-        rate = improvement_per_cost(learner, source, last)
-    worthless = limits.improvement_per_cost is not None and rate < limits.improvement_per_cost
-    if not (near_f1 or near_regret or worthless):
+    worthless = _worthless(learner, source, limits, last)
+    if not (near_f1 or near_regret or worthless is not None):
         return StopCheck()
     check = model_check()
     if check.is_contradiction:
@@ -132,12 +129,21 @@ def check_stop(
     regret = source.joint.expected_regret if near_regret else None
     if regret is not None and regret_goal is not None and regret.high <= regret_goal:
         return StopCheck(f"expected regret {regret} reached {_describe_regret_goal(limits, regret_goal)}")
-    if worthless:
-        return StopCheck(
-            f"no measurement is worth its cost: the largest expected improvement per unit cost is {rate:.3g}, less "
-            f"than {limits.improvement_per_cost:g}"
-        )
-    return StopCheck()
+    return StopCheck(worthless)
+
+
+def _worthless(learner: ActiveLearner, source: StatementInputs, limits: StatementLimits, last: Origin) -> str | None:
+    """Return that no measurement is worth its cost, if none is; None without that limit."""
+    limit = limits.improvement_per_cost
+    if limit is None:
+        return None
+    rate = improvement_per_cost(learner, source, last)
+    if not rate < limit:  # nor where it is NaN
+        return None
+    return (
+        f"no measurement is worth its cost: the largest expected improvement per unit cost is {rate:.3g}, less than "
+        f"{limit:g}"
+    )
 
 
 def has_model(learner: ActiveLearner) -> bool:

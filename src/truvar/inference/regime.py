@@ -16,14 +16,15 @@ four regimes:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, pi, sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from truvar.acquisition import TruVaR
-from truvar.acquisition.confidence import RKHSBeta, lemma_beta, rkhs_beta
+from truvar.acquisition.confidence import RKHSBeta, TheoremBeta, lemma_beta, rkhs_beta
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.goals import Bands, LevelSet
 from truvar.inference.inputs import CertificateInputs
@@ -38,8 +39,44 @@ REGIME_SUMMARIES: dict[Regime, str] = {
 ROUNDING = 1 + 1e-9  # largest ratio of the required beta to the one in use that counts as enough
 
 
-def shortfall_of(inputs: CertificateInputs, delta: float) -> tuple[float, float, float]:
-    """Return beta of the present bounds, the one required now, and the worst ratio of the two so far.
+class BetaComparison(NamedTuple):
+    """beta against what the lemma requires.
+
+    Attributes:
+        beta: beta of the present bounds.
+        needed: beta that is required now.
+        shortfall: Largest ratio of the required beta to the one in use, after any measurement so far.
+    """
+
+    beta: float
+    needed: float
+    shortfall: float
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether beta never fell short."""
+        return self.shortfall <= ROUNDING
+
+    @property
+    def was_worse(self) -> bool:
+        """Whether beta fell short by more at an earlier time."""
+        return self.shortfall > self.needed / self.beta * ROUNDING
+
+
+def find_regime(inputs: CertificateInputs, betas: BetaComparison, cost_void: Sequence[str]) -> tuple[Regime, list[str]]:
+    """Return the regime, and the reasons why Theorem 3.1 does not bound the cost in it."""
+    reasons = list(cost_void)
+    if inputs.learned:
+        return "learned", reasons
+    if not betas.is_enough or inputs.is_contradicted:
+        return "heuristic", reasons
+    if not isinstance(inputs.policy.confidence.beta, TheoremBeta | RKHSBeta):
+        reasons.append("beta was not solved for together with the cost of the epochs")
+    return ("outside" if reasons else "theorem"), reasons
+
+
+def compare_betas(inputs: CertificateInputs, delta: float) -> BetaComparison:
+    """Compare beta with what is required for the bounds, now and after each measurement.
 
     Where M may grow again only the present bounds count. The required beta grows with t, so that of a run of equal
     betas only the last one is compared.
@@ -48,12 +85,12 @@ def shortfall_of(inputs: CertificateInputs, delta: float) -> tuple[float, float,
     if len(betas) == 0:
         beta = inputs.state.epoch.beta
         needed = _needed(inputs, 0, delta)
-        return beta, needed, needed / beta
+        return BetaComparison(beta, needed, needed / beta)
     last_of_run = np.flatnonzero(np.append(betas[1:] != betas[:-1], True)) + 1  # t
     if not inputs.goal.monotone:
         last_of_run = last_of_run[-1:]
     ratios = [_needed(inputs, int(t), delta) / betas[t - 1] for t in last_of_run]
-    return float(betas[-1]), ratios[-1] * float(betas[-1]), max(ratios)
+    return BetaComparison(float(betas[-1]), ratios[-1] * float(betas[-1]), max(ratios))
 
 
 def _needed(inputs: CertificateInputs, t: int, delta: float) -> float:
@@ -70,7 +107,7 @@ def cost_covered(beta: float, actions: ActionSpace, delta: float) -> float:
     return actions.cost_range[0] * sqrt(6 * delta * exp(beta / 2) / (count * pi**2))
 
 
-def cost_void_of(inputs: CertificateInputs) -> list[str]:
+def find_cost_void(inputs: CertificateInputs) -> list[str]:
     """Return the reasons why Theorem 3.1 does not bound the cost, whatever beta is."""
     policy = inputs.policy
     goal = inputs.goal
