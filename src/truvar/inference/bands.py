@@ -7,9 +7,9 @@
 | the band reported, the number of thresholds with P_k >= 1/2 | `BandStatements.reported` | (n,) |
 | c(x), the probability of that band | `certainty` | (n,) |
 
-A point is decided with confidence q if all points up to it, in descending order of c, lie in their reported bands *at
-once* with probability >= q, as for one threshold. The F1 score is that of the points above a threshold, averaged over
-the thresholds; for `LevelSet(between=...)` it is that of the points between the two.
+A point is decided with confidence q if all points up to it, in descending order of c, lie in their reported bands
+*jointly* with probability >= q, as for one threshold. The F1 score is that of the points above a threshold, averaged
+over the thresholds; for `LevelSet(between=...)` it is that of the points between the two.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.domain.goals import Bands
 from truvar.inference.inputs import StatementInputs
-from truvar.inference.level_set import UNKNOWN_SHARE, decided_confidence, f1_draws, rows_to_draw, uncertain_rows
+from truvar.inference.level_set import decided_confidence, f1_draws, rows_to_draw, uncertain_rows
 from truvar.inference.mixtures import band_probabilities, certainty_of, reported_bands
-from truvar.inference.optimum import DRAWS
-from truvar.inference.statements import BandStatements, Estimate, JointStatements
+from truvar.inference.optimum import N_DRAWS
+from truvar.inference.statements import UNKNOWN_F1, BandStatements, Estimate, JointStatements
 
 
 def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
-    """Return what can be stated about all points at once."""
+    """Return what can be stated about all points jointly."""
     exceeds = inputs.exceedance()
     reported = reported_bands(exceeds)
     certainty = certainty_of(exceeds)
@@ -38,12 +38,12 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
     n_drawn = 0
     n_relevant = inputs.n
     n_scores = 1 if goal.inside else len(inputs.thresholds)
-    f1: tuple[Estimate, ...] = (UNKNOWN_SHARE,) * n_scores
-    total = UNKNOWN_SHARE
+    f1: tuple[Estimate, ...] = (UNKNOWN_F1,) * n_scores
+    total = UNKNOWN_F1
     lower = np.full(inputs.n, -np.inf)
     upper = -lower
     if inputs.fitted:
-        draws = inputs.posterior.draw(inputs.sites[rows], DRAWS, inputs.seed)
+        draws = inputs.posterior.draw(inputs.sites[rows], N_DRAWS, inputs.seed)
         bands = np.searchsorted(np.array(inputs.thresholds), draws, side="right")  # (r, S)
         decided = decided_confidence(certainty, 1.0 - certainty, relevant, rows, bands != reported[rows, None])
         scores = []

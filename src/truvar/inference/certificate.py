@@ -1,6 +1,6 @@
 """The certificate of a result: what can be stated about f at present, with which probability, and why.
 
-It leads with the joint statements given the model (`inference.statements`): how many points are decided at once with a
+It leads with the joint statements given the model (`inference.statements`): how many points are decided jointly with a
 probability of 95 %, and how good the answer is expected to be. The assumptions and the model check follow. Then comes
 what the paper's confidence bounds say, for those who want its theorem:
 
@@ -213,8 +213,8 @@ def with_joint_statements(
     caveats = certificate.caveats
     if statements.n_drawn < statements.n_relevant:
         caveats += (
-            f"the probability for all points at once is estimated at {statements.n_drawn} of the "
-            f"{statements.n_relevant} points that are not certain by themselves",
+            f"the joint probability for all points is estimated at {statements.n_drawn} of the "
+            f"{statements.n_relevant} points that are not certain marginally",
         )
     return replace(certificate, statement=" ".join(parts), caveats=caveats)
 

@@ -1,11 +1,13 @@
 """The inputs of statements about a result: what joint statements and the certificate depend on.
 
 A learned model is fitted to measurements that cluster where its policy looks, and says little about how f behaves
-elsewhere. So cautious members are added to the mixture, which a fifth of the draws are of. They leave out
-measurements that the others contradict, and are less sure of the rest: for a level set their standard deviations are
-`WIDER` times as large, for an optimum their length-scales are `SHORTER` times shorter. Nor can single measurements tell
-noise from a fine structure of f: where the noise is learned, f may deviate by it from point to point in these members,
-unless repeated measurements of a point say otherwise.
+elsewhere. Therefore cautious members are added to the mixture and get a fifth of the draws. They leave out
+measurements that the others contradict, and are less sure of the rest.
+
+For a level set their standard deviations are `CAUTIOUS_SD_FACTOR` times those of the other members; for an optimum
+their length-scales are `CAUTIOUS_LENGTHSCALE_FACTOR` times as long. Single measurements cannot tell noise from a fine
+structure of f. Where the noise is learned, these members add a white-noise component of its variance to f, unless
+replicates rule it out.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ from truvar.inference.mixtures import band_probabilities, mixture_quantile, prob
 from truvar.inference.statements import CONFIDENCE, Estimate, JointStatements
 from truvar.models.diagnostics import ModelCheck
 from truvar.models.ensemble import EnsembleModel
-from truvar.models.frozen import Caution, FrozenPosterior
+from truvar.models.frozen import FrozenPosterior, Inflation
 from truvar.models.surrogate import Surrogate
 from truvar.models.transforms import OutputTransform
 
-CAUTIOUS = 0.2  # share of the draws of a learned model that are cautious
-WIDER = 3.0  # level sets: factor by which their standard deviations are larger
-SHORTER = 2.0  # optima: factor by which their length-scales are shorter
+CAUTIOUS_SHARE = 0.2  # share of the draws of a learned model that are cautious
+CAUTIOUS_SD_FACTOR = 3.0  # level sets: factor on the standard deviations of these draws
+CAUTIOUS_LENGTHSCALE_FACTOR = 0.5  # optima: factor on the length-scales that they are made with
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +168,11 @@ def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -
         exact = surrogate.given_noise([action for action, _ in surrogate.observations]) == 0.0
         if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
             learned_noise = np.array([not action.noise_given for action, _ in surrogate.observations], dtype=bool)
-    caution = Caution(wider=WIDER) if learner.goal.level_set else Caution(shorter=SHORTER)
-    caution = replace(caution, n_columns=len(learner.domain.columns), learned_noise=learned_noise, exact=exact)
-    mixture = posterior.with_cautious(CAUTIOUS, caution)
+    inflation = Inflation(lengthscale_factor=CAUTIOUS_LENGTHSCALE_FACTOR)
+    if learner.goal.level_set:
+        inflation = Inflation(sd_factor=CAUTIOUS_SD_FACTOR)
+    inflation = replace(inflation, n_columns=len(learner.domain.columns), learned_noise=learned_noise, exact=exact)
+    mixture = posterior.with_cautious(CAUTIOUS_SHARE, inflation)
     if surrogate.ensemble is None:
         return (*mixture.predict(sites), mixture)
     cautious = FrozenPosterior(mixture.members[len(posterior.members) :])
@@ -179,7 +183,7 @@ def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -
 
 def plain_share(surrogate: Surrogate) -> float:
     """Return the share of the mixture that is not of cautious members; 1 unless the model is learned."""
-    return 1.0 if surrogate.model is None or not surrogate.observations else 1.0 - CAUTIOUS
+    return 1.0 if surrogate.model is None or not surrogate.observations else 1.0 - CAUTIOUS_SHARE
 
 
 def member_moments(surrogate: Surrogate) -> tuple[Array, Array]:

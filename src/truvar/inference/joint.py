@@ -17,12 +17,12 @@ class StatementSource(StatementInputs):
 
     @cached_property
     def joint(self) -> JointStatements:
-        """The statements about all points at once; computed when it is first asked for."""
+        """The statements about all points jointly; computed when they are first asked for."""
         return joint_statements(self)
 
 
 def joint_statements(inputs: StatementInputs) -> JointStatements:
-    """Return what can be stated about all points at once."""
+    """Return what can be stated about all points jointly."""
     if isinstance(inputs.goal, Bands):
         return band_statements(inputs, inputs.goal)
     if isinstance(inputs.goal, LevelSet):

@@ -1,17 +1,19 @@
 """Joint statements about the points above a threshold.
 
-Level set: the points are ordered by certainty. A point is decided with confidence q if all points up to it in that
-order lie on their more probable side of h *at once* with probability >= q (the excursion function for contour avoiding
+The points are ordered by certainty. A point is decided with confidence q if all points up to it in that
+order lie on their more probable side of h *jointly* with probability >= q (the excursion function for contour avoiding
 sets of Bolin and Lindgren, 2015). The probability is estimated from joint draws of f, over the hyperparameters too if
-they are learned. Points so certain that all of them together are wrong with probability <= `NEGLIGIBLE` are not drawn;
-that probability is subtracted instead, which is a union bound.
+they are learned.
+
+The most certain points are not drawn, as long as the probabilities of their errors add up to `MAX_NEGLECTED_ERROR` at
+most. That sum is subtracted instead, which is a union bound.
 
 Share of the optimum: h is unknown too. It is drawn first, among the points that can be the optimum, which gives p(x)
 in closed form: given a draw at the points that are the optimum most often, f(x) is normal. Other draws, with their own
 thresholds, then count the errors, as draws that decided the order of the points would count too few.
 
-Where more than `MAX_ROWS` points would have to be drawn, that many of them, chosen at random, stand for the others:
-`JointStatements.n_drawn` and `n_relevant` say so.
+Where more than `MAX_DRAWN_POINTS` points would have to be drawn, that many of them, chosen at random, stand for the
+others: `JointStatements.n_drawn` and `n_relevant` say so.
 """
 
 from __future__ import annotations
@@ -25,16 +27,15 @@ from truvar._typing import Array, Index, Mask
 from truvar.domain.goals import LevelSet, Maximize, Minimize
 from truvar.inference.inputs import StatementInputs, unknown_statements
 from truvar.inference.mixtures import probability_above
-from truvar.inference.optimum import DRAWS, MAX_ROWS, most_promising, potential_optima
-from truvar.inference.statements import Estimate, JointStatements
+from truvar.inference.optimum import MAX_DRAWN_POINTS, N_DRAWS, most_promising, potential_optima
+from truvar.inference.statements import UNKNOWN_F1, Estimate, JointStatements
 
-NEGLIGIBLE = 0.002  # total probability of an error at the points that are not drawn
-PREDICTED_ROWS = 4096  # points for which p is computed at once, which bounds the memory
-MAX_OPTIMA = 1000  # points among which the optimum that a threshold is a share of is drawn, at most
+MAX_NEGLECTED_ERROR = 0.002  # total probability of an error at the points that are not drawn
+REGRESSION_BLOCK = 4096  # points for which p is computed together, which bounds the memory
+MAX_POTENTIAL_OPTIMA = 1000  # points among which the optimum that a threshold is a share of is drawn, at most
 MAX_WINNERS = 32  # points that are the optimum most often, given which f is normal elsewhere, at most
 SCREENING_DRAWS = 128  # joint draws of a rough estimate
 SCREENING_ROWS = 300  # points that they are made at
-UNKNOWN_SHARE = Estimate(float("nan"), 0.0, 1.0)
 
 
 def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
@@ -43,11 +44,11 @@ def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatem
         return _implicit_level_set(inputs, goal)
     probability = probability_above(inputs.means, inputs.variances, inputs.threshold, inputs.posterior.shares)
     if not inputs.fitted:
-        return unknown_statements(inputs, probability, UNKNOWN_SHARE, None)
+        return unknown_statements(inputs, probability, UNKNOWN_F1, None)
     error = np.minimum(probability, 1.0 - probability)
     relevant = uncertain_rows(error)
     rows = rows_to_draw(relevant, inputs.seed)
-    draws = inputs.posterior.draw(inputs.sites[rows], DRAWS, inputs.seed)
+    draws = inputs.posterior.draw(inputs.sites[rows], N_DRAWS, inputs.seed)
     is_above = draws >= inputs.threshold
     return _from_draws(inputs, probability, error, relevant, rows, is_above)
 
@@ -57,11 +58,11 @@ def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStateme
     optima = _optimum_rows(inputs, goal)
     probability, error = _implicit_probability(inputs, goal, optima)
     if not inputs.fitted:
-        return unknown_statements(inputs, probability, UNKNOWN_SHARE, None)
+        return unknown_statements(inputs, probability, UNKNOWN_F1, None)
     relevant = uncertain_rows(error)
     rows = rows_to_draw(relevant, inputs.seed)
     drawn = np.union1d(rows, optima)
-    draws = inputs.posterior.draw(inputs.sites[drawn], DRAWS, inputs.seed)
+    draws = inputs.posterior.draw(inputs.sites[drawn], N_DRAWS, inputs.seed)
     is_above = draws[np.searchsorted(drawn, rows)] >= _implicit_thresholds(goal, draws)
     return _from_draws(inputs, probability, error, relevant, rows, is_above)
 
@@ -71,7 +72,7 @@ def _optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
     optimum = Maximize() if goal.fraction_of_min is None else Minimize()
     source = replace(inputs, goal=optimum, excluded=None)  # points that must not be measured are classified, too
     optima = potential_optima(source)
-    return optima if len(optima) <= MAX_OPTIMA else most_promising(source, optima, MAX_OPTIMA)
+    return optima if len(optima) <= MAX_POTENTIAL_OPTIMA else most_promising(source, optima, MAX_POTENTIAL_OPTIMA)
 
 
 @blas_in_one_thread()
@@ -90,7 +91,7 @@ def _implicit_probability(inputs: StatementInputs, goal: LevelSet, optima: Index
         p, (n,), and the error, (n,), at least as large as if f(x) were independent of the threshold: what happens in
         none of the draws is not impossible.
     """
-    count = DRAWS if inputs.n <= MAX_ROWS else DRAWS // 4
+    count = N_DRAWS if inputs.n <= MAX_DRAWN_POINTS else N_DRAWS // 4
     draws = inputs.posterior.draw(inputs.sites[optima], count, (*inputs.seed, 1))
     thresholds = _implicit_thresholds(goal, draws)
     winner = draws.argmax(axis=0) if goal.fraction_of_min is None else draws.argmin(axis=0)
@@ -106,7 +107,7 @@ def _implicit_probability(inputs: StatementInputs, goal: LevelSet, optima: Index
         winners = winners[np.argsort(-wins[winners], kind="stable")[:MAX_WINNERS]]
         deviation = draws[winners, own] - inputs.means[j, optima[winners], None]  # (k, S_j)
         threshold = thresholds[own, None]
-        for rows in np.array_split(np.arange(inputs.n), -(-inputs.n // PREDICTED_ROWS)):
+        for rows in np.array_split(np.arange(inputs.n), -(-inputs.n // REGRESSION_BLOCK)):
             mean = inputs.means[j : j + 1, rows]
             weights, variance = member.regression(inputs.sites[rows], inputs.sites[optima[winners]])
             given_draw = mean + deviation.T @ weights  # (S_j, rows)
@@ -155,7 +156,7 @@ def _from_draws(
         inputs: The inputs.
         probability: p at every point. (n,)
         error: Probability that the class of a point is wrong, at most. (n,)
-        relevant: Rows that are not certain by themselves.
+        relevant: Rows that are not certain marginally.
         rows: Those of them that were drawn. (r,)
         is_above: Whether f lies above the threshold there, by draw. (r, S)
     """
@@ -212,21 +213,23 @@ def decided_confidence(certainty: Array, error: Array, relevant: Index, rows: In
 
 
 def uncertain_rows(error: Array) -> Index:
-    """Return the rows that must be drawn: all but the most certain, whose errors add up to `NEGLIGIBLE` at most.
+    """Return the rows that must be drawn.
+
+    They are all but the most certain ones, whose errors add up to `MAX_NEGLECTED_ERROR` at most.
 
     Args:
         error: Probability that the class of a point is wrong. (n,)
     """
     order = np.argsort(error, kind="stable")
-    n_certain = int(np.searchsorted(np.cumsum(error[order]), NEGLIGIBLE, side="right"))
+    n_certain = int(np.searchsorted(np.cumsum(error[order]), MAX_NEGLECTED_ERROR, side="right"))
     return np.sort(order[n_certain:])
 
 
 def rows_to_draw(relevant: Index, seed: tuple[int, int]) -> Index:
-    """Return the rows to draw: all, or a random choice of `MAX_ROWS` of them."""
-    if len(relevant) <= MAX_ROWS:
+    """Return the rows to draw: all, or a random choice of `MAX_DRAWN_POINTS` of them."""
+    if len(relevant) <= MAX_DRAWN_POINTS:
         return relevant
-    return np.sort(np.random.default_rng(seed).choice(relevant, MAX_ROWS, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(relevant, MAX_DRAWN_POINTS, replace=False))
 
 
 def _joint_confidence(wrong: Mask) -> Array:
@@ -255,7 +258,7 @@ def f1_draws(
         inputs: The inputs.
         reported: Points that are reported as above. (n,)
         certain_above: Points that are not drawn, as they are above in every draw. (n,)
-        relevant: Rows that are not certain by themselves.
+        relevant: Rows that are not certain marginally.
         rows: Those of them that were drawn. (r,)
         is_above: Whether f lies above the threshold there, by draw. (r, S)
     """

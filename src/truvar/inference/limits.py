@@ -4,7 +4,7 @@
 |---|---|
 | C, the points reported as above | `StatementInputs.reported` |
 | q(x), the probability that the class of x is wrong | `error` |
-| alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `TAIL` |
+| alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `MAX_TAIL` |
 | E[max(f(x) - c, 0)], c the best posterior mean at a measured point | `expected_improvement` |
 
 Joint statements take draws. A limit is therefore first compared with what single points allow, which is a necessary
@@ -47,10 +47,10 @@ from truvar.inference.mixtures import normal_distribution
 from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
 from truvar.models.transforms import OutputTransform
 
-TAIL = 0.04  # alpha: 0.025, and three standard errors of the share of draws that estimates it
+MAX_TAIL = 0.04  # alpha: 0.025, and three standard errors of the share of draws that estimates it
 F1_MARGIN = 0.05  # distance from the goal at which a rough estimate of F1 is worth a better one
-NODES = 16  # of the quadrature over the tail of a transformed value
-STARTS = 3  # local searches of a box for the largest expected improvement per cost
+N_NODES = 16  # of the quadrature over the tail of a transformed value
+N_STARTS = 3  # local searches of a box for the largest expected improvement per cost
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
         return screening_f1(inputs) >= goal - F1_MARGIN
     error = np.where(reported, 1.0 - probability, probability)
     weight = np.where(reported, 2.0 - goal, goal)
-    return bool(weight @ np.maximum(error - TAIL, 0.0) <= 2.0 * (1.0 - goal) * reported.sum())
+    return bool(weight @ np.maximum(error - MAX_TAIL, 0.0) <= 2.0 * (1.0 - goal) * reported.sum())
 
 
 def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
@@ -206,7 +206,7 @@ def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
     exceeds = np.where(lead > 0, 0.5, normal_distribution(np.minimum(lead, 0.0) / difference))
     if inputs.excluded is not None:
         exceeds = np.where(inputs.excluded, 0.0, exceeds)
-    return bool((inputs.posterior.shares @ exceeds).max() <= TAIL)
+    return bool((inputs.posterior.shares @ exceeds).max() <= MAX_TAIL)
 
 
 # -- value of the next measurement -------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
         sites = np.hstack([points, np.zeros((len(points), len(inputs.best) - points.shape[1]))])
         return rates(*inputs.posterior.predict(sites), learner.actions.candidates_at(points, last).effective_cost)
 
-    starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:STARTS]]
+    starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:N_STARTS]]
     starts.append(inputs.best[: len(inputs.bounds)])
     ends = search_together(rates_at, [climbing(learner.domain, start) for start in starts])
     return float(max(on_domain.max(), *(rate for _, rate in ends)))
@@ -311,7 +311,7 @@ def expected_improvement(
     from scipy.special import ndtri  # imports slowly
 
     # The improvement given that there is one, by Gauss-Legendre quadrature over its quantiles.
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
     total = np.zeros_like(means)
     possible = probability > np.finfo(float).tiny
     for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from truvar._typing import Array, Index
 
-BISECTIONS = 45  # halvings of an interval that contains a quantile
+N_BISECTIONS = 45  # halvings of an interval that contains a quantile
 
 
 def probability_above(means: Array, variances: Array, threshold: Array | float, weights: Array | None = None) -> Array:
@@ -53,7 +53,7 @@ def mixture_quantile(means: Array, variances: Array, level: float, weights: Arra
     reach = abs(normal_quantile) + 1e-9
     low = (means - reach * sd).min(axis=0)
     high = (means + reach * sd).max(axis=0)
-    for _ in range(BISECTIONS):
+    for _ in range(N_BISECTIONS):
         middle = (low + high) / 2
         too_low = 1.0 - probability_above(means, variances, middle, weights) < level
         low = np.where(too_low, middle, low)

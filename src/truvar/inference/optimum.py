@@ -1,7 +1,7 @@
 """Joint statements about where the optimum is.
 
-Optimum: points are ruled out in ascending order of how often they are the optimum in one half of the draws, as long as
-the optimum is among them in at most a share 1 - q of the other half. What remains holds it with probability >= q.
+Points are ruled out in ascending order of how often they are the optimum in one half of the draws, as long as the
+optimum is among them in at most a share 1 - q of the other half. The remaining points hold it with probability >= q.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.inference.inputs import StatementInputs, unknown_statements
 from truvar.inference.mixtures import normal_distribution
-from truvar.inference.statements import Estimate, JointStatements
+from truvar.inference.statements import UNKNOWN_REGRET, Estimate, JointStatements
 
-DRAWS = 2048  # joint draws of f
-MAX_ROWS = 4000  # points that are drawn, at most
-FAR = 4.5  # standard deviations: a point further below the best one's lower bound is not a potential optimum
-SAME_VALUE = 1e-6  # prior standard deviations: values that differ less are equal
-REFINED = 200  # additional points of a box, around the recommended one, among which the optimum may be
-RADII = (0.1, 0.01, 0.001)  # distances of those points from it, in extents of the box
+N_DRAWS = 2048  # joint draws of f
+MAX_DRAWN_POINTS = 4000  # points that are drawn, at most
+POTENTIAL_REACH = 4.5  # half width of the intervals that a potential optimum is found by, in standard deviations
+EQUAL_VALUE_SDS = 1e-6  # prior standard deviations: values that differ less are equal
+N_REFINED_POINTS = 200  # additional points of a box, around the recommended one, among which the optimum may be
+REFINEMENT_RADII = (0.1, 0.01, 0.001)  # distances of those points from it, in extents of the box
 SCREENING_DRAWS = 1024  # joint draws of a rough estimate
 SCREENING_ROWS = 64  # points that they are made at
-UNKNOWN_DISTANCE = Estimate(float("nan"), 0.0, float("inf"))
 
 
 def optimum_statements(inputs: StatementInputs) -> JointStatements:
@@ -29,14 +28,14 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
     n = len(inputs.sites)
     if not inputs.fitted:
         uniform = np.full(n, 1.0 / n)
-        return unknown_statements(inputs, uniform, None, UNKNOWN_DISTANCE)
+        return unknown_statements(inputs, uniform, None, UNKNOWN_REGRET)
     sign = inputs.goal.sign
     relevant = potential_optima(inputs)
     rows = relevant
-    if len(rows) > MAX_ROWS:
-        rows = most_promising(inputs, relevant, MAX_ROWS)
+    if len(rows) > MAX_DRAWN_POINTS:
+        rows = most_promising(inputs, relevant, MAX_DRAWN_POINTS)
     points = np.vstack([inputs.best[None, :], inputs.sites[rows], _around_best(inputs)])
-    draws = sign * inputs.posterior.draw(points, DRAWS, inputs.seed)  # signed: high is good
+    draws = sign * inputs.posterior.draw(points, N_DRAWS, inputs.seed)  # signed: high is good
     winner = rows[np.argmax(draws[1 : len(rows) + 1], axis=0)]
     probability = np.bincount(winner, minlength=n) / draws.shape[1]
     highest = inputs.transform.inverse(sign * draws.max(axis=0))
@@ -52,7 +51,7 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
         upper=upper,
         expected_f1=None,
         expected_regret=Estimate.of(regret),
-        optimal_probability=float((draws.max(axis=0) - draws[0] <= SAME_VALUE * inputs.scale).mean()),
+        optimal_probability=float((draws.max(axis=0) - draws[0] <= EQUAL_VALUE_SDS * inputs.scale).mean()),
         expected_misclassified=None,
         n_drawn=len(rows),
         n_relevant=len(relevant),
@@ -60,7 +59,7 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
     )
 
 
-def potential_optima(inputs: StatementInputs, reach: float = FAR) -> Index:
+def potential_optima(inputs: StatementInputs, reach: float = POTENTIAL_REACH) -> Index:
     """Return the rows that can be the optimum in some member: others are many standard deviations short of it.
 
     Args:
@@ -86,13 +85,13 @@ def screening_optimality(inputs: StatementInputs) -> float:
         rows = most_promising(inputs, rows, SCREENING_ROWS)
     points = np.vstack([inputs.best[None, :], inputs.sites[rows]])
     draws = inputs.goal.sign * inputs.posterior.draw(points, SCREENING_DRAWS, (*inputs.seed, 1))
-    return float((draws.max(axis=0) - draws[0] <= SAME_VALUE * inputs.scale).mean())
+    return float((draws.max(axis=0) - draws[0] <= EQUAL_VALUE_SDS * inputs.scale).mean())
 
 
 def _promise(inputs: StatementInputs) -> Array:
     """Return the largest distance of each point from the best mean in units of its standard deviation, (n,)."""
     signed = inputs.goal.sign * inputs.means
-    sd = np.sqrt(inputs.variances) + SAME_VALUE * inputs.scale
+    sd = np.sqrt(inputs.variances) + EQUAL_VALUE_SDS * inputs.scale
     return np.asarray(((signed - signed.max(axis=1, keepdims=True)) / sd).max(axis=0))
 
 
@@ -112,9 +111,9 @@ def _around_best(inputs: StatementInputs) -> Array:
     high = inputs.bounds[:, 1]
     d = len(low)
     rng = np.random.default_rng(inputs.seed)
-    radius = np.repeat(RADII, -(-REFINED // len(RADII)))[:REFINED, None]
-    offsets = radius * (high - low) * rng.uniform(-1.0, 1.0, (REFINED, d))
-    around = np.tile(inputs.best, (REFINED, 1))
+    radius = np.repeat(REFINEMENT_RADII, -(-N_REFINED_POINTS // len(REFINEMENT_RADII)))[:N_REFINED_POINTS, None]
+    offsets = radius * (high - low) * rng.uniform(-1.0, 1.0, (N_REFINED_POINTS, d))
+    around = np.tile(inputs.best, (N_REFINED_POINTS, 1))
     around[:, :d] = np.clip(inputs.best[:d] + offsets, low, high)
     if inputs.snap is not None:
         around[:, :d] = inputs.snap(around[:, :d])

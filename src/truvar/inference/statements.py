@@ -6,7 +6,7 @@
 | P(x is the optimum) | `JointStatements.probability`, optimum | (n,) |
 | F(x), the highest confidence at which x is decided | `JointStatements.decided_confidence` | (n,) |
 | F1 of the points reported as above, max f - f(recommended point) | `expected_f1`, `expected_regret` | |
-| quantiles of f(x) by themselves | `JointStatements.lower`, `JointStatements.upper` | (n,) |
+| marginal quantiles of f(x) | `JointStatements.lower`, `JointStatements.upper` | (n,) |
 
 They are computed by `level_set`, `optimum` and `bands`.
 """
@@ -54,13 +54,13 @@ class Estimate:
         return Estimate(float(draws.mean()), float(low), float(high))
 
 
-UNKNOWN_SHARE = Estimate(float("nan"), 0.0, 1.0)
-UNKNOWN_DISTANCE = Estimate(float("nan"), 0.0, float("inf"))
+UNKNOWN_F1 = Estimate(float("nan"), 0.0, 1.0)
+UNKNOWN_REGRET = Estimate(float("nan"), 0.0, float("inf"))
 
 
 @dataclass(frozen=True, eq=False)
 class Classification:
-    """Points by what is decided about them at once, with a given confidence.
+    """Points by what is decided about them jointly, with a given confidence.
 
     Attributes:
         confidence: Probability, given the model, that everything decided here is right.
@@ -111,22 +111,22 @@ class BandStatements:
 
 @dataclass(frozen=True, eq=False)
 class JointStatements:
-    """Everything that is stated about all points at once, given the model.
+    """Everything that is stated about all points jointly, given the model.
 
     Attributes:
         goal: The goal of the study.
         probability: Level set: probability of lying above the threshold. Optimum: of being the optimum. (n,)
         decided_confidence: Highest confidence at which a point is decided. (n,)
         reported: Level set: points to report as above, if every point must be on one side. None for an optimum. (n,)
-        lower: The value that f exceeds with probability `CONFIDENCE`, at each point by itself. (n,)
-        upper: The value that f does not exceed with probability `CONFIDENCE`, at each point by itself. (n,)
+        lower: The value that f exceeds with probability `CONFIDENCE`, at each point marginally. (n,)
+        upper: The value that f does not exceed with probability `CONFIDENCE`, at each point marginally. (n,)
         expected_f1: F1 score of `reported`; None for an optimum.
         expected_regret: Distance of the recommended point's value from the optimum; None for a level set.
         optimal_probability: Probability that no point is better than the recommended one; None for a level set.
         recommended_value: f at the recommended point; None for a level set or before there is a model.
         expected_misclassified: Expected number of points that `reported` has on the wrong side; None for an optimum.
         n_drawn: Points that were drawn jointly.
-        n_relevant: Points that are not certain by themselves; if more than `n_drawn`, those drawn stand for them.
+        n_relevant: Points that are not certain marginally; if more than `n_drawn`, those drawn stand for them.
         bands: What is stated about the bands between several thresholds; None without them.
     """
 
@@ -156,7 +156,7 @@ class JointStatements:
         return score is not None and isfinite(score.mean)
 
     def classify(self, confidence: float = CONFIDENCE) -> Classification:
-        """Return what is decided with that probability, for all points at once.
+        """Return what is decided with that probability, for all points jointly.
 
         Args:
             confidence: The probability, between 0 and 1.

@@ -4,11 +4,11 @@ A study is finished if one of these holds:
 
 - the paper's sets leave nothing undecided, and its confidence bounds hold with a stated probability (regimes "theorem"
   and "outside" of the certificate);
-- given the model, everything is decided at once with probability `FINISHED`, the measurements do not contradict the
-  model, and the study was not set up for bounds with a stated probability, which have the last word then.
+- given the model, everything is decided jointly with probability `MIN_PROBABILITY`, the measurements do not contradict
+  the model, and the study was not set up for bounds with a stated probability, which have the last word then.
 
 Neither is said before the first value, since a model that nothing was compared with supports no statement (the only
-point of a domain is its optimum all the same), and with a learned model not before `Learned.least` values. That a
+point of a domain is its optimum anyway), and with a learned model not before `Learned.least` values. That a
 *policy* sees nothing more to gain, because its own bounds are a rule of thumb, does not make a study finished.
 """
 
@@ -36,13 +36,13 @@ from truvar.inference.optimum import potential_optima, potential_rows, screening
 from truvar.inference.statements import JointStatements
 from truvar.models.diagnostics import ModelCheck
 
-FINISHED = 0.997  # probability with which everything must be decided: that of a statement that no draw contradicts
+MIN_PROBABILITY = 0.997  # of a statement that decides everything: as if no draw contradicted it
 TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
-IMPOSSIBLE = 1e-9  # chance of the misfit, below which the measurements contradict the model, however few there are
+MIN_MISFIT_CHANCE = 1e-9  # chance of the misfit below which even few measurements contradict the model
 MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
 SCREENING_REACH = 2.55  # half width of the intervals of a first look, a little less than `TWO_SIDED_99`
-SCREENING_MARGIN = 1e-4  # probability by which a certainty of the first look must fall short of `FINISHED`
-MIN_SCREENED = 0.98  # share of few draws, below which no more draws are made: all of them would not reach `FINISHED`
+SCREENING_MARGIN = 1e-4  # probability by which a certainty of the first look must fall short of `MIN_PROBABILITY`
+MIN_SCREENED = 0.98  # share of the screening draws below which all draws would not reach `MIN_PROBABILITY`
 
 
 def finished(
@@ -95,7 +95,7 @@ def _is_contradicted(check: ModelCheck) -> bool:
     if check.is_contradiction or check.degrees < 1:
         return check.is_contradiction
     chance = float(scipy.special.gammaincc(check.degrees / 2, check.misfit / 2))  # that chi-squared exceeds the misfit
-    return chance < IMPOSSIBLE
+    return chance < MIN_MISFIT_CHANCE
 
 
 def _is_clearly_open(learner: ActiveLearner) -> bool:
@@ -117,7 +117,7 @@ def _is_clearly_open(learner: ActiveLearner) -> bool:
         above = probability_above(means[:, row], variances[:, row], threshold)
         certainty = max(float(above), 1.0 - float(above))
         share = plain_share(surrogate)
-        if share * certainty + (1.0 - share) < FINISHED - SCREENING_MARGIN:
+        if share * certainty + (1.0 - share) < MIN_PROBABILITY - SCREENING_MARGIN:
             return True
     return False
 
@@ -125,10 +125,10 @@ def _is_clearly_open(learner: ActiveLearner) -> bool:
 def _may_be_decided(inputs: StatementInputs) -> bool:
     """Return whether single points, or few draws, do not rule out that everything is decided."""
     if isinstance(inputs.goal, Bands):
-        return bool(certainty_of(inputs.exceedance()).min() >= FINISHED)
+        return bool(certainty_of(inputs.exceedance()).min() >= MIN_PROBABILITY)
     if inputs.goal.level_set:
         probability = inputs.marginal_probability()
-        return probability is None or bool(np.maximum(probability, 1.0 - probability).min() >= FINISHED)
+        return probability is None or bool(np.maximum(probability, 1.0 - probability).min() >= MIN_PROBABILITY)
     if len(potential_optima(inputs, reach=TWO_SIDED_99)) > MAX_CANDIDATES:
         return False
     return screening_optimality(inputs) >= MIN_SCREENED
@@ -136,9 +136,9 @@ def _may_be_decided(inputs: StatementInputs) -> bool:
 
 def _decided(statements: JointStatements) -> str | None:
     """Return what is decided, if everything is."""
-    given = f"with {100 * FINISHED:g} % probability, given the model"
+    given = f"with {100 * MIN_PROBABILITY:g} % probability, given the model"
     if statements.goal.level_set:
-        everything = bool((statements.decided_confidence >= FINISHED).all())
+        everything = bool((statements.decided_confidence >= MIN_PROBABILITY).all())
         return f"every point is classified {given}" if everything else None
     optimal = statements.optimal_probability or 0.0
-    return f"no point is better than the recommended one {given}" if optimal >= FINISHED else None
+    return f"no point is better than the recommended one {given}" if optimal >= MIN_PROBABILITY else None
