@@ -18,6 +18,7 @@ PROBLEMS: dict[str, tuple[Any, dict[str, Any]]] = {
     "level set": (tv.LevelSet(0.35), {**KNOWN, "mean": 0.0}),
     "level set, mean estimated": (tv.LevelSet(0.35), {**KNOWN, "mean": None}),
     "bands": (tv.LevelSet([-0.25, 0.35]), {**KNOWN, "mean": 0.0}),
+    "share of the maximum": (tv.LevelSet(fraction_of_max=0.3), {**KNOWN, "mean": 0.0}),
     "maximum": (tv.Maximize(), {**KNOWN, "mean": 0.0}),
     "minimum, mean estimated": (tv.Minimize(), {**KNOWN, "mean": None}),
     "learned level set": (tv.LevelSet(0.35), {}),
@@ -39,6 +40,7 @@ def test_the_quick_looks_agree_with_the_whole_check(name: str, monkeypatch: pyte
         with monkeypatch.context() as patch:
             patch.setattr(stopping, "_is_clearly_open", lambda learner: False)
             patch.setattr(stopping, "screening_optimality", lambda inputs: 1.0)
+            patch.setattr(stopping, "screening_certainty", lambda inputs, goal: 1.0)
             assert why_finished(study._state, study._statement_inputs) == quick
         answers.append(quick)
         if quick is not None:

@@ -147,6 +147,18 @@ def screening_f1(inputs: StatementInputs) -> float:
     return float(np.divide(2.0 * hits, n_both, out=np.ones(len(n_both)), where=n_both > 0).mean())
 
 
+def screening_certainty(inputs: StatementInputs, goal: LevelSet) -> float:
+    """Return a rough estimate, from few draws, of the certainty of the class that is the least certain.
+
+    Args:
+        inputs: The inputs.
+        goal: The goal, whose threshold is a share of the optimum. Only points that can be the optimum are looked at.
+    """
+    draws = inputs.posterior.draw(inputs.sites[_optimum_rows(inputs, goal)], SCREENING_DRAWS, (*inputs.seed, 1))
+    above = (draws >= _implicit_thresholds(goal, draws)).mean(axis=1)
+    return float(np.maximum(above, 1.0 - above).min())
+
+
 def _from_draws(
     inputs: StatementInputs, probability: Array, error: Array, relevant: Index, rows: Index, is_above: Mask
 ) -> JointStatements:

@@ -20,7 +20,7 @@ import numpy as np
 import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar.algorithm.learner import ActiveLearner
-from truvar.domain.goals import Bands
+from truvar.domain.goals import Bands, LevelSet
 from truvar.inference.certificate import certify
 from truvar.inference.inputs import (
     CertificateInputs,
@@ -31,6 +31,7 @@ from truvar.inference.inputs import (
     plain_share,
 )
 from truvar.inference.joint import StatementSource
+from truvar.inference.level_set import screening_certainty
 from truvar.inference.mixtures import certainty_of, probability_above
 from truvar.inference.optimum import potential_optima, potential_rows, screening_optimality
 from truvar.inference.statements import JointStatements
@@ -42,6 +43,7 @@ MIN_MISFIT_CHANCE = 1e-9  # chance of the misfit below which even few measuremen
 MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
 SCREENING_REACH = 2.55  # half width of the intervals of a first look, a little less than `TWO_SIDED_99`
 SCREENING_MARGIN = 1e-4  # probability by which a certainty of the first look must fall short of `MIN_PROBABILITY`
+MIN_SCREENED_CERTAINTY = 0.9  # of every class in few draws; where one has less, all draws do not decide it
 MIN_SCREENED = 0.98  # share of the screening draws below which all draws would not reach `MIN_PROBABILITY`
 
 
@@ -83,7 +85,7 @@ def finished(
         return None
     if complete is None and certify(of_certificate).delta is not None:
         return None  # the study was set up for bounds with a stated probability, and these leave something undecided
-    return _decided(inputs.joint)
+    return _decided(inputs.joint) if _passes_screening(inputs) else None
 
 
 def _is_contradicted(check: ModelCheck) -> bool:
@@ -123,15 +125,20 @@ def _is_clearly_open(learner: ActiveLearner) -> bool:
 
 
 def _may_be_decided(inputs: StatementInputs) -> bool:
-    """Return whether single points, or few draws, do not rule out that everything is decided."""
+    """Return whether single points do not rule out that everything is decided. No joint draws are needed for this."""
     if isinstance(inputs.goal, Bands):
         return bool(certainty_of(inputs.exceedance()).min() >= MIN_PROBABILITY)
     if inputs.goal.level_set:
         probability = inputs.marginal_probability()
         return probability is None or bool(np.maximum(probability, 1.0 - probability).min() >= MIN_PROBABILITY)
-    if len(potential_optima(inputs, reach=TWO_SIDED_99)) > MAX_CANDIDATES:
-        return False
-    return screening_optimality(inputs) >= MIN_SCREENED
+    return len(potential_optima(inputs, reach=TWO_SIDED_99)) <= MAX_CANDIDATES
+
+
+def _passes_screening(inputs: StatementInputs) -> bool:
+    """Return whether few draws do not rule out that everything is decided, where single points say little."""
+    if not isinstance(inputs.goal, LevelSet):
+        return inputs.goal.level_set or screening_optimality(inputs) >= MIN_SCREENED
+    return inputs.threshold is not None or screening_certainty(inputs, inputs.goal) >= MIN_SCREENED_CERTAINTY
 
 
 def _decided(statements: JointStatements) -> str | None:
