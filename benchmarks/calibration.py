@@ -35,7 +35,7 @@ import truvar as tv
 from benchmarks.scratch.problems import Instance, Noise, cases
 from benchmarks.scratch.score import markdown
 from truvar.acquisition.confidence import lemma_beta
-from truvar.inference import statements
+from truvar.inference import inputs
 from truvar.models.kernels import named_kernel
 
 CHECKPOINTS = (15, 25, 40, 60)
@@ -355,19 +355,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--starts", type=int, default=200, help="runs of every family, goal and policy; default 200")
     parser.add_argument("--steps", type=int, default=CHECKPOINTS[-1], help="measurements of a run; default 60")
     parser.add_argument(
-        "--wider", type=float, default=statements.WIDER, help="how much larger the cautious draws' deviations are"
+        "--wider",
+        type=float,
+        default=inputs.CAUTIOUS_SD_FACTOR,
+        help="how much larger the cautious draws' deviations are",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs; default 1")
     parser.add_argument("--json", type=Path, help="finished runs are kept there, one per line, and not made again")
     given = parser.parse_args(arguments)
-    if given.json is not None and given.wider != statements.WIDER:
+    if given.json is not None and given.wider != inputs.CAUTIOUS_SD_FACTOR:
         parser.error("runs with another --wider are not kept: leave out --json")
     policies = given.policies.split(",") if given.policies else None
     todo = keys(given.families.split(","), given.goals.split(","), policies, given.starts)
     checkpoints = [t for t in CHECKPOINTS if t <= given.steps] or [given.steps]
     kept = _read(given.json)
     made = {key: kept[key] for key in todo if key in kept}
-    statements.WIDER = given.wider
+    inputs.CAUTIOUS_SD_FACTOR = given.wider
     for each in _make([key for key in todo if key not in made], checkpoints, given.jobs):
         made[each.key] = each
         if given.json is not None:
@@ -387,7 +390,7 @@ def _make(todo: Sequence[Key], checkpoints: Sequence[int], jobs: int) -> Iterabl
         return
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
     workers = ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_set_wider, initargs=(statements.WIDER,)
+        jobs, mp_context=get_context("spawn"), initializer=_set_wider, initargs=(inputs.CAUTIOUS_SD_FACTOR,)
     )
     with workers as pool:
         for future in as_completed([pool.submit(run, key, checkpoints) for key in todo]):
@@ -396,7 +399,7 @@ def _make(todo: Sequence[Key], checkpoints: Sequence[int], jobs: int) -> Iterabl
 
 
 def _set_wider(factor: float) -> None:
-    statements.WIDER = factor
+    inputs.CAUTIOUS_SD_FACTOR = factor
 
 
 def _read(path: Path | None) -> dict[Key, Run]:

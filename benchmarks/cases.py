@@ -32,7 +32,7 @@ class Case:
     goal: Any
     kernel: Kernel
     noise: Any
-    mean: float = 0.0
+    mean: float | None = 0.0  # None: estimated from the values
     steps: int = 100
     seed: int = 0
     engine: str | None = None

@@ -31,9 +31,14 @@ class Contest:
     theirs: Mapping[str, float]
     engine: str
 
+    @property
+    def milliseconds(self) -> float:
+        """Milliseconds of an ask and a tell, without the first."""
+        return 1e3 * self.ours / (self.steps - 1)
+
     def row(self, who: str, name: str, what: str, target: Target | None) -> Row:
-        each = 1e3 / (self.steps - 1)
-        times = f"{each * self.theirs[who]:.1f} against {each * self.ours:.2f} ms a step"
+        theirs = 1e3 * self.theirs[who] / (self.steps - 1)
+        times = f"{theirs:.1f} against {self.milliseconds:.2f} ms a step"
         note = f"{times}, {self.steps} steps, {self.engine} engine; first step {1e3 * self.first:.0f} ms"
         return Row(name, what, self.theirs[who] / self.ours, "x", target, note)
 
@@ -76,7 +81,7 @@ def compete(case: Case, others: Mapping[str, Suggests], samples: int, repeats: i
     def sample(study: tv.Study) -> None:
         if study.steps not in at:
             return
-        measured, inputs = state_of(study, case.mean)
+        measured, inputs = state_of(study, study._learner.posterior.prior_mean)
         for name, suggest in others.items():
             with Stopwatch() as watch:
                 suggest(measured, inputs)
@@ -90,12 +95,15 @@ def compete(case: Case, others: Mapping[str, Suggests], samples: int, repeats: i
 
 
 def run(case: Case, before: Callable[[tv.Study], object]) -> list[float]:
-    """The seconds of every ask and tell of a run; `before` is called before each ask, off the clock."""
+    """The seconds of every ask and tell of a run, the check whether it is finished included.
+
+    `before` is called before each ask, off the clock.
+    """
     study = case.study()
     measure = case.measurer()
     taken = []
     with no_collection():
-        while study.steps < case.steps and study.finished is None:
+        while study.steps < case.steps:
             before(study)
             try:
                 with Stopwatch() as asking:

@@ -13,7 +13,7 @@ from tests.helpers.small import LINE, a_study, hill, on
 import truvar as tv
 from truvar.domain.goals import Bands, Regions
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
-from truvar.inference.bands import band_probabilities, certainty_of, reported_bands
+from truvar.inference.mixtures import band_probabilities, certainty_of, reported_bands
 from truvar.models.learned import nearest_reference
 from truvar.models.outliers import find_outliers
 from truvar.problem import problem_from_dict

@@ -15,19 +15,13 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
-from truvar.inference.statements import (
-    CAUTIOUS,
-    DRAWS,
-    FAR,
-    Estimate,
-    StatementInputs,
-    _ruled_out_confidence,
-    joint_statements,
-    mixture_quantile,
-    probability_above,
-)
+from truvar.inference.inputs import CAUTIOUS_SHARE
+from truvar.inference.joint import StatementSource, joint_statements
+from truvar.inference.mixtures import mixture_quantile, probability_above
+from truvar.inference.optimum import N_DRAWS, POTENTIAL_REACH, _ruled_out_confidence
+from truvar.inference.statements import Estimate
 from truvar.models import ensemble
-from truvar.models.frozen import Caution, FrozenPosterior, spread_points
+from truvar.models.frozen import FrozenPosterior, Inflation, spread_points
 
 LINE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
 SQUARE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 12), y=np.linspace(0.0, 1.0, 12))
@@ -190,7 +184,7 @@ def test_the_expected_number_of_misclassified_points_is_the_sum_of_their_probabi
 
 def test_a_large_domain_is_represented_by_some_of_its_points(monkeypatch) -> None:
     whole = measured(tv.LevelSet(0.4), domain=SQUARE, steps=12).result()
-    monkeypatch.setattr("truvar.inference.statements.MAX_ROWS", 60)
+    monkeypatch.setattr("truvar.inference.level_set.MAX_DRAWN_POINTS", 60)
     part = measured(tv.LevelSet(0.4), domain=SQUARE, steps=12).result()
     assert part.statements.n_drawn == 60 < part.statements.n_relevant
     assert abs(part.expected_f1.mean - whole.expected_f1.mean) < 0.05
@@ -250,8 +244,8 @@ def test_a_measured_maximum_narrower_than_the_sample_of_points_is_above_its_shar
 
 def test_every_point_of_a_large_domain_has_its_own_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points that are not drawn have their own p: f has steep slopes between those that are."""
-    monkeypatch.setattr("truvar.inference.statements.MAX_ROWS", 20)
-    monkeypatch.setattr("truvar.inference.statements.MAX_OPTIMA", 20)
+    monkeypatch.setattr("truvar.inference.level_set.MAX_DRAWN_POINTS", 20)
+    monkeypatch.setattr("truvar.inference.level_set.MAX_POTENTIAL_OPTIMA", 20)
     domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 200))
     f = np.sin(30 * domain.points[:, 0]) + domain.points[:, 0]
     study = tv.Study(domain, tv.LevelSet(fraction_of_max=0.8), kernel=Matern(0.1, nu=2.5), mean=0.0, noise=1e-4)
@@ -381,7 +375,7 @@ def test_quantiles_of_a_mixture() -> None:
     weighted = mixture_quantile(means, variances, 0.9, np.array([2.0, 1.0]) / 3)
     np.testing.assert_allclose(weighted, copied, atol=1e-9)
     assert str(Estimate(0.5, 0.25, 0.75)) == "0.5 (0.25 to 0.75)"
-    assert FAR > 3
+    assert POTENTIAL_REACH > 3
 
 
 # -- calibration -------------------------------------------------------------------------------------------------------
@@ -406,7 +400,7 @@ def test_joint_statements_of_a_right_model_are_true_as_often_as_they_say() -> No
         n_true += bool((f[classes.above] >= 0.3).all() and (f[classes.below] < 0.3).all())
         score = result.f1(f)
         n_f1 += result.expected_f1.low <= score <= result.expected_f1.high
-        inputs = StatementInputs.of(study._learner, study._learner.domain.points[result.best.index])
+        inputs = StatementSource.of(study._learner, study._learner.domain.points[result.best.index])
         as_optimum = joint_statements(_with_goal(inputs, tv.Maximize()))
         assert as_optimum.expected_regret is not None
         regret = f.max() - f[result.best.index]
@@ -446,7 +440,7 @@ def test_a_domain_too_large_to_average_over_many_members_has_cautious_ones_too(
         study.tell(LINE.point(row), float(np.sin(6 * LINE.points[row, 0])))
     assert study._learner.surrogate.ensemble is None
     best = LINE.points[study.result().best.index]
-    inputs = StatementInputs.of(study._learner, best)
+    inputs = StatementSource.of(study._learner, best)
     assert inputs.means.shape == inputs.variances.shape == (2, len(LINE))
     np.testing.assert_allclose(inputs.posterior.shares, [0.8, 0.2])
     np.testing.assert_allclose(inputs.posterior.predict(inputs.sites)[1], inputs.variances, rtol=1e-6, atol=1e-12)
@@ -457,10 +451,10 @@ def test_a_domain_too_large_to_average_over_many_members_has_cautious_ones_too(
 def test_a_fifth_of_the_draws_is_cautious_for_any_number_of_members(count: int) -> None:
     """A posterior of the given standard deviation at one point: the cautious draws are a hundred times as far out."""
     posterior, sites = frozen(measured(tv.LevelSet(0.3)))
-    mixture = FrozenPosterior(posterior.members * count).with_cautious(CAUTIOUS, Caution(wider=100.0))
-    draws = mixture.draw(sites, DRAWS, (0, 0))
-    counts = mixture.draw_counts(DRAWS)
-    assert draws.shape[1] == sum(counts) < 1.01 * DRAWS
+    mixture = FrozenPosterior(posterior.members * count).with_cautious(CAUTIOUS_SHARE, Inflation(sd_factor=100.0))
+    draws = mixture.draw(sites, N_DRAWS, (0, 0))
+    counts = mixture.draw_counts(N_DRAWS)
+    assert draws.shape[1] == sum(counts) < 1.01 * N_DRAWS
     assert sum(counts[count:]) / sum(counts) == pytest.approx(0.2, abs=0.002)
     assert len(set(counts[:count])) == 1
     mean, variance = posterior.predict(sites)
@@ -479,9 +473,9 @@ def test_points_that_are_seldom_the_optimum_are_not_ruled_out_together() -> None
     assert (confidence[np.argsort(-confidence)[:10]] > 0.99).all()
 
 
-def _with_goal(inputs: StatementInputs, goal: Any) -> StatementInputs:
+def _with_goal(inputs: StatementSource, goal: Any) -> StatementSource:
     values = dict(vars(inputs))
-    return StatementInputs(**{**values, "goal": goal, "threshold": None})
+    return StatementSource(**{**values, "goal": goal, "threshold": None})
 
 
 def test_a_roughly_right_kernel_decides_nothing_wrongly() -> None:

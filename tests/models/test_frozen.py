@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import truvar as tv
 from truvar.models.ensemble import Ensemble, EnsembleModel
-from truvar.models.frozen import BLUR, Caution, FrozenMember
+from truvar.models.frozen import BLUR_SHARE, FrozenMember, Inflation
 from truvar.models.transforms import OutputTransform
 
 LENGTHSCALE = 0.4
@@ -19,9 +19,9 @@ NOISE = 0.09
 DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 21))
 
 
-def fine_structure(t: int) -> Caution:
-    """Return the caution of doubled standard deviations where the noise of all of t observations is learned."""
-    return Caution(wider=2.0, learned_noise=np.ones(t, dtype=bool))
+def fine_structure(t: int) -> Inflation:
+    """Return the inflation of doubled standard deviations where the noise of all of t observations is learned."""
+    return Inflation(sd_factor=2.0, learned_noise=np.ones(t, dtype=bool))
 
 
 def member(rows: list[int], values: list[float]) -> FrozenMember:
@@ -45,8 +45,8 @@ def naive_moments(rows: list[int], values: list[float], own: float = 0.0) -> tup
 def test_a_cautious_member_has_the_same_mean_and_larger_standard_deviations(is_learned: bool) -> None:
     rows = [2, 9, 15]
     values = [0.3, -1.0, 0.7]
-    caution = fine_structure(3) if is_learned else Caution(wider=2.0)
-    mean, variance = member(rows, values).cautious(caution).predict(DOMAIN.points)
+    inflation = fine_structure(3) if is_learned else Inflation(sd_factor=2.0)
+    mean, variance = member(rows, values).cautious(inflation).predict(DOMAIN.points)
     expected_mean, expected_variance = naive_moments(rows, values, own=NOISE if is_learned else 0.0)
     np.testing.assert_allclose(mean, expected_mean, atol=1e-9)
     np.testing.assert_allclose(variance, expected_variance, atol=1e-9)
@@ -55,7 +55,7 @@ def test_a_cautious_member_has_the_same_mean_and_larger_standard_deviations(is_l
 def test_a_cautious_member_with_shorter_length_scales_is_the_posterior_with_them() -> None:
     rows = [2, 9, 15]
     values = [0.3, -1.0, 0.7]
-    mean, variance = member(rows, values).cautious(Caution(shorter=2.0)).predict(DOMAIN.points)
+    mean, variance = member(rows, values).cautious(Inflation(lengthscale_factor=0.5)).predict(DOMAIN.points)
     x = DOMAIN.points[:, 0]
     kernel = np.exp(-0.5 * ((x[:, None] - x) / (LENGTHSCALE / 2)) ** 2)
     inverse = np.linalg.inv(kernel[np.ix_(rows, rows)] + NOISE * np.eye(3))
@@ -69,7 +69,7 @@ def test_the_uncertainty_of_an_estimated_mean_is_larger_too() -> None:
         study.tell(DOMAIN.point(row), value)
     own = study._learner.surrogate.freeze().members[0]
     assert own.whitened_ones is not None
-    mean, variance = own.cautious(Caution(wider=3.0)).predict(DOMAIN.points)
+    mean, variance = own.cautious(Inflation(sd_factor=3.0)).predict(DOMAIN.points)
     np.testing.assert_allclose(mean, own.predict(DOMAIN.points)[0], atol=1e-12)
     np.testing.assert_allclose(variance, 9.0 * own.predict(DOMAIN.points)[1], atol=1e-9)
 
@@ -81,7 +81,7 @@ def test_an_estimated_mean_is_that_of_the_observations_that_are_kept() -> None:
         study.tell(DOMAIN.point(row), float(np.sin(3 * x)) + (20.0 if row == 8 else 0.0))
         if row != 8:
             without.tell(DOMAIN.point(row), float(np.sin(3 * x)))
-    cautious = study._learner.surrogate.freeze().members[0].cautious(Caution(wider=2.0))
+    cautious = study._learner.surrogate.freeze().members[0].cautious(Inflation(sd_factor=2.0))
     mean, variance = without._learner.surrogate.freeze().members[0].predict(DOMAIN.points)
     np.testing.assert_allclose(cautious.predict(DOMAIN.points)[0], mean, atol=1e-9)
     np.testing.assert_allclose(cautious.predict(DOMAIN.points)[1], 4.0 * variance, atol=1e-9)
@@ -89,8 +89,8 @@ def test_an_estimated_mean_is_that_of_the_observations_that_are_kept() -> None:
 
 def test_only_learned_noise_can_be_a_fine_structure() -> None:
     own = member([2, 9, 15], [0.3, -1.0, 0.7])
-    assert own.cautious(Caution(learned_noise=np.zeros(3, dtype=bool))).own_variance == 0.0
-    assert own.cautious(Caution(learned_noise=np.array([False, True, False]))).own_variance == pytest.approx(NOISE)
+    assert own.cautious(Inflation(learned_noise=np.zeros(3, dtype=bool))).own_variance == 0.0
+    assert own.cautious(Inflation(learned_noise=np.array([False, True, False]))).own_variance == pytest.approx(NOISE)
 
 
 def test_repeats_whose_noise_is_given_say_nothing_about_learned_noise() -> None:
@@ -101,13 +101,13 @@ def test_repeats_whose_noise_is_given_say_nothing_about_learned_noise() -> None:
         study.tell(DOMAIN.point(5), value, noise=1e-6)
     learned = np.array([True, True, True, False, False])
     own = study._learner.surrogate.freeze().members[0]
-    assert own.cautious(Caution(learned_noise=learned)).own_variance == pytest.approx(NOISE)
+    assert own.cautious(Inflation(learned_noise=learned)).own_variance == pytest.approx(NOISE)
 
 
 def test_shorter_length_scales_of_a_kernel_that_is_not_stationary_leave_its_variances_consistent() -> None:
     study = tv.Study(DOMAIN, tv.Maximize(), kernel=DotProduct(1.0), mean=0.0, noise=NOISE)
     study.tell(DOMAIN.point(2), 0.3)
-    shorter = study._learner.surrogate.freeze().members[0].cautious(Caution(shorter=2.0))
+    shorter = study._learner.surrogate.freeze().members[0].cautious(Inflation(lengthscale_factor=0.5))
     kernel = shorter.covariance(DOMAIN.points, DOMAIN.points)
     np.testing.assert_allclose(shorter.prior_variance(DOMAIN.points), np.diag(kernel), atol=1e-12)
 
@@ -117,7 +117,7 @@ def test_what_the_others_contradict_is_left_out() -> None:
     values = [float(np.sin(3 * x)) for x in DOMAIN.points[:, 0]]
     false = [*values[:8], values[8] + 6.0, *values[9:15], values[15] - 4.0, *values[16:]]
     kept = [row for row in rows if row not in (8, 15)]
-    mean, variance = member(rows, false).cautious(Caution(wider=2.0)).predict(DOMAIN.points)
+    mean, variance = member(rows, false).cautious(Inflation(sd_factor=2.0)).predict(DOMAIN.points)
     expected_mean, expected_variance = naive_moments(kept, [values[row] for row in kept])
     np.testing.assert_allclose(mean, expected_mean, atol=1e-9)
     np.testing.assert_allclose(variance, expected_variance, atol=1e-9)
@@ -128,10 +128,10 @@ def test_observations_given_as_exact_are_not_left_out() -> None:
     values = [float(np.sin(3 * x)) for x in DOMAIN.points[:, 0]]
     false = [*values[:8], values[8] + 6.0, *values[9:15], values[15] - 4.0, *values[16:]]
     exact = np.arange(21) == 8
-    cautious = member(rows, false).cautious(Caution(wider=2.0, exact=exact))
+    cautious = member(rows, false).cautious(Inflation(sd_factor=2.0, exact=exact))
     assert DOMAIN.points[8, 0] in cautious.points[:, 0]
     assert DOMAIN.points[15, 0] not in cautious.points[:, 0]
-    everything = member(rows, false).cautious(Caution(wider=2.0, exact=np.ones(21, dtype=bool)))
+    everything = member(rows, false).cautious(Inflation(sd_factor=2.0, exact=np.ones(21, dtype=bool)))
     assert len(everything.points) == 21
 
 
@@ -140,7 +140,7 @@ def test_at_most_a_tenth_of_the_observations_is_left_out() -> None:
     values = [6.0 * (-1) ** row for row in rows]
     own = member(rows, values)
     assert len(own.points) == 21
-    assert len(own.cautious(Caution(wider=2.0)).points) == 19
+    assert len(own.cautious(Inflation(sd_factor=2.0)).points) == 19
 
 
 @pytest.mark.parametrize(("gap", "is_noise"), [(0.6, True), (0.0, False)])
@@ -177,7 +177,7 @@ def test_regression_on_given_points_is_that_of_the_joint_covariance(own_variance
     kernel = np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2)
     inverse = np.linalg.inv(kernel[np.ix_(rows, rows)] + NOISE * np.eye(3))
     covariance = kernel - kernel[:, rows] @ inverse @ kernel[rows] + own_variance * np.eye(21)
-    inner = covariance[np.ix_(given, given)] + BLUR * np.diag(np.diag(covariance)[given])
+    inner = covariance[np.ix_(given, given)] + BLUR_SHARE * np.diag(np.diag(covariance)[given])
     expected = np.linalg.inv(inner) @ covariance[given]
     rest = np.diag(covariance - covariance[:, given] @ expected)
     smooth = replace(member(rows, [0.3, -1.0, 0.7]), own_variance=own_variance)
@@ -224,6 +224,6 @@ def test_a_point_that_counts_as_certain_leaves_the_draws_at_the_others_alone(mon
     study.tell(DOMAIN.point(4), 0.3)
     posterior = study._learner.surrogate.freeze()
     draws = posterior.draw(DOMAIN.points, 64, (0, 1))
-    monkeypatch.setattr("truvar.models.frozen.JITTER", 1e-5)  # above the variance at the point that was measured
+    monkeypatch.setattr("truvar.models.frozen.JITTER_SHARE", 1e-5)  # above the variance at the point that was measured
     others = posterior.draw(DOMAIN.points, 64, (0, 1))
     np.testing.assert_allclose(others, draws, atol=0.02)

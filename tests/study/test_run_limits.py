@@ -13,7 +13,7 @@ from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
-from truvar.inference import statements
+from truvar.inference import joint
 from truvar.report.formatting import describe_score
 from truvar.report.status import status_data
 
@@ -208,13 +208,13 @@ def test_nothing_ends_a_run_before_there_is_a_model() -> None:
 
 def count_joint(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[int] = []
-    computed: Callable[..., Any] = statements.joint_statements
+    computed: Callable[..., Any] = joint.joint_statements
 
     def counted(inputs: Any) -> Any:
         calls.append(1)
         return computed(inputs)
 
-    monkeypatch.setattr(statements, "joint_statements", counted)
+    monkeypatch.setattr(joint, "joint_statements", counted)
     return calls
 
 

@@ -2,110 +2,62 @@
 
 | symbol | here | shape |
 |---|---|---|
-| P_k(x) = P(f(x) > h_k) | `exceeds` | (m, n) |
+| P_k(x) = P(f(x) > h_k) | `StatementInputs.exceedance` | (m, n) |
 | b_j(x) = P_{j-1}(x) - P_j(x) with P_{-1} = 1 and P_m = 0 | `BandStatements.probability` | (m + 1, n) |
 | the band reported, the number of thresholds with P_k >= 1/2 | `BandStatements.reported` | (n,) |
 | c(x), the probability of that band | `certainty` | (n,) |
 
-A point is decided with confidence q if all points up to it, in descending order of c, lie in their reported bands *at
-once* with probability >= q, as for one threshold. The F1 score is that of the points above a threshold, averaged over
-the thresholds; for `LevelSet(between=...)` it is that of the points between the two.
+A point is decided with confidence q if all points up to it, in descending order of c, lie in their reported bands
+*jointly* with probability >= q, as for one threshold. The F1 score is that of the points above a threshold, averaged
+over the thresholds; for `LevelSet(between=...)` it is that of the points between the two.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.domain.goals import Bands
-
-if TYPE_CHECKING:
-    from truvar.inference.statements import Estimate, JointStatements, StatementInputs
-
-
-@dataclass(frozen=True, eq=False)
-class BandStatements:
-    """Statements about the bands of a goal with several thresholds.
-
-    Attributes:
-        probability: Probability of each band, from the lowest, at every point. (m + 1, n)
-        reported: The band to report at every point. (n,)
-        expected_f1: F1 score of the points above each threshold; between two, of the points inside.
-    """
-
-    probability: Array
-    reported: Index
-    expected_f1: tuple[Estimate, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the estimates for JSON, without the arrays."""
-        return {"expected_f1": [estimate.to_dict() for estimate in self.expected_f1]}
-
-
-def exceedance(inputs: StatementInputs) -> Array:
-    """Return P_k, the probability of lying above each threshold: (m, n)."""
-    from truvar.inference.statements import probability_above
-
-    weights = inputs.posterior.shares
-    return np.stack([probability_above(inputs.means, inputs.variances, h, weights) for h in inputs.thresholds])
-
-
-def band_probabilities(exceeds: Array) -> Array:
-    """Return b_j from P_k: (m + 1, n)."""
-    n = exceeds.shape[1]
-    padded = np.vstack([np.ones(n), exceeds, np.zeros(n)])
-    return np.asarray(np.maximum(padded[:-1] - padded[1:], 0.0))
-
-
-def reported_bands(exceeds: Array) -> Index:
-    """Return the band to report at every point: the number of thresholds that are exceeded with P_k >= 1/2."""
-    return np.asarray((exceeds >= 0.5).sum(axis=0))
-
-
-def certainty_of(exceeds: Array) -> Array:
-    """Return the probability of the reported band: (n,)."""
-    reported = reported_bands(exceeds)[None, :]
-    return np.asarray(np.take_along_axis(band_probabilities(exceeds), reported, axis=0)[0])
+from truvar.inference.inputs import StatementInputs
+from truvar.inference.level_set import decided_confidence, f1_draws, rows_to_draw, uncertain_rows
+from truvar.inference.mixtures import band_probabilities, certainty_of, reported_bands
+from truvar.inference.optimum import N_DRAWS
+from truvar.inference.statements import UNKNOWN_F1, BandStatements, Estimate, JointStatements
 
 
 def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
-    """Return what can be stated about all points at once."""
-    from truvar.inference import statements as single
-
-    exceeds = exceedance(inputs)
+    """Return what can be stated about all points jointly."""
+    exceeds = inputs.exceedance()
     reported = reported_bands(exceeds)
     certainty = certainty_of(exceeds)
     probability = band_probabilities(exceeds)
     marginal = probability[1] if goal.inside else exceeds[0]
-    relevant = single._uncertain_rows(1.0 - certainty)
-    rows = single._at_most(relevant, inputs.seed)
+    relevant = uncertain_rows(1.0 - certainty)
+    rows = rows_to_draw(relevant, inputs.seed)
     decided = np.zeros(inputs.n)
     n_drawn = 0
     n_relevant = inputs.n
     n_scores = 1 if goal.inside else len(inputs.thresholds)
-    f1: tuple[Estimate, ...] = (single.UNKNOWN_SHARE,) * n_scores
-    total = single.UNKNOWN_SHARE
+    f1: tuple[Estimate, ...] = (UNKNOWN_F1,) * n_scores
+    total = UNKNOWN_F1
     lower = np.full(inputs.n, -np.inf)
     upper = -lower
     if inputs.fitted:
-        draws = inputs.posterior.draw(inputs.sites[rows], single.DRAWS, inputs.seed)
+        draws = inputs.posterior.draw(inputs.sites[rows], N_DRAWS, inputs.seed)
         bands = np.searchsorted(np.array(inputs.thresholds), draws, side="right")  # (r, S)
-        decided = _decided_confidence(certainty, relevant, rows, bands != reported[rows, None])
+        decided = decided_confidence(certainty, 1.0 - certainty, relevant, rows, bands != reported[rows, None])
         scores = []
         is_certain = np.ones(inputs.n, bool)
         is_certain[relevant] = False
         for is_above, is_reported in _membership(goal, bands, reported):
             certain_above = is_reported & is_certain
-            scores.append(single._f1_draws(inputs, is_reported, certain_above, relevant, rows, is_above))
-        f1 = tuple(single.Estimate.of(score) for score in scores)
-        total = single.Estimate.of(np.mean(scores, axis=0))
+            scores.append(f1_draws(inputs, is_reported, certain_above, relevant, rows, is_above))
+        f1 = tuple(Estimate.of(score) for score in scores)
+        total = Estimate.of(np.mean(scores, axis=0))
         lower, upper = inputs.interval()
         n_drawn = len(rows)
         n_relevant = len(relevant)
-    return single.JointStatements(
+    return JointStatements(
         goal=goal,
         probability=marginal.copy(),
         decided_confidence=decided,
@@ -122,33 +74,6 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
     )
 
 
-def _decided_confidence(certainty: Array, relevant: Index, rows: Index, wrong: Mask) -> Array:
-    """Return the highest confidence at which each point is decided, as for one threshold.
-
-    Args:
-        certainty: c at every point. (n,)
-        relevant: Rows that are not certain by themselves.
-        rows: Those of them that were drawn. (r,)
-        wrong: Whether a drawn row is not in its reported band, by draw. (r, S)
-    """
-    from truvar.inference import statements as single
-
-    is_relevant = np.zeros(len(certainty), bool)
-    is_relevant[relevant] = True
-    neglected = float((1.0 - certainty[~is_relevant]).sum())
-    decided = np.maximum(certainty - neglected, 0.0)
-    if len(rows) == 0:
-        return decided
-    order = np.argsort(-certainty[rows], kind="stable")
-    joint = np.maximum(single._joint_confidence(wrong[order]) - neglected, 0.0)
-    of_row = np.empty(len(rows))
-    of_row[order] = joint
-    carried = single._carried_over(certainty, rows[order], joint, relevant)
-    decided[relevant] = np.minimum(carried, certainty[relevant])
-    decided[rows] = np.minimum(of_row, certainty[rows])
-    return decided
-
-
 def _membership(goal: Bands, bands: Index, reported: Index) -> list[tuple[Mask, Mask]]:
     """Return for each score which draws, (r, S), and which reported points, (n,), belong to its class."""
     if goal.inside:
@@ -158,7 +83,7 @@ def _membership(goal: Bands, bands: Index, reported: Index) -> list[tuple[Mask, 
 
 def screening_f1(inputs: StatementInputs, goal: Bands) -> float:
     """Return a rough estimate of the expected F1 score from single points: the ratio of expected counts."""
-    exceeds = exceedance(inputs)
+    exceeds = inputs.exceedance()
     reported = reported_bands(exceeds)
     classes = [(exceeds[k], reported > k) for k in range(len(exceeds))]
     if goal.inside:
@@ -177,31 +102,3 @@ def true_f1(goal: Bands, reported: Index, truth: Array) -> float:
         n_both = int(true.sum()) + int(chosen.sum())
         scores.append(1.0 if n_both == 0 else 2.0 * int((true & chosen).sum()) / n_both)
     return float(np.mean(scores))
-
-
-def band_sentence(statements: JointStatements, goal: Bands, kind: str, score: str) -> str:
-    """Return what is decided about the bands, for the certificate.
-
-    Args:
-        statements: The joint statements.
-        goal: The goal.
-        kind: Word for a point.
-        score: The expected F1 score as text.
-    """
-    classes = statements.classify()
-    opening = f"With {100 * classes.confidence:g} % probability, given the model"
-    n_undecided = int(classes.undecided.sum())
-    counts = []
-    for name in goal.names:
-        count = int((classes.labels == name).sum())
-        low, between, high = name.partition(" to ")
-        where = f"between {low} and {high}" if between else name
-        if count:
-            counts.append(f"{count} {where}")
-    over = "" if goal.inside else " (mean over the thresholds)"
-    expected = f"Expected F1{over} {score}."
-    if not counts:
-        return f"{opening}, nothing is decided: all {n_undecided} {kind}s are undecided. {expected}"
-    return (
-        f"{opening}, all decided {kind}s lie in their bands: {', '.join(counts)}; {n_undecided} undecided. {expected}"
-    )

@@ -4,7 +4,7 @@
 |---|---|
 | C, the points reported as above | `StatementInputs.reported` |
 | q(x), the probability that the class of x is wrong | `error` |
-| alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `TAIL` |
+| alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `MAX_TAIL` |
 | E[max(f(x) - c, 0)], c the best posterior mean at a measured point | `expected_improvement` |
 
 Joint statements take draws. A limit is therefore first compared with what single points allow, which is a necessary
@@ -41,14 +41,17 @@ from truvar.domain.goals import Bands, Goal
 from truvar.domain.vehicles import Origin
 from truvar.exceptions import UnsupportedGoalError
 from truvar.inference import bands
-from truvar.inference.statements import StatementInputs, normal_distribution, screening_f1
+from truvar.inference.inputs import StatementInputs
+from truvar.inference.joint import StatementSource
+from truvar.inference.level_set import screening_f1
+from truvar.inference.mixtures import normal_distribution
 from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
 from truvar.models.transforms import OutputTransform
 
-TAIL = 0.04  # alpha: 0.025, and three standard errors of the share of draws that estimates it
+MAX_TAIL = 0.04  # alpha: 0.025, and three standard errors of the share of draws that estimates it
 F1_MARGIN = 0.05  # distance from the goal at which a rough estimate of F1 is worth a better one
-NODES = 16  # of the quadrature over the tail of a transformed value
-STARTS = 3  # local searches of a box for the largest expected improvement per cost
+N_NODES = 16  # of the quadrature over the tail of a transformed value
+N_STARTS = 3  # local searches of a box for the largest expected improvement per cost
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class StopCheck:
 def check_stop(
     learner: ActiveLearner,
     limits: StatementLimits,
-    inputs: Callable[[], StatementInputs],
+    inputs: Callable[[], StatementSource],
     model_check: Callable[[], ModelCheck],
     last: Origin,
 ) -> StopCheck:
@@ -115,11 +118,8 @@ def check_stop(
     regret_goal = _regret_goal(learner, limits)
     near_f1 = limits.f1 is not None and may_reach_f1(source, limits.f1)
     near_regret = regret_goal is not None and may_reach_regret(source, regret_goal)
-    rate = inf
-    if limits.improvement_per_cost is not None:
-        rate = improvement_per_cost(learner, source, last)
-    worthless = limits.improvement_per_cost is not None and rate < limits.improvement_per_cost
-    if not (near_f1 or near_regret or worthless):
+    worthless = _worthless(learner, source, limits, last)
+    if not (near_f1 or near_regret or worthless is not None):
         return StopCheck()
     check = model_check()
     if check.is_contradiction:
@@ -130,12 +130,21 @@ def check_stop(
     regret = source.joint.expected_regret if near_regret else None
     if regret is not None and regret_goal is not None and regret.high <= regret_goal:
         return StopCheck(f"expected regret {regret} reached {_describe_regret_goal(limits, regret_goal)}")
-    if worthless:
-        return StopCheck(
-            f"no measurement is worth its cost: the largest expected improvement per unit cost is {rate:.3g}, less "
-            f"than {limits.improvement_per_cost:g}"
-        )
-    return StopCheck()
+    return StopCheck(worthless)
+
+
+def _worthless(learner: ActiveLearner, source: StatementInputs, limits: StatementLimits, last: Origin) -> str | None:
+    """Return that no measurement is worth its cost, if none is; None without that limit."""
+    limit = limits.improvement_per_cost
+    if limit is None:
+        return None
+    rate = improvement_per_cost(learner, source, last)
+    if not rate < limit:  # nor where it is NaN
+        return None
+    return (
+        f"no measurement is worth its cost: the largest expected improvement per unit cost is {rate:.3g}, less than "
+        f"{limit:g}"
+    )
 
 
 def has_model(learner: ActiveLearner) -> bool:
@@ -184,7 +193,7 @@ def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
         return screening_f1(inputs) >= goal - F1_MARGIN
     error = np.where(reported, 1.0 - probability, probability)
     weight = np.where(reported, 2.0 - goal, goal)
-    return bool(weight @ np.maximum(error - TAIL, 0.0) <= 2.0 * (1.0 - goal) * reported.sum())
+    return bool(weight @ np.maximum(error - MAX_TAIL, 0.0) <= 2.0 * (1.0 - goal) * reported.sum())
 
 
 def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
@@ -198,7 +207,7 @@ def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
     exceeds = np.where(lead > 0, 0.5, normal_distribution(np.minimum(lead, 0.0) / difference))
     if inputs.excluded is not None:
         exceeds = np.where(inputs.excluded, 0.0, exceeds)
-    return bool((inputs.posterior.shares @ exceeds).max() <= TAIL)
+    return bool((inputs.posterior.shares @ exceeds).max() <= MAX_TAIL)
 
 
 # -- value of the next measurement -------------------------------------------------------------------------------------
@@ -254,7 +263,7 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
         sites = np.hstack([points, np.zeros((len(points), len(inputs.best) - points.shape[1]))])
         return rates(*inputs.posterior.predict(sites), learner.actions.candidates_at(points, last).effective_cost)
 
-    starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:STARTS]]
+    starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:N_STARTS]]
     starts.append(inputs.best[: len(inputs.bounds)])
     ends = search_together(rates_at, [climbing(learner.domain, start) for start in starts])
     return float(max(on_domain.max(), *(rate for _, rate in ends)))
@@ -303,7 +312,7 @@ def expected_improvement(
     from scipy.special import ndtri  # imports slowly
 
     # The improvement given that there is one, by Gauss-Legendre quadrature over its quantiles.
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
     total = np.zeros_like(means)
     possible = probability > np.finfo(float).tiny
     for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):

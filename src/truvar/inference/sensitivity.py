@@ -27,7 +27,7 @@ class SobolIndices:
     """Shares of the variance of a function that its columns explain.
 
     Attributes:
-        first: Share that each column explains by itself. (d,)
+        first: Share that each column explains alone. (d,)
         total: Share that would vanish if the column were held constant: also together with others. (d,)
         sd: Standard deviation of the function over the sample.
     """
@@ -42,7 +42,7 @@ def sobol_indices(f: Callable[[Array], Array], columns: Array, seed: int = 0) ->
 
     Args:
         f: The function, from points (q, d) to values (q,).
-        columns: Points (n, d); each column is drawn from its values here, by itself.
+        columns: Points (n, d); each column is drawn from its values here, independently of the others.
         seed: Seed of the quasi-random sample.
 
     Returns:

@@ -4,11 +4,11 @@ A study is finished if one of these holds:
 
 - the paper's sets leave nothing undecided, and its confidence bounds hold with a stated probability (regimes "theorem"
   and "outside" of the certificate);
-- given the model, everything is decided at once with probability `FINISHED`, the measurements do not contradict the
-  model, and the study was not set up for bounds with a stated probability, which have the last word then.
+- given the model, everything is decided jointly with probability `MIN_PROBABILITY`, the measurements do not contradict
+  the model, and the study was not set up for bounds with a stated probability, which have the last word then.
 
 Neither is said before the first value, since a model that nothing was compared with supports no statement (the only
-point of a domain is its optimum all the same), and with a learned model not before `Learned.least` values. That a
+point of a domain is its optimum anyway), and with a learned model not before `Learned.least` values. That a
 *policy* sees nothing more to gain, because its own bounds are a rule of thumb, does not make a study finished.
 """
 
@@ -20,21 +20,36 @@ import numpy as np
 import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar.algorithm.learner import ActiveLearner
-from truvar.domain.goals import Bands
-from truvar.inference.bands import certainty_of, exceedance
-from truvar.inference.certificate import CertificateInputs, certify
-from truvar.inference.statements import JointStatements, StatementInputs, potential_optima
+from truvar.domain.goals import Bands, LevelSet
+from truvar.inference.certificate import certify
+from truvar.inference.inputs import (
+    CertificateInputs,
+    StatementInputs,
+    excluded_rows,
+    member_moments,
+    model_thresholds,
+    plain_share,
+)
+from truvar.inference.joint import StatementSource
+from truvar.inference.level_set import screening_certainty
+from truvar.inference.mixtures import certainty_of, probability_above
+from truvar.inference.optimum import potential_optima, potential_rows, screening_optimality
+from truvar.inference.statements import JointStatements
 from truvar.models.diagnostics import ModelCheck
 
-FINISHED = 0.997  # probability with which everything must be decided: that of a statement that no draw contradicts
+MIN_PROBABILITY = 0.997  # of a statement that decides everything: as if no draw contradicted it
 TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
-IMPOSSIBLE = 1e-9  # chance of the misfit, below which the measurements contradict the model, however few there are
+MIN_MISFIT_CHANCE = 1e-9  # chance of the misfit below which even few measurements contradict the model
 MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
+SCREENING_REACH = 2.55  # half width of the intervals of a first look, a little less than `TWO_SIDED_99`
+SCREENING_MARGIN = 1e-4  # probability by which a certainty of the first look must fall short of `MIN_PROBABILITY`
+MIN_SCREENED_CERTAINTY = 0.9  # of every class in few draws; where one has less, all draws do not decide it
+MIN_SCREENED = 0.98  # share of the screening draws below which all draws would not reach `MIN_PROBABILITY`
 
 
 def finished(
     learner: ActiveLearner,
-    statement_inputs: Callable[[], StatementInputs],
+    statement_inputs: Callable[[], StatementSource],
     certificate_inputs: Callable[[], CertificateInputs],
 ) -> str | None:
     """Return why nothing is left to find out, or None.
@@ -60,13 +75,17 @@ def finished(
             return f"{complete}, with probability at least {1 - certificate.delta:g}"
     if learner.domain.continuous and not learner.goal.level_set:
         return None
-    inputs = statement_inputs()
-    if not inputs.fitted or not _may_be_decided(inputs) or _is_contradicted(certificate_inputs().model_check):
+    if _is_clearly_open(learner):
         return None
-    reason = _decided(inputs.joint)
-    if reason is not None and complete is None and certify(certificate_inputs()).delta is not None:
+    inputs = statement_inputs()
+    if not inputs.fitted or not _may_be_decided(inputs):
+        return None
+    of_certificate = certificate_inputs()
+    if _is_contradicted(of_certificate.model_check):
+        return None
+    if complete is None and certify(of_certificate).delta is not None:
         return None  # the study was set up for bounds with a stated probability, and these leave something undecided
-    return reason
+    return _decided(inputs.joint) if _passes_screening(inputs) else None
 
 
 def _is_contradicted(check: ModelCheck) -> bool:
@@ -78,27 +97,55 @@ def _is_contradicted(check: ModelCheck) -> bool:
     if check.is_contradiction or check.degrees < 1:
         return check.is_contradiction
     chance = float(scipy.special.gammaincc(check.degrees / 2, check.misfit / 2))  # that chi-squared exceeds the misfit
-    return chance < IMPOSSIBLE
+    return chance < MIN_MISFIT_CHANCE
+
+
+def _is_clearly_open(learner: ActiveLearner) -> bool:
+    """Return whether the moments that the learner keeps show already that something is undecided.
+
+    They leave out the cautious members of a learned model and the uncertainty of an estimated constant, which only add
+    to what is undecided. The margins are much wider than rounding, so that the exact conditions agree.
+    """
+    surrogate = learner.surrogate
+    means, variances = member_moments(surrogate)
+    if not learner.goal.level_set:
+        sds = np.sqrt(variances)
+        candidates = potential_rows(learner.goal.sign * means, sds, SCREENING_REACH, excluded_rows(learner))
+        return len(candidates) > MAX_CANDIDATES
+    mean, variance = surrogate.moments
+    sd = np.sqrt(variance)
+    for threshold in model_thresholds(learner):
+        row = int(np.argmax(SCREENING_REACH * sd - np.abs(mean - threshold)))  # a point that is hard to classify
+        above = probability_above(means[:, row], variances[:, row], threshold)
+        certainty = max(float(above), 1.0 - float(above))
+        share = plain_share(surrogate)
+        if share * certainty + (1.0 - share) < MIN_PROBABILITY - SCREENING_MARGIN:
+            return True
+    return False
 
 
 def _may_be_decided(inputs: StatementInputs) -> bool:
     """Return whether single points do not rule out that everything is decided. No joint draws are needed for this."""
     if isinstance(inputs.goal, Bands):
-        return bool(certainty_of(exceedance(inputs)).min() >= FINISHED)
-    reported = inputs.reported()
-    if reported is not None:
+        return bool(certainty_of(inputs.exceedance()).min() >= MIN_PROBABILITY)
+    if inputs.goal.level_set:
         probability = inputs.marginal_probability()
-        if probability is None:
-            return True
-        return bool(np.where(reported, probability, 1.0 - probability).min() >= FINISHED)
+        return probability is None or bool(np.maximum(probability, 1.0 - probability).min() >= MIN_PROBABILITY)
     return len(potential_optima(inputs, reach=TWO_SIDED_99)) <= MAX_CANDIDATES
+
+
+def _passes_screening(inputs: StatementInputs) -> bool:
+    """Return whether few draws do not rule out that everything is decided, where single points say little."""
+    if not isinstance(inputs.goal, LevelSet):
+        return inputs.goal.level_set or screening_optimality(inputs) >= MIN_SCREENED
+    return inputs.threshold is not None or screening_certainty(inputs, inputs.goal) >= MIN_SCREENED_CERTAINTY
 
 
 def _decided(statements: JointStatements) -> str | None:
     """Return what is decided, if everything is."""
-    given = f"with {100 * FINISHED:g} % probability, given the model"
+    given = f"with {100 * MIN_PROBABILITY:g} % probability, given the model"
     if statements.goal.level_set:
-        everything = bool((statements.decided_confidence >= FINISHED).all())
+        everything = bool((statements.decided_confidence >= MIN_PROBABILITY).all())
         return f"every point is classified {given}" if everything else None
     optimal = statements.optimal_probability or 0.0
-    return f"no point is better than the recommended one {given}" if optimal >= FINISHED else None
+    return f"no point is better than the recommended one {given}" if optimal >= MIN_PROBABILITY else None

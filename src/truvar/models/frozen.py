@@ -14,7 +14,7 @@ A known model has one member; a learned one has a member for each of the sampled
 
 Draws at more than `MAX_PIVOTS` points are exact at that many of them, which are spread over the others. At the others
 the part that the pivots explain is exact, and the rest is drawn independently from point to point: every point has its
-exact mean and variance, and correlations are, if anything, too low. A statement about all points at once that is drawn
+exact mean and variance, and correlations are, if anything, too low. A joint statement about all points that is drawn
 from is therefore cautious.
 """
 
@@ -32,31 +32,30 @@ from truvar._typing import Array, Index, Mask
 from truvar.models.kernels import Covariance
 
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
-IMPLAUSIBLE = 3.0  # standard deviations: observations further from what the others predict are contradicted by them
-MOST_CONTRADICTED = 0.1  # share of the observations that may be
+MAX_DEVIATION_SDS = 3.0  # observations that are further from what the others predict are contradicted by them
+MAX_CONTRADICTED_SHARE = 0.1  # share of the observations that may be contradicted
 MEMBERS_PER_CAUTIOUS = 4  # members of which one is made cautious
-CONTRADICTED = 2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
-BLOCK = 65_536  # points that are predicted at once, which bounds the memory
-JITTER = 1e-9  # share of the variances: added to those of the pivots, so that rounding leaves them positive
-BLUR = 1e-3  # share of the variances by which values that are conditioned on are uncertain: neighbours are nearly equal
+MIN_LOG_DENSITY_GAIN = 2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
+PREDICTION_BLOCK = 65_536  # points that are predicted together, which bounds the memory
+JITTER_SHARE = 1e-9  # share of the variances: added to those of the pivots, so that rounding leaves them positive
+BLUR_SHARE = 1e-3  # share of its variance by which a value that is conditioned on stays uncertain: neighbours are alike
 
 
 @dataclass(frozen=True, eq=False)
-class Caution:
+class Inflation:
     """Differences of a cautious member from the one that it is made of.
 
     Attributes:
-        wider: Factor by which its standard deviations are larger, >= 1.
-        shorter: Factor by which its length-scales are shorter, >= 1.
+        sd_factor: Factor on its standard deviations, >= 1.
+        lengthscale_factor: Factor on its length-scales, <= 1.
         n_columns: Number of coordinates; columns behind them are indices of tasks, which have no length-scale.
-        learned_noise: Observations whose noise is learned, (t,); None: no noise is. f itself, and not only the
-            measurement, may then deviate from the smooth function: by a part as large as that noise, independent from
-            point to point, of which measurements tell nothing. Repeated measurements that say otherwise are believed.
+        learned_noise: Observations whose noise is learned, (t,); None: no noise is. Adds a white-noise component to f,
+            with the variance of the learned noise, unless replicates rule it out.
         exact: Observations that were given as exact, which no others contradict, (t,); None: there are none.
     """
 
-    wider: float = 1.0
-    shorter: float = 1.0
+    sd_factor: float = 1.0
+    lengthscale_factor: float = 1.0
     n_columns: int = 1
     learned_noise: Mask | None = None
     exact: Mask | None = None
@@ -103,16 +102,17 @@ class FrozenMember:
         variance = self.prior_variance(points) - (solved**2).sum(axis=0) + self._constant(solved) ** 2
         return mean, np.maximum(variance, 0.0) + self.own_variance
 
-    def cautious(self, caution: Caution) -> FrozenMember:
+    def cautious(self, inflation: Inflation) -> FrozenMember:
         """Return the posterior of those observations that the others do not contradict, with more uncertainty."""
-        own = 0.0 if caution.learned_noise is None else self._fine_structure_variance(caution.learned_noise)
-        shorter = self if caution.shorter == 1 else self._with_shorter_lengthscales(caution.shorter, caution.n_columns)
-        kept = shorter._without_contradicted(caution.exact)
-        return replace(kept._wider(caution.wider), own_variance=caution.wider**2 * own)
+        own = 0.0 if inflation.learned_noise is None else self._fine_structure_variance(inflation.learned_noise)
+        factor = inflation.lengthscale_factor
+        rougher = self if factor == 1 else self._scale_lengthscales(factor, inflation.n_columns)
+        kept = rougher._without_contradicted(inflation.exact)
+        return replace(kept._scale_sds(inflation.sd_factor), own_variance=inflation.sd_factor**2 * own)
 
-    def _with_shorter_lengthscales(self, factor: float, n_columns: int) -> FrozenMember:
+    def _scale_lengthscales(self, factor: float, n_columns: int) -> FrozenMember:
         stretch = np.ones(self.points.shape[1])
-        stretch[:n_columns] = factor  # k(a x, a x') has length-scales shorter by a
+        stretch[:n_columns] = 1.0 / factor  # the length-scales of k(a x, a x') are 1/a times those of k
 
         def covariance(points: Array, others: Array) -> Array:
             return self.covariance(points * stretch, others * stretch)
@@ -126,7 +126,7 @@ class FrozenMember:
         member = replace(self, covariance=covariance, prior_variance=prior_variance, scales=scales)
         return member._of_observations(self.points, within, self._data())
 
-    def _wider(self, factor: float) -> FrozenMember:
+    def _scale_sds(self, factor: float) -> FrozenMember:
         """Return the member with standard deviations larger by a factor: covariance and noise are by its square."""
         ones = self.whitened_ones
 
@@ -159,7 +159,7 @@ class FrozenMember:
             return own
         shared = repeated * np.minimum(own, np.sqrt(np.outer(noise, noise)))
         structured = self._of_observations(self.points, self.lower @ self.lower.T + shared, self._data())
-        return own if structured.log_likelihood >= self.log_likelihood - CONTRADICTED else 0.0
+        return own if structured.log_likelihood >= self.log_likelihood - MIN_LOG_DENSITY_GAIN else 0.0
 
     def _without_contradicted(self, exact: Mask | None) -> FrozenMember:
         """Return the posterior without the observations that the others contradict, the worst first.
@@ -178,11 +178,11 @@ class FrozenMember:
         weighted = inverse.T @ self.whitened
         kept = np.ones(t, dtype=bool)
         doubtful = kept if exact is None else ~exact
-        for _ in range(int(MOST_CONTRADICTED * t)):
+        for _ in range(int(MAX_CONTRADICTED_SHARE * t)):
             positive = np.maximum(np.diag(precision), np.finfo(float).tiny)  # but for rounding
             deviation = np.where(kept & doubtful, np.abs(weighted) / np.sqrt(positive), 0.0)
             worst = int(np.argmax(deviation))
-            if deviation[worst] <= IMPLAUSIBLE:
+            if deviation[worst] <= MAX_DEVIATION_SDS:
                 break
             kept[worst] = False
             column = precision[:, worst] / precision[worst, worst]
@@ -235,7 +235,7 @@ class FrozenMember:
 
         Args:
             points: The points. (q, d')
-            given: Points where f is known up to a share `BLUR` of its variance. (k, d')
+            given: Points where f is known up to `BLUR_SHARE` of its variance. (k, d')
 
         Returns:
             The weights, (k, q), and the variance of the rest, (q,).
@@ -252,11 +252,11 @@ class FrozenMember:
             inner += self.own_variance * _same_point(given, given)
         # In correlations; a value that is known already has none.
         variance_given = np.diag(inner)
-        is_uncertain = variance_given > JITTER * self.prior_variance(given)
+        is_uncertain = variance_given > JITTER_SHARE * self.prior_variance(given)
         scale = np.sqrt(np.where(is_uncertain, variance_given, np.inf))
         across /= scale[:, None]
         inner /= np.outer(scale, scale)
-        inner[np.diag_indices_from(inner)] = 1.0 + BLUR
+        inner[np.diag_indices_from(inner)] = 1.0 + BLUR_SHARE
         lower = _cholesky(inner)
         root = solve_triangular(lower, across, lower=True, check_finite=False)
         weights = solve_triangular(lower.T, root, check_finite=False) / scale[:, None]
@@ -288,7 +288,7 @@ class FrozenMember:
         constant = self._constant(solved)
         mean = self.prior_mean(points) + self.whitened @ solved
         variance = np.maximum(self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2, 0.0)
-        floor = JITTER * float(self.prior_variance(points[:1])[0])
+        floor = JITTER_SHARE * float(self.prior_variance(points[:1])[0])
         sd = np.sqrt(variance)
         # Every point has random numbers of its own, used or not: if rounding moves a point across the floor on another
         # processor, the draws at the others stay what they were.
@@ -303,7 +303,7 @@ class FrozenMember:
         scale = np.where(uncertain, sd, 1.0)
         among /= scale[chosen, None] * scale  # correlations
         inner = among[:, chosen].copy()
-        inner[np.diag_indices_from(inner)] = 1.0 + JITTER
+        inner[np.diag_indices_from(inner)] = 1.0 + JITTER_SHARE
         root = solve_triangular(_cholesky(inner), among, lower=True, check_finite=False)  # (pivots, q)
         explained = (root**2).sum(axis=0)
         root /= np.sqrt(np.maximum(explained, 1.0))
@@ -337,17 +337,17 @@ class FrozenPosterior:
         return np.full(len(self.members), 1.0 / len(self.members))
 
     @blas_in_one_thread()
-    def with_cautious(self, share: float, caution: Caution) -> FrozenPosterior:
+    def with_cautious(self, share: float, inflation: Inflation) -> FrozenPosterior:
         """Return the mixture with cautious members added behind the others, one for every four of them.
 
         Args:
             share: Total weight of the cautious members.
-            caution: Their differences from the members that they are made of.
+            inflation: Their differences from the members that they are made of.
         """
         n = len(self.members)
         count = -(-n // MEMBERS_PER_CAUTIOUS)
         chosen = np.linspace(0, n - 1, count).round().astype(int)
-        cautious = tuple(self.members[j].cautious(caution) for j in chosen)
+        cautious = tuple(self.members[j].cautious(inflation) for j in chosen)
         weights = ((1.0 - share) / n,) * n + (share / count,) * count
         return FrozenPosterior(self.members + cautious, weights)
 
@@ -357,8 +357,8 @@ class FrozenPosterior:
         means = np.empty((len(self.members), len(points)))
         variances = np.empty_like(means)
         for j, member in enumerate(self.members):
-            for begin in range(0, len(points), BLOCK):
-                rows = slice(begin, begin + BLOCK)
+            for begin in range(0, len(points), PREDICTION_BLOCK):
+                rows = slice(begin, begin + PREDICTION_BLOCK)
                 means[j, rows], variances[j, rows] = member.predict(points[rows])
         return means, variances
 
@@ -418,7 +418,7 @@ def _same_point(points: Array, others: Array) -> Array:
 
 def _cholesky(matrix: Array) -> Array:
     """Return the lower Cholesky factor; rounding may call for more jitter on the diagonal."""
-    jitter = JITTER
+    jitter = JITTER_SHARE
     while True:
         try:
             return np.asarray(np.linalg.cholesky(matrix), dtype=float)

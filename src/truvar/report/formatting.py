@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar.domain.parameters import Log, Range
-from truvar.inference.certificate import format_share
+from truvar.inference.certificate_text import format_share
 from truvar.messages import format_coordinate, format_coordinates
 from truvar.tabular.labels import label_text
 

@@ -18,7 +18,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from truvar._representation import visible
 from truvar.domain.exclusions import Place
 from truvar.exceptions import OutputError
-from truvar.inference.certificate import REGIME_SUMMARIES, format_share
+from truvar.inference.certificate_text import format_share
+from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import format_coordinate, format_coordinates
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style

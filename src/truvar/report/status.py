@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar.domain.goals import Bands, LevelSet
-from truvar.inference.certificate import format_share
+from truvar.inference.certificate_text import format_share
 from truvar.report.formatting import count_noun, format_estimate, format_number, format_place, format_shown
 from truvar.report.limit_progress import limit_progress
 from truvar.report.plot_data import PlotData, optimum_name

@@ -45,10 +45,9 @@ from truvar.exceptions import (
     TruvarError,
     import_optional,
 )
-from truvar.inference.bands import BandStatements
 from truvar.inference.certificate import Certificate
 from truvar.inference.limits import StopCheck, check_improvement_goal
-from truvar.inference.statements import Estimate, JointStatements
+from truvar.inference.statements import BandStatements, Estimate, JointStatements
 from truvar.models.diagnostics import ModelCheck
 from truvar.service.server import DEFAULT_PORT
 from truvar.storage.base import whoami

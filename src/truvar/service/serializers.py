@@ -20,7 +20,7 @@ from truvar.domain.constraints import LinearConstraint, PolygonConstraint
 from truvar.domain.dates import Date
 from truvar.domain.exclusions import Place
 from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
-from truvar.inference.certificate import REGIME_SUMMARIES
+from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
 from truvar.report.formatting import column_label

@@ -11,9 +11,10 @@ from truvar.algorithm.selection import in_model_units
 from truvar.domain.action import Action
 from truvar.domain.domain import Domain
 from truvar.domain.vehicles import Origin
-from truvar.inference.certificate import CertificateInputs, certify
+from truvar.inference.certificate import certify
+from truvar.inference.inputs import CertificateInputs
+from truvar.inference.joint import StatementSource
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
-from truvar.inference.statements import StatementInputs
 from truvar.inference.stopping import finished
 from truvar.models.diagnostics import check_model
 from truvar.study._state import StudyState
@@ -116,18 +117,18 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
     )
 
 
-def statement_inputs(state: StudyState) -> StatementInputs:
+def statement_inputs(state: StudyState) -> StatementSource:
     """Return what the joint statements of a study depend on."""
-    return StatementInputs.of(state.learner, best_point(state.learner)[1])
+    return StatementSource.of(state.learner, best_point(state.learner)[1])
 
 
-def why_finished(state: StudyState, inputs: Callable[[], StatementInputs]) -> str | None:
+def why_finished(state: StudyState, inputs: Callable[[], StatementSource]) -> str | None:
     """Return why nothing is left to find out, or None; `inputs` returns what joint statements depend on."""
     return finished(state.learner, inputs, lambda: certificate_inputs(state))
 
 
 def stop_check(
-    state: StudyState, limits: StatementLimits, inputs: Callable[[], StatementInputs], last: Origin
+    state: StudyState, limits: StatementLimits, inputs: Callable[[], StatementSource], last: Origin
 ) -> StopCheck:
     """Return whether a statement has reached its limit.
 
@@ -140,7 +141,7 @@ def stop_check(
     return check_stop(state.learner, limits, inputs, lambda: certificate_inputs(state).model_check, last)
 
 
-def result(state: StudyState, reason: str | None, source: StatementInputs) -> Result:
+def result(state: StudyState, reason: str | None, source: StatementSource) -> Result:
     """Return the result of a study.
 
     Args:

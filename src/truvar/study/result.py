@@ -20,13 +20,13 @@ from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.domain.labels import with_other_columns
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.bands import true_f1
-from truvar.inference.certificate import Certificate, lead_with
+from truvar.inference.certificate import Certificate, with_joint_statements
+from truvar.inference.joint import StatementSource
 from truvar.inference.statements import (
     CONFIDENCE,
     Classification,
     Estimate,
     JointStatements,
-    StatementInputs,
 )
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
@@ -136,7 +136,7 @@ class Result:
     steps: int
     reason: str | None
     measured: tuple[int, ...]
-    source: StatementInputs | JointStatements = field(repr=False)
+    source: StatementSource | JointStatements = field(repr=False)
     outliers: tuple[int, ...] = ()
     excluded: Mask | None = None
     feasibility: Array | None = None
@@ -192,12 +192,12 @@ class Result:
     @cached_property
     def certificate(self) -> Certificate:
         """The statements with their probability and assumptions; its `str` is a sentence."""
-        return lead_with(self.bounds_certificate, self.statements, self.domain, self.best.point)
+        return with_joint_statements(self.bounds_certificate, self.statements, self.domain, self.best.point)
 
     @cached_property
     def probability(self) -> Array:
         """Level set: probability that f lies above the threshold. Optimum: probability of being the optimum."""
-        if isinstance(self.source, StatementInputs):
+        if isinstance(self.source, StatementSource):
             marginal = self.source.marginal_probability()
             if marginal is not None:  # without joint draws
                 return marginal

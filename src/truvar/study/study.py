@@ -44,8 +44,8 @@ from truvar.exceptions import (
     TruvarError,
     UnknownSuggestionError,
 )
+from truvar.inference.joint import StatementSource
 from truvar.inference.limits import StopCheck, improvement_per_cost
-from truvar.inference.statements import StatementInputs
 from truvar.messages import for_interface, format_point
 from truvar.models.fit import Model
 from truvar.models.kernels import to_sklearn
@@ -227,7 +227,7 @@ class Study(TransactionalStudy):
         self._event_log = event_log
         self._state = state
         self._finished: tuple[int, str | None] = (-1, None)  # update for which it is known whether it is finished
-        self._statements: tuple[int, StatementInputs | None] = (-1, None)  # update that the inputs belong to
+        self._statements: tuple[int, StatementSource | None] = (-1, None)  # update that the inputs belong to
         self._stop_reason: str | None = None  # of the last run, until something changes
         self._initialize_transactions()
         self._named_outliers = set(outlier_ids(state))  # measurements that a warning has named
@@ -1111,7 +1111,7 @@ class Study(TransactionalStudy):
         inputs = self._statement_inputs()
         return max(improvement_per_cost(self._learner, inputs, origin) for origin in self._departures())
 
-    def _statement_inputs(self) -> StatementInputs:
+    def _statement_inputs(self) -> StatementSource:
         """Return what joint statements depend on; they are computed once for all who ask."""
         update, inputs = self._statements
         if inputs is None or update != self._state.n_updates:

@@ -1,0 +1,282 @@
+"""The sentences of a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import floor, inf
+
+import numpy as np
+
+from truvar._typing import Mask
+from truvar.acquisition.confidence import RKHSBeta, TheoremBeta
+from truvar.algorithm.loop import State
+from truvar.domain.domain import Domain
+from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.inference.inputs import CertificateInputs
+from truvar.inference.regime import BetaComparison, Regime
+from truvar.inference.statements import Estimate, JointStatements
+from truvar.messages import format_coordinates
+
+CHECK_CAVEAT = "the check of the model failed"
+RKHS_CAVEAT = "Theorem 3.1 bounds the cost for draws from the Gaussian process; it does not cover the RKHS setting"
+COST_CAVEAT = "the paper's bound on the cost would not apply with a larger beta either"
+
+
+def level_set_sentence(statements: JointStatements, goal: LevelSet, domain: Domain) -> str:
+    """Return what is decided about a level set, and the expected F1 score."""
+    classes = statements.classify()
+    n_above = int(classes.above.sum())
+    n_below = int(classes.below.sum())
+    n_undecided = int(classes.undecided.sum())
+    kind = _kind(domain)
+    threshold = f"{100 * (goal.fraction_of_max or goal.fraction_of_min or 0.0):g} % of the {goal.optimum_name}"
+    if goal.threshold is not None:
+        threshold = f"{goal.threshold:g}"
+    parts = []
+    if n_above:
+        exceed = "exceed" if n_above > 1 else "exceeds"
+        parts.append(f"{_all(n_above, kind)} shown as above {exceed} {threshold}")
+    if n_below:
+        do = "do" if n_below > 1 else "does"
+        what = "not" if n_above else f"not exceed {threshold}"
+        parts.append(f"{_all(n_below, kind)} shown as below {do} {what}")
+    opening = f"With {100 * classes.confidence:g} % probability, given the model"
+    sentence = f"{opening}, nothing is decided: all {_count(n_undecided, kind)} are undecided."
+    if parts and n_undecided:
+        sentence = f"{opening}: {' and '.join(parts)}; {n_undecided} {'is' if n_undecided == 1 else 'are'} undecided."
+    elif parts:
+        sentence = f"{opening}: {' and '.join(parts)}; none is undecided."
+    return f"{sentence} Expected F1 {_estimate(statements.expected_f1, format_share)}."
+
+
+def band_sentence(statements: JointStatements, goal: Bands, domain: Domain) -> str:
+    """Return what is decided about the bands, and the expected F1 score."""
+    kind = _kind(domain)
+    score = _estimate(statements.expected_f1, format_share)
+    classes = statements.classify()
+    opening = f"With {100 * classes.confidence:g} % probability, given the model"
+    n_undecided = int(classes.undecided.sum())
+    counts = []
+    for name in goal.names:
+        count = int((classes.labels == name).sum())
+        low, between, high = name.partition(" to ")
+        where = f"between {low} and {high}" if between else name
+        if count:
+            counts.append(f"{count} {where}")
+    over = "" if goal.inside else " (mean over the thresholds)"
+    expected = f"Expected F1{over} {score}."
+    if not counts:
+        return f"{opening}, nothing is decided: all {n_undecided} {kind}s are undecided. {expected}"
+    return (
+        f"{opening}, all decided {kind}s lie in their bands: {', '.join(counts)}; {n_undecided} undecided. {expected}"
+    )
+
+
+def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[str, float]) -> str:
+    """Return where the optimum can be, and the expected regret of the recommended point."""
+    classes = statements.classify()
+    kind = _kind(domain)
+    optimum = "maximum" if statements.goal.sign > 0 else "minimum"
+    candidates = np.flatnonzero(classes.undecided)
+    opening = f"With {100 * classes.confidence:g} % probability, given the model,"
+    where = f"at one of {_count(len(candidates), kind)}"
+    if len(candidates) == 1:
+        where = f"at ({format_coordinates(domain.point(int(candidates[0])), digits=4)})"
+    if domain.continuous:
+        where = f"nearest to {'one of ' * (len(candidates) > 1)}{_count(len(candidates), kind)}"
+    regret = _estimate(statements.expected_regret, lambda value: f"{value:.3g}")
+    recommended = f"({format_coordinates(best, digits=4)})"
+    return (
+        f"{opening} the {optimum} is {where}. The value at the recommended point {recommended} is expected to be "
+        f"{regret} from it."
+    )
+
+
+def _estimate(estimate: Estimate | None, text_of: Callable[[float], str]) -> str:
+    """Return mean and interval: "0.94 (0.90 to 0.97)"."""
+    if estimate is None:
+        return "unknown"
+    return f"{text_of(estimate.mean)} ({text_of(estimate.low)} to {text_of(estimate.high)})"
+
+
+def format_share(value: float) -> str:
+    """Return a number between 0 and 1 with two digits; one just below 1 with three, rounded down."""
+    if value < 0.995 or value >= 1.0:
+        return f"{value:.2f}"
+    return f"{floor(1000 * value) / 1000:.3f}"
+
+
+def _kind(domain: Domain) -> str:
+    return "representer point" if domain.continuous else "point"
+
+
+def condition(regime: Regime, delta: float) -> str:
+    """Return the opening of the statement: under which condition, or with which probability, it holds."""
+    if regime == "learned":
+        return "If the model as learned is right and its confidence bounds hold"
+    if regime == "heuristic":
+        return "If the confidence bounds hold"
+    return f"With probability at least {1 - delta:g}"
+
+
+def claim(inputs: CertificateInputs, accurate_to: float) -> str:
+    """Return what the confidence bounds say about the sets M, H and L."""
+    kind = _kind(inputs.domain)
+    if isinstance(inputs.goal, Bands):
+        n_undecided = int(inputs.state.regions.potential.sum())
+        n_decided = len(inputs.domain) - n_undecided
+        return (
+            f"f lies in one band at each of {_count(n_decided, f'decided {kind}')} (H, L), and within "
+            f"{inputs.epsilon / 2:.4g} of a threshold at the {_count(n_undecided, f'undecided {kind}')} (M)."
+        )
+    if isinstance(inputs.goal, LevelSet):
+        return _level_set_claim(inputs, inputs.goal, kind)
+    return _optimum_claim(inputs, kind, accurate_to)
+
+
+def _level_set_claim(inputs: CertificateInputs, goal: LevelSet, kind: str) -> str:
+    state = inputs.state
+    n_above = int(state.regions.above.sum())
+    n_below = int(state.regions.below.sum())
+    n_undecided = int(state.regions.potential.sum())
+    least, greatest = goal.thresholds(state.lower, state.upper)
+    threshold = f"{least:.4g}"
+    if least != greatest:
+        threshold = f"the threshold (between {least:.4g} and {greatest:.4g})"
+    parts: list[str] = []
+    if n_above:
+        parts.append(f"above {threshold} at {_all(n_above, kind)} classified as above (H)")
+    if n_below:
+        parts.append(f"below {'it' if parts else threshold} at {_all(n_below, kind)} classified as below (L)")
+    if n_undecided:
+        name = "it" if parts else threshold
+        count = _count(n_undecided, f"undecided {kind}")
+        parts.append(f"within {inputs.epsilon / 2:.4g} of {name} at the {count} (M)")
+    if len(parts) == 1:
+        return f"f is {parts[0]}."
+    return f"f is {', '.join(parts[:-1])}, and {parts[-1]}."
+
+
+def _optimum_claim(inputs: CertificateInputs, kind: str, accurate_to: float) -> str:
+    state = inputs.state
+    n_undecided = int(state.regions.potential.sum())
+    optimum, optimisers = ("maximum", "maximisers") if inputs.goal.sign > 0 else ("minimum", "minimisers")
+    if n_undecided == 1:
+        only = _point(inputs, state.regions.potential)
+        return f"f has its {optimum} at the only undecided {kind} (M), {only}."
+    return (
+        f"all {optimisers} are among the {_count(n_undecided, f'undecided {kind}')} (M), every one of which is within "
+        f"{accurate_to:.4g} of the {optimum}, and {_point(inputs, _best_bounded(inputs.goal, state))} within "
+        f"{inputs.epsilon:.4g}."
+    )
+
+
+def _best_bounded(goal: Goal, state: State) -> Mask:
+    """Return the undecided point whose worst possible value is best, as a mask."""
+    worst = np.where(state.regions.potential, state.lower if goal.sign > 0 else -state.upper, -inf)
+    mask = np.zeros(len(worst), bool)
+    mask[np.argmax(worst)] = True
+    return mask
+
+
+def _point(inputs: CertificateInputs, mask: Mask) -> str:
+    point = inputs.domain.point(int(np.argmax(mask)))
+    return f"({format_coordinates(point, digits=4)})"
+
+
+def lowered(sentence: str) -> str:
+    """Return a sentence that begins with a small letter."""
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _all(count: int, kind: str) -> str:
+    return f"{'all' if count > 1 else 'the'} {_count(count, kind)}"
+
+
+def _count(count: int, kind: str) -> str:
+    return f"{count} {kind}{'s' * (count != 1)}"
+
+
+def explanation(
+    inputs: CertificateInputs, regime: Regime, reasons: list[str], delta: float, betas: BetaComparison
+) -> str:
+    """Return what the regime means here.
+
+    Args:
+        inputs: Inputs of the certificate.
+        regime: The regime.
+        reasons: Why Theorem 3.1 does not bound the cost.
+        delta: Probability with which the required beta is computed.
+        betas: beta against what is required.
+    """
+    beta, needed, shortfall = betas
+    t = len(inputs.betas)
+    required = (
+        f"{needed:.4g} that {_source(inputs)} requires at t = {t}, |D| = {len(inputs.domain)} and delta = {delta:g}"
+    )
+    if regime == "learned":
+        return (
+            "kernel, mean or noise were learned from the same measurements, which the theory does not cover; "
+            f"beta = {beta:.4g}, against the {required} with a known model"
+        )
+    since = f"after each of the {_count(t, 'measurement')} so far" if t else "before the first measurement"
+    enough = f"beta was at least what {_source(inputs)} requires {since} (now {beta:.4g} against {needed:.4g})"
+    if regime == "heuristic" and betas.is_enough:
+        return f"the measurements contradict the model, so that no probability can be given for its bounds; {enough}"
+    if regime == "heuristic":
+        earlier = ""
+        if betas.was_worse:
+            earlier = f" (at an earlier t, as little as {1 / shortfall:.2g} of it)"
+        return (
+            f"beta = {beta:.4g} is {beta / needed:.2g} of the {required}{earlier}: the bounds are a rule of thumb, and "
+            "no probability can be given for them"
+        )
+    if regime == "outside":
+        return (
+            f"{'; '.join(reasons)}: the bounds of Theorem 3.1 on the cost of an epoch and on C_epsilon do not apply. "
+            f"The statement itself does not depend on the cost: {enough}"
+        )
+    return enough
+
+
+def _source(inputs: CertificateInputs) -> str:
+    rkhs = isinstance(inputs.policy.confidence.beta, RKHSBeta)
+    return f"{'Theorem 3' if rkhs else 'Lemma 5.1'} of Srinivas et al. (2012)"
+
+
+def assumptions_of(inputs: CertificateInputs, regime: Regime) -> tuple[str, ...]:
+    """Return what must be true of f and the noise."""
+    schedule = inputs.policy.confidence.beta
+    if isinstance(schedule, RKHSBeta):
+        assumptions = [
+            f"f has an RKHS norm of at most {schedule.norm:g} prior standard deviations under this kernel",
+            "the noise has mean zero and never exceeds its standard deviation",
+        ]
+    else:
+        assumptions = [
+            "f is a draw from the Gaussian process with this kernel and mean",
+            "the noise is Gaussian with these variances, independent from one measurement to the next",
+        ]
+    if regime == "theorem" and isinstance(schedule, TheoremBeta):
+        assumptions.append(
+            "for the cost alone: the variance reduction is submodular (Assumption 3.1), and measurements are made one "
+            "at a time, as suggested"
+        )
+    return tuple(assumptions)
+
+
+def caveats_of(inputs: CertificateInputs, regime: Regime, reasons: list[str]) -> tuple[str, ...]:
+    """Return what is not claimed."""
+    caveats = []
+    if not inputs.model_check.ok and not inputs.is_contradicted:
+        caveats.append(f"{CHECK_CAVEAT}: {lowered(inputs.model_check.finding)}")
+    if inputs.domain.continuous:
+        caveats.append(
+            f"the statement is about the {len(inputs.domain)} representer points; nothing is claimed about f between "
+            "them"
+        )
+    if isinstance(inputs.policy.confidence.beta, RKHSBeta):
+        caveats.append(RKHS_CAVEAT)
+    if regime in ("heuristic", "learned"):
+        caveats += [f"{reason}: {COST_CAVEAT}" for reason in reasons]
+    return tuple(caveats)

@@ -1,0 +1,283 @@
+"""The inputs of statements about a result: what joint statements and the certificate depend on.
+
+A learned model is fitted to measurements that cluster where its policy looks, and says little about how f behaves
+elsewhere. Therefore cautious members are added to the mixture and get a fifth of the draws. They leave out
+measurements that the others contradict, and are less sure of the rest.
+
+For a level set their standard deviations are `CAUTIOUS_SD_FACTOR` times those of the other members; for an optimum
+their length-scales are `CAUTIOUS_LENGTHSCALE_FACTOR` times as long. Single measurements cannot tell noise from a fine
+structure of f. Where the noise is learned, these members add a white-noise component of its variance to f, unless
+replicates rule it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from truvar._typing import Array, Mask
+from truvar.acquisition import Policy
+from truvar.acquisition.confidence import RKHSBeta
+from truvar.algorithm.learner import ActiveLearner
+from truvar.algorithm.loop import State
+from truvar.domain.candidates import ActionSpace
+from truvar.domain.domain import Domain
+from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.inference.mixtures import band_probabilities, mixture_quantile, probability_above, reported_bands
+from truvar.inference.statements import CONFIDENCE, Estimate, JointStatements
+from truvar.models.diagnostics import ModelCheck
+from truvar.models.ensemble import EnsembleModel
+from truvar.models.frozen import FrozenPosterior, Inflation
+from truvar.models.surrogate import Surrogate
+from truvar.models.transforms import OutputTransform
+
+CAUTIOUS_SHARE = 0.2  # share of the draws of a learned model that are cautious
+CAUTIOUS_SD_FACTOR = 3.0  # level sets: factor on the standard deviations of these draws
+CAUTIOUS_LENGTHSCALE_FACTOR = 0.5  # optima: factor on the length-scales that they are made with
+
+
+@dataclass(frozen=True, eq=False)
+class StatementInputs:
+    """Everything that joint statements depend on, as it was at one moment.
+
+    Attributes:
+        goal: The goal.
+        threshold: Threshold of a level set in the units of the model; None for an optimum or a share of the maximum.
+        posterior: The posterior.
+        sites: The points of the domain, as the posterior takes them. (n, d')
+        means: Posterior means at the sites by member. (members, n)
+        variances: Posterior variances at the sites by member. (members, n)
+        transform: From the user's values to those of the model.
+        best: The recommended point, as the posterior takes it. (d',)
+        bounds: Bounds of a box, (d, 2); None for a finite domain.
+        snap: Returns the nearest points of a box with finitely many values in some columns; None for others.
+        seed: Seeds of the draws.
+        fitted: Whether there is a model to state anything with.
+        thresholds: Several thresholds in the units of the model; empty without them.
+        excluded: Points that cannot be the optimum, as they are not to be measured; None: there are none. (n,)
+        allows: Returns which points of a box can be the optimum; None: all.
+    """
+
+    goal: Goal
+    threshold: float | None
+    posterior: FrozenPosterior
+    sites: Array
+    means: Array
+    variances: Array
+    transform: OutputTransform
+    best: Array
+    bounds: Array | None
+    seed: tuple[int, int]
+    fitted: bool
+    thresholds: tuple[float, ...] = ()
+    snap: Callable[[Array], Array] | None = None
+    excluded: Mask | None = None
+    allows: Callable[[Array], Mask] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of points of the domain."""
+        return len(self.sites)
+
+    @property
+    def scale(self) -> float:
+        """Prior standard deviation at the recommended point, in the units of the model."""
+        return float(np.sqrt(self.posterior.members[0].prior_variance(self.best[None, :])[0]))
+
+    def exceedance(self) -> Array:
+        """Return P_k, the probability of lying above each of several thresholds: (m, n)."""
+        weights = self.posterior.shares
+        return np.stack([probability_above(self.means, self.variances, h, weights) for h in self.thresholds])
+
+    def marginal_probability(self) -> Array | None:
+        """Return `JointStatements.probability` where it does not take joint draws: a level set of known threshold."""
+        if isinstance(self.goal, Bands):
+            exceeds = self.exceedance()
+            return np.asarray(band_probabilities(exceeds)[1] if self.goal.inside else exceeds[0])
+        if self.threshold is None:
+            return None
+        return probability_above(self.means, self.variances, self.threshold, self.posterior.shares)
+
+    def reported(self) -> Mask | None:
+        """Return the points to report as above the threshold: p >= 1/2; None for an optimum.
+
+        For a share of the maximum they are the points whose mean is at least that share of the largest mean, as the
+        paper reports them: no single point may have p >= 1/2 though some are above in every draw.
+        """
+        if isinstance(self.goal, Bands):
+            return self.goal.is_above(reported_bands(self.exceedance()))
+        if not isinstance(self.goal, LevelSet):
+            return None
+        probability = self.marginal_probability()
+        if probability is not None:
+            return probability >= 0.5
+        mean = self.posterior.shares @ self.means
+        return np.asarray(mean >= self.goal.thresholds(mean, mean)[0])
+
+    def interval(self) -> tuple[Array, Array]:
+        """Return `JointStatements.lower` and `upper`, in the user's units."""
+        weights = self.posterior.shares
+        low = mixture_quantile(self.means, self.variances, 1.0 - CONFIDENCE, weights)
+        high = mixture_quantile(self.means, self.variances, CONFIDENCE, weights)
+        return self.transform.inverse(low), self.transform.inverse(high)
+
+    @classmethod
+    def of(cls, learner: ActiveLearner, best: Array) -> Self:
+        """Return the inputs of a learner's present state; `best` is the recommended point (d,)."""
+        surrogate = learner.surrogate
+        posterior = surrogate.freeze()
+        sites = surrogate.target_sites
+        if plain_share(surrogate) < 1.0:
+            means, variances, posterior = _with_cautious_members(learner, posterior)
+        elif surrogate.mean is None:  # the uncertainty of the estimated constant counts
+            means, variances = posterior.predict(sites)
+        else:
+            means, variances = (moment[None, :].copy() for moment in surrogate.moments)
+        n_zeros = sites.shape[1] - len(best)  # the index of the target task
+        snap = learner.domain.snap if learner.domain.discrete else None
+        allows = learner.actions.allows if learner.excluded is not None or learner.domain.constraints else None
+        return cls(
+            goal=learner.goal,
+            threshold=getattr(learner.model_goal, "threshold", None),
+            thresholds=getattr(learner.model_goal, "band_thresholds", ()),
+            posterior=posterior,
+            sites=sites,
+            means=means,
+            variances=variances,
+            transform=surrogate.transform,
+            best=np.append(best, np.zeros(n_zeros)),
+            bounds=learner.domain.bounds if learner.domain.continuous else None,
+            snap=snap,
+            seed=(learner.seed, len(learner.observations)),
+            fitted=surrogate.fitted and (len(learner.observations) > 0 or surrogate.mean is not None),
+            excluded=excluded_rows(learner),
+            allows=allows,
+        )
+
+
+def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -> tuple[Array, Array, FrozenPosterior]:
+    """Return the posterior of a learned model with cautious members added, and its means and variances at the sites."""
+    surrogate = learner.surrogate
+    sites = surrogate.target_sites
+    learned_noise = None
+    exact = None
+    if len(posterior.members[0].points) == len(surrogate.observations):  # exact repeats say nothing and are left out
+        exact = surrogate.given_noise([action for action, _ in surrogate.observations]) == 0.0
+        if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
+            learned_noise = np.array([not action.noise_given for action, _ in surrogate.observations], dtype=bool)
+    inflation = Inflation(lengthscale_factor=CAUTIOUS_LENGTHSCALE_FACTOR)
+    if learner.goal.level_set:
+        inflation = Inflation(sd_factor=CAUTIOUS_SD_FACTOR)
+    inflation = replace(inflation, n_columns=len(learner.domain.columns), learned_noise=learned_noise, exact=exact)
+    mixture = posterior.with_cautious(CAUTIOUS_SHARE, inflation)
+    if surrogate.ensemble is None:
+        return (*mixture.predict(sites), mixture)
+    cautious = FrozenPosterior(mixture.members[len(posterior.members) :])
+    both = zip(member_moments(surrogate), cautious.predict(sites), strict=True)
+    means, variances = (np.vstack(parts) for parts in both)
+    return means, variances, mixture
+
+
+def plain_share(surrogate: Surrogate) -> float:
+    """Return the share of the mixture that is not of cautious members; 1 unless the model is learned."""
+    return 1.0 if surrogate.model is None or not surrogate.observations else 1.0 - CAUTIOUS_SHARE
+
+
+def member_moments(surrogate: Surrogate) -> tuple[Array, Array]:
+    """Return means and variances on the domain that a surrogate keeps, by member, without cautious ones: (members, n).
+
+    The uncertainty of an estimated constant is left out.
+    """
+    ensemble = surrogate.ensemble
+    if ensemble is None:
+        mean, variance = surrogate.moments
+        return mean[None, :], variance[None, :]
+    n = len(surrogate.domain)
+    return ensemble.means[:, :n], ensemble.variances[:, :n]
+
+
+def model_thresholds(learner: ActiveLearner) -> tuple[float, ...]:
+    """Return the thresholds of a level set in the units of the model; none where they are a share of the optimum."""
+    several: tuple[float, ...] = getattr(learner.model_goal, "band_thresholds", ())
+    single: float | None = getattr(learner.model_goal, "threshold", None)
+    return several if several or single is None else (single,)
+
+
+def excluded_rows(learner: ActiveLearner) -> Mask | None:
+    """Return the points that cannot be the optimum, as they are not to be measured; None: there are none. (n,)."""
+    excluded = learner.excluded
+    if excluded is None or excluded.all() or not excluded.any():
+        return None
+    return excluded
+
+
+def unknown_statements(
+    inputs: StatementInputs, probability: Array, f1: Estimate | None, regret: Estimate | None
+) -> JointStatements:
+    """Return statements that decide nothing, before there is a model."""
+    infinite = np.full(inputs.n, np.inf)
+    reported = inputs.reported()
+    misclassified = None
+    if reported is not None:
+        misclassified = float(np.where(reported, 1.0 - probability, probability).sum())
+    return JointStatements(
+        goal=inputs.goal,
+        probability=probability,
+        decided_confidence=np.zeros(inputs.n),
+        reported=reported,
+        lower=-infinite,
+        upper=infinite,
+        expected_f1=f1,
+        expected_regret=regret,
+        optimal_probability=None if regret is None else 0.0,
+        expected_misclassified=misclassified,
+        n_drawn=0,
+        n_relevant=inputs.n,
+    )
+
+
+@dataclass(frozen=True)
+class CertificateInputs:
+    """Everything that a certificate depends on.
+
+    Attributes:
+        domain: Domain of the study.
+        goal: Goal of the study.
+        state: Bounds, regions and epoch at present.
+        policy: Policy that chooses the measurements.
+        actions: What can be measured, at which noise and cost.
+        scale: Prior standard deviation.
+        learned: Whether part of the model was fitted to the measurements that it is used to interpret.
+        betas: beta of the bounds after each measurement.
+        information: Function T -> upper bound on gamma_T, for the RKHS setting.
+        tolerance: By how much a choice may be worse than the best, as a share.
+        epsilon: Accuracy from the bounds; infinite while there are too few measurements to learn the model from.
+        model_check: Whether the measurements agree with the model.
+    """
+
+    domain: Domain
+    goal: Goal
+    state: State
+    policy: Policy
+    actions: ActionSpace
+    scale: float
+    learned: bool
+    betas: Sequence[float]
+    information: Callable[[int], float]
+    tolerance: float
+    epsilon: float
+    model_check: ModelCheck
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the measurements are further from the model than what the certificate assumes allows."""
+        check = self.model_check
+        if not check.is_contradiction:
+            return False
+        schedule = self.policy.confidence.beta
+        if isinstance(schedule, RKHSBeta):
+            return check.misfit > schedule.norm**2 + len(check.ids)
+        return True

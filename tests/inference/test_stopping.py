@@ -1,0 +1,67 @@
+"""Whether a study is finished: the quick looks agree with the whole check, and cost little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+import truvar as tv
+from truvar.inference import stopping
+from truvar.study._views import why_finished
+
+SQUARE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 9), y=np.linspace(0.0, 1.0, 9))
+KNOWN = {"kernel": Matern(0.4, nu=2.5), "noise": 1e-6}
+PROBLEMS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "level set": (tv.LevelSet(0.35), {**KNOWN, "mean": 0.0}),
+    "level set, mean estimated": (tv.LevelSet(0.35), {**KNOWN, "mean": None}),
+    "bands": (tv.LevelSet([-0.25, 0.35]), {**KNOWN, "mean": 0.0}),
+    "share of the maximum": (tv.LevelSet(fraction_of_max=0.3), {**KNOWN, "mean": 0.0}),
+    "maximum": (tv.Maximize(), {**KNOWN, "mean": 0.0}),
+    "minimum, mean estimated": (tv.Minimize(), {**KNOWN, "mean": None}),
+    "learned level set": (tv.LevelSet(0.35), {}),
+    "learned maximum": (tv.Maximize(), {}),
+}
+
+
+def wave(point: dict[str, float]) -> float:
+    return float(np.sin(7 * point["x"]) + 0.5 * point["y"])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_quick_looks_agree_with_the_whole_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    goal, model = PROBLEMS[name]
+    study = tv.Study(SQUARE, goal, policy="auto", seed=1, **model)
+    answers = []
+    for _ in range(60 if model else 20):
+        quick = study.finished
+        with monkeypatch.context() as patch:
+            patch.setattr(stopping, "_is_clearly_open", lambda learner: False)
+            patch.setattr(stopping, "screening_optimality", lambda inputs: 1.0)
+            patch.setattr(stopping, "screening_certainty", lambda inputs, goal: 1.0)
+            assert why_finished(study._state, study._statement_inputs) == quick
+        answers.append(quick)
+        if quick is not None:
+            break
+        suggestion = study.ask()
+        study.tell(suggestion, wave(suggestion.point))
+    if model:
+        assert answers[-1] is not None
+
+
+def test_an_open_study_is_not_frozen_before_each_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = tv.Study(SQUARE, tv.LevelSet(0.35), kernel=RBF(0.2), mean=None, noise=0.1, policy="truvar")
+    frozen: list[int] = []
+    freeze = type(study._learner.surrogate).freeze
+
+    def counted(surrogate: Any) -> Any:
+        frozen.append(1)
+        return freeze(surrogate)
+
+    monkeypatch.setattr(type(study._learner.surrogate), "freeze", counted)
+    for _ in range(6):
+        suggestion = study.ask()
+        study.tell(suggestion, wave(suggestion.point))
+    assert not frozen
