@@ -62,8 +62,8 @@ def eligible_observations(learner: ActiveLearner) -> list[tuple[Action, float]]:
     """
     model = learner.surrogate.model
     outliers = () if model is None else model.outliers
-    kept = [each for position, each in enumerate(learner.observations) if position not in outliers]
-    kept = [(action, y) for action, y in kept if action.task == 0]
+    observed = [each for position, each in enumerate(learner.observations) if position not in outliers]
+    kept = [(action, y) for action, y in observed if action.task == 0]
     if not kept or learner.goal.level_set or learner.availability is None:
         return kept
     points = np.stack([action.point[: len(learner.domain.columns)] for action, _ in kept])
