@@ -33,12 +33,12 @@ MODES = frozenset({"family", "learns_noise", "learns_tasks", "_learns_task_noise
 
 # Most that src may have of each. They only ever go down: a change that lowers a figure lowers its limit too.
 LIMITS = {
-    "classes > 30 methods": 5,
+    "classes > 30 methods": 3,
     "largest class": 72,
-    "modules > 700 lines": 5,
-    "complexity > 20": 4,
-    "hidden cycles": 1,
-    "tests of mode": 92,
+    "modules > 700 lines": 2,
+    "complexity > 20": 0,
+    "hidden cycles": 0,
+    "tests of mode": 10,
 }
 
 # Measured with this script on the wheels of the package index, tests left out.
