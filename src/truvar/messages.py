@@ -21,8 +21,9 @@ LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a f
 MAX_NAMES = 40  # listed in a message
 SECRET_PARAMETERS = ("password", "sslpassword")  # of the URL of a store
 
-# A password may contain anything but white space, even "/" and "@"; the last "@" of the address ends it.
-_USER_AND_PASSWORD = re.compile(r"(://[^/?#@:\s]*:)[^\s?]*@")
+# A password may contain anything but white space, even "/" and "@"; the last "@" of the address ends it. If there is
+# none before a "?", the next "@" ends it, as SQLAlchemy takes the "?" for a part of the password.
+_USER_AND_PASSWORD = re.compile(r"(://[^/?#@:\s]*:)(?:[^\s?]*@|[^\s@]*@)")
 _PARAMETER = re.compile(r"([?&])([^=&\s]+)=[^&\s]*")
 
 _interface: ContextVar[Interface] = ContextVar("interface", default="python")
@@ -33,8 +34,8 @@ def mask_passwords(text: str) -> str:
 
     A password can stand before the host (`user:password@host`) or among the parameters (`?password=...`).
     """
-    masked = _USER_AND_PASSWORD.sub(r"\1***@", text)
-    return _PARAMETER.sub(_mask_parameter, masked)
+    masked = _PARAMETER.sub(_mask_parameter, text)  # first, as a password among the parameters may contain "@"
+    return _USER_AND_PASSWORD.sub(r"\1***@", masked)
 
 
 def _mask_parameter(found: re.Match[str]) -> str:

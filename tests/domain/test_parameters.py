@@ -173,6 +173,10 @@ def test_a_time_zone_is_kept_and_the_repeated_hour_of_autumn_has_rows_of_its_own
         (lambda: tv.Date("2026-05-01T08:00+02:00", "2026-05-02T08:00"), "the high end of Date must have its offset"),
         (lambda: tv.Date("2026-05-01", "2026-05-02", timezone="UTC"), "the low end of Date must have its offset"),
         (lambda: tv.Date("2026-05-01T08:00Z", "2026-05-02T08:00Z", timezone="Mars"), "unknown time zone 'Mars'"),
+        (lambda: tv.Date("2026-05-01T08:00Z", "2026-05-02T08:00Z", timezone=3), "unknown time zone 3"),
+        (lambda: ZONED.encode("9999-12-31T23:00-12:00", "t"), "must be in the years 2 to 9998.*'9999-12-31T23:00:00"),
+        (lambda: tv.Date("0001-01-01T00:00+14:00", "2026-05-02T08:00Z"), "must be in the years 2 to 9998"),
+        (lambda: ALL[13].encode("9999-12-31T23:59:59.9999999", "t"), "must be a date"),
         (
             lambda: tv.Domain.table(pd.DataFrame({"t": ["2026-05-01T08:00Z", "2026-05-01T09:00"]})),
             "all times of column 't' must have an offset.*in row 1",

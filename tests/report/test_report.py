@@ -113,7 +113,7 @@ def check_drawn(study: tv.Study) -> None:
     ("domain", "goal"),
     [
         (SCATTERED, "level set"),
-        (DIAGONAL, "maximum"),
+        (DIAGONAL, "level set"),
         (ONE_ROW, "level set"),
         (SINGLE, "level set"),
         (SINGLE, "maximum"),

@@ -95,6 +95,16 @@ def test_colours_are_optional_and_control_characters_are_removed() -> None:
     assert "\x1b[2J" not in painted
 
 
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_control_characters_of_categories_are_removed(dimensions: int) -> None:
+    kinds = tv.Categorical(["\x1b[31ma", "b", "\u202ec"])
+    domain = tv.Domain.grid(**{f"x{k}": kinds for k in range(dimensions)})
+    study = tv.Study(domain, tv.Maximize(), kernel=RBF(1.0), noise=0.01, mean=0.0)
+    study.tell(domain.point(0), 1.0)
+    lines = text_map(study, TerminalStyle(80, colour=False, unicode=True, is_terminal=False)).splitlines()
+    assert all(line.isprintable() for line in lines)
+
+
 def test_the_card_names_noise_level_and_task() -> None:
     levels = tv.NoiseLevels(variance=[0.01, 0.25], cost=[9, 1])
     domain = tv.Domain.grid(x=np.linspace(0, 1, 9))

@@ -301,14 +301,19 @@ def test_a_value_is_checked_before_it_is_told_and_named_when_it_is(served):
 
 def test_conditions_and_polygons_that_are_too_large_are_answered_in_words(served):
     api, _ = served
-    api.create("large")
+    api.create("nested")
     nested = "-" * 990 + "x <= 1"
     words = "at most 1000 terms and 100 signs and brackets within each other"
-    assert words in api.post("/studies/large/exclude", {"condition": nested}, 422)["error"]
+    assert words in api.post("/studies/nested/exclude", {"condition": nested}, 422)["error"]
     problem = GRID.replace("[goal]", f'constraints = ["{nested}"]\n[goal]')
     assert words in api.post("/studies", {"name": "larger", "problem": problem}, 422)["error"]
+    api.create("constrained", GRID.replace("[goal]", 'constraints = ["---x <= -0.2"]\n[goal]'))
+    api.post("/studies/nested/exclude", {"condition": "---x >= -0.5"})
+    for name in ("constrained", "nested"):
+        exported = json.dumps(api.get(f"/studies/{name}/export")).replace("---x", "-" * 991 + "x")
+        assert words in api.post("/studies", {"name": "uploaded", "study": json.loads(exported)}, 422)["error"]
     ring = [[k / 1e5, float(k % 2)] for k in range(20_001)]
-    refused = api.post("/studies/large/exclude", {"polygon": {"rings": [ring]}}, 422)
+    refused = api.post("/studies/nested/exclude", {"polygon": {"rings": [ring]}}, 422)
     assert "at most 20000 vertices, got 20001" in refused["error"]
 
 

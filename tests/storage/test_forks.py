@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.helpers.problems import KINDS
 
 import truvar as tv
 from truvar.storage import forks
+from truvar.storage.memory import InMemoryEventLog
 
 FORKS = 6
 MAX_SECONDS = 20.0  # that a child may take
@@ -121,3 +123,23 @@ def test_what_a_slow_thread_had_not_stored_is_undone_in_the_child(
     is_over.set()
     thread.join(MAX_SECONDS)
     assert study.steps == 2
+
+
+def test_a_fork_takes_place_while_another_thread_makes_studies(monkeypatch: pytest.MonkeyPatch) -> None:
+    class GrowingSet(weakref.WeakSet[forks.LockedObject]):
+        """A set that another thread adds to while it is iterated over the first time."""
+
+        is_grown = False
+
+        def __iter__(self) -> Iterator[forks.LockedObject]:
+            for shared in super().__iter__():
+                if not self.is_grown:
+                    self.is_grown = True
+                    self.add(added)
+                yield shared
+
+    added = InMemoryEventLog()
+    shared = [InMemoryEventLog(), InMemoryEventLog()]
+    monkeypatch.setattr(forks, "locked_objects", GrowingSet(shared))
+    assert exit_code_in_child(lambda: None) == 0
+    assert not forks._one_at_a_time.locked()

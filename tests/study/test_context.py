@@ -140,7 +140,9 @@ def test_a_context_whose_places_are_all_excluded_has_no_suggestion() -> None:
 def test_a_study_with_a_context_and_vehicles_can_be_uploaded(tmp_path: Path) -> None:
     study = a_study(vehicles=["a", "b"])
     study.tell({"dose": 0.0, "temperature": 10.0}, 0.1, who="a")
-    copy = uploaded_study(json.loads(study.to_json()), f"sqlite:///{tmp_path}/s.db", "copy", ServiceLimits())
+    store = f"sqlite:///{tmp_path}/s.db"
+    uploaded_study(json.loads(study.to_json()), store, "copy", ServiceLimits())
+    copy = tv.load(store, "copy")
     assert copy.domain.context == ("temperature",)
     assert list(copy.vehicles) == ["a", "b"]
 

@@ -96,6 +96,12 @@ def test_a_small_region_that_succeeds_is_kept_to_and_its_border_is_found():
     assert slope(study.result().best.point) == pytest.approx(best, abs=0.12)
 
 
+def test_a_place_that_is_too_risky_to_be_tried_is_not_recommended():
+    study = tv.Study(tv.Domain.grid(x=np.linspace(-3, 4, 57)), tv.Maximize(), seed=0)
+    attempt(study, lambda point: point["x"], lambda point: point["x"] > 2)
+    assert study.result().best.point == {"x": 2.0}
+
+
 def test_after_five_failures_at_a_place_the_next_attempts_lie_elsewhere():
     study = tv.Study(LINE, tv.Maximize(), seed=0)
     for x in (0.0, 1.5, 3.0, 4.5):

@@ -693,7 +693,10 @@ class ActiveLearner:
         """
         if self.availability is None:
             return np.ones(len(self.domain), bool)
-        measurable = self.availability.feasibility >= LIKELY
+        feasibility = self.availability.feasibility
+        # A place that is too risky to be tried must not be recommended.
+        highest_limit = MAX_CAUTION * self.availability.regional * feasibility.max()
+        measurable = feasibility >= max(LIKELY, highest_limit)
         rows = [action.site for action, _ in self.observations if action.task == 0 and action.site is not None]
         measurable[rows] = True  # it was possible there
         measurable &= ~self.availability.excluded

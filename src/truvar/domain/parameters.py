@@ -857,7 +857,7 @@ def _is_number(text: str) -> bool:
 def _is_date(text: str) -> bool:
     try:
         _parse_time(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     return len(_iso(text)) >= len("2026-05-01")
 
@@ -876,12 +876,18 @@ def _moment(value: Any, name: str) -> datetime:
     if isinstance(value, str):
         try:
             value = _parse_time(value)
-        except ValueError:
+        except (ValueError, OverflowError):  # the latter for what is rounded up to the year 10000
             value = None
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime) or value != value:  # pandas' NaT is a datetime
         raise PointNotInDomainError(f'{name} must be a date such as "2026-05-01", got {value!r}; give one')
+    if value.tzinfo is not None and not date.min.year < value.year < date.max.year:
+        # In another time zone its year may be one that Python does not have.
+        raise PointNotInDomainError(
+            f"{name} must be in the years {date.min.year + 1} to {date.max.year - 1}, as it has an offset from UTC, "
+            f"got {value.isoformat()!r}; correct the year"
+        )
     return value
 
 
@@ -931,7 +937,7 @@ def _zone(name: str) -> tzinfo:
     Raises:
         InvalidDomainError: If it is unknown.
     """
-    found = OFFSET.fullmatch(name)
+    found = OFFSET.fullmatch(str(name))
     if found is not None:
         offset = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"]))
         if offset < timedelta(days=1):
@@ -940,7 +946,7 @@ def _zone(name: str) -> tzinfo:
         return UTC
     try:
         return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+    except (TypeError, ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
         raise InvalidDomainError(
             f"unknown time zone {name!r}; give a name such as 'Europe/Berlin', for which the package tzdata may be "
             "needed, or an offset such as '+02:00'"

@@ -114,7 +114,7 @@ class Axis:
 
 def _plane(data: PlotData, terminal: TerminalStyle) -> str:
     x_name, y_name = (terminal.plain(column_label(column)) for column in data.domain.columns)
-    (x_low, x_high), (y_low, y_high) = (column_ends(data.domain, k) for k in range(2))
+    (x_low, x_high), (y_low, y_high) = (_plain_ends(data, k, terminal) for k in range(2))
     margin = max(len(y_low), len(y_high))
     points = data.domain.points
     x, y = _plane_axes(points, min(MAX_WIDTH, terminal.width - margin - 5))
@@ -159,6 +159,12 @@ def _marked_points(data: PlotData) -> list[tuple[str, Array]]:
     if data.shows_best:
         marks.append(("best", data.best_point))
     return marks
+
+
+def _plain_ends(data: PlotData, k: int, terminal: TerminalStyle) -> tuple[str, str]:
+    """Return the values at the ends of a column, as the terminal can show them."""
+    low, high = column_ends(data.domain, k)
+    return terminal.plain(low), terminal.plain(high)
 
 
 def _axis_ends(low: str, high: str, size: int) -> str:
@@ -215,7 +221,7 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
 
     lines = [f"  {labels.get(k, ''):>{margin}} {side}{''.join(table[k])}" for k in range(MAX_HEIGHT - 1, -1, -1)]
     lines.append(f"  {'':>{margin}}  {''.join(strip)}")
-    ends = _axis_ends(*column_ends(data.domain, 0), x.size)
+    ends = _axis_ends(*_plain_ends(data, 0, terminal), x.size)
     lines.append(f"  {'':>{margin}}  {ends}  {terminal.plain(column_label(column))}")
     key = f"  {mean} mean   {band} {INTERVAL_LABEL}"
     lines.append(f"{key}   {dash} threshold" if data.thresholds else key)
@@ -233,7 +239,7 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     labels = [terminal.plain(column_label(column)) for column in data.domain.columns]
     label_width = max(map(len, labels))
     size = max(MIN_BINS, min(MAX_BINS, (terminal.width - label_width - 26) // len(masks) - 2))
-    ends = [column_ends(data.domain, k) for k in range(len(labels))]
+    ends = [_plain_ends(data, k, terminal) for k in range(len(labels))]
     left = max(len(low) for low, _ in ends)
     right = max(len(high) for _, high in ends)
     lines = [

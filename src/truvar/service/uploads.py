@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from truvar.domain.constraints import check_size as check_constraint_size
 from truvar.domain.tables import parse_table
 from truvar.exceptions import (
     DamagedStudyError,
@@ -269,6 +270,9 @@ def _check_usable(study: Study) -> None:
     costs += [suggestion.cost for suggestion in study.pending]
     for cost in costs:
         check_cost(cost, "the cost of a measurement")
+    regions = [exclusion.place.region for exclusion in study.exclusions if exclusion.place.region is not None]
+    for constraint in [*study.domain.constraints, *regions]:
+        check_constraint_size(constraint)
     study.to_json()
     for answer in (serializers.view, serializers.status, serializers.posterior, serializers.history):
         serializers.encode(answer(study))

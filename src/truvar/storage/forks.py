@@ -14,8 +14,10 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+from contextlib import contextmanager, suppress
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 MAX_FORK_WAIT = 5.0  # seconds that a fork waits for other threads
 
@@ -90,18 +92,25 @@ def let_fork() -> None:
         _is_over.wait(MAX_FORK_WAIT)
 
 
+def members(objects: weakref.WeakSet[T]) -> list[T]:
+    """Return the members of a set to which other threads may add some meanwhile."""
+    while True:
+        with suppress(RuntimeError):  # of a set that changed during the iteration
+            return list(objects)
+
+
 def _before_fork() -> None:
     _one_at_a_time.acquire()
     _is_over.clear()
     deadline = time.monotonic() + MAX_FORK_WAIT
     # The locks of studies come before databases, as in every thread that uses a stored study.
-    for shared in list(locked_objects):
+    for shared in members(locked_objects):
         if shared.fork_lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             _held.append(shared)
     thread = threading.get_ident()
     _uses_changed.acquire()
     _uses_changed.wait_for(lambda: _uses.keys() <= {thread}, max(0.0, deadline - time.monotonic()))
-    for connected in list(connected_objects):
+    for connected in members(connected_objects):
         connected.close_before_fork()
 
 
@@ -121,10 +130,10 @@ def _after_in_child() -> None:
     _uses_changed = threading.Condition(threading.Lock())
     for thread in _uses.keys() - {threading.get_ident()}:
         del _uses[thread]
-    for connected in list(connected_objects):
+    for connected in members(connected_objects):
         connected.forget_in_child()
     held = {id(shared) for shared in _held}
-    for shared in list(locked_objects):
+    for shared in members(locked_objects):
         if id(shared) not in held:
             shared.unlock_in_child()
     while _held:

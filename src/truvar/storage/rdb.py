@@ -52,7 +52,7 @@ from truvar.messages import for_interface, mask_passwords
 from truvar.storage.base import Event, StudySummary, Transaction, check_study_name
 from truvar.storage.checksums import ROW_COLUMNS, event_checksum, name_checksum, row_checksum
 from truvar.storage.files import FileIdentity, FileState, OpenFiles, file_identity, file_state
-from truvar.storage.forks import connected_objects, database_use
+from truvar.storage.forks import connected_objects, database_use, members
 from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.models import EVENTS, SCHEMA_VERSION, STUDIES
 from truvar.storage.postgres import connection_class, is_overdue, keep_alive, postgres_arguments
@@ -318,7 +318,7 @@ class RDBStorage:
 
         The connections of one process share the state of SQLite's log, so those of other objects are closed too.
         """
-        for storage in list(_storages):
+        for storage in members(_storages):
             if storage.path == self.path and storage._engine is not None:
                 if self.path is not None and self.path.exists():
                     storage._file = None
