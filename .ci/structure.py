@@ -33,9 +33,9 @@ MODES = frozenset({"family", "learns_noise", "learns_tasks", "_learns_task_noise
 
 # Most that src may have of each. They only ever go down: a change that lowers a figure lowers its limit too.
 LIMITS = {
-    "classes > 30 methods": 3,
-    "largest class": 72,
-    "modules > 700 lines": 2,
+    "classes > 30 methods": 1,
+    "largest class": 35,
+    "modules > 700 lines": 0,
     "complexity > 20": 0,
     "hidden cycles": 0,
     "tests of mode": 10,

@@ -167,7 +167,16 @@ class MissingDependencyError(TruvarError, ImportError):
 
 
 class OutlierWarning(UserWarning):
-    """A measured value may be a gross error, the model leaves it out, or cannot tell the values apart."""
+    """A measured value may be a gross error, the model leaves it out, or cannot tell the values apart.
+
+    Args:
+        message: The message.
+        id: Id of the measurement, if it is known.
+    """
+
+    def __init__(self, message: str, id: int | None = None) -> None:
+        super().__init__(message)
+        self.id = id
 
 
 class RepeatedMeasurementWarning(UserWarning):

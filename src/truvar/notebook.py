@@ -19,7 +19,7 @@ from truvar.exceptions import InvalidArgumentError, import_optional
 from truvar.messages import unknown_name
 
 if TYPE_CHECKING:
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
     from truvar.study.suggestion import Suggestion
 
 __all__ = ["live_map"]
@@ -86,7 +86,7 @@ export default { render };
 """
 
 
-def live_map(study: StudyLike, theme: str = "auto") -> Any:
+def live_map(study: BaseStudy, theme: str = "auto") -> Any:
     """Return a widget with the map of a study, its layers and a legend, as the page has them.
 
     It is a callback too: `study.run(f, callbacks=[live_map])` redraws it after each measurement. Elsewhere `refresh()`
@@ -168,7 +168,7 @@ def _widget_class() -> Any:
         view = traitlets.Unicode().tag(sync=True)
         theme = traitlets.Unicode("auto").tag(sync=True)
 
-        def __init__(self, study: StudyLike, theme: str) -> None:
+        def __init__(self, study: BaseStudy, theme: str) -> None:
             super().__init__(view=_view(study), theme=theme)
             self._study = study
             self.on_msg(self._answer)
@@ -177,7 +177,7 @@ def _widget_class() -> Any:
             """Draw the present state of the study."""
             self.view = _view(self._study)
 
-        def __call__(self, study: StudyLike, suggestion: Suggestion, value: float) -> None:
+        def __call__(self, study: BaseStudy, suggestion: Suggestion, value: float) -> None:
             """Draw the present state of the study; a callback of `Study.run`."""
             self.refresh()
 
@@ -192,7 +192,7 @@ def _widget_class() -> Any:
     return LiveMap
 
 
-def _view(study: StudyLike) -> str:
+def _view(study: BaseStudy) -> str:
     """Return everything that the page shows of a study, as JSON."""
     from truvar.service import serializers
 
@@ -200,7 +200,7 @@ def _view(study: StudyLike) -> str:
     return serializers.encode({**data, "name": study.name or "study"}).decode()
 
 
-def _plane(study: StudyLike, path: str) -> dict[str, Any]:
+def _plane(study: BaseStudy, path: str) -> dict[str, Any]:
     """Return the plane that a request for a slice means."""
     from truvar.service import serializers
 

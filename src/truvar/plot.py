@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from truvar.backtest import Backtest
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
 
 __all__ = [
     "comparison",
@@ -43,7 +43,7 @@ KINDS = ("overview", "map", "slices", "contours", "convergence", "importance", "
 
 
 def overview(
-    study: StudyLike, truth: ArrayLike | None = None, *, theme: Theme = "light", backend: Backend = "matplotlib"
+    study: BaseStudy, truth: ArrayLike | None = None, *, theme: Theme = "light", backend: Backend = "matplotlib"
 ) -> Any:
     """Draw the state of a study: the posterior over its domain, and what was measured against the cost.
 
@@ -57,7 +57,7 @@ def overview(
 
 
 def map(  # the conventional name
-    study: StudyLike, truth: ArrayLike | None = None, *, theme: Theme = "light", backend: Backend = "matplotlib"
+    study: BaseStudy, truth: ArrayLike | None = None, *, theme: Theme = "light", backend: Backend = "matplotlib"
 ) -> Any:
     """Draw the posterior and the classes over the whole domain: a curve of one column, maps of two.
 
@@ -73,7 +73,7 @@ def map(  # the conventional name
 
 
 def slices(
-    study: StudyLike,
+    study: BaseStudy,
     columns: Sequence[str] | None = None,
     at: Mapping[str, Any] | None = None,
     *,
@@ -93,7 +93,7 @@ def slices(
 
 
 def contours(
-    study: StudyLike,
+    study: BaseStudy,
     columns: Sequence[str] | None = None,
     at: Mapping[str, Any] | None = None,
     *,
@@ -113,7 +113,7 @@ def contours(
 
 
 def convergence(
-    study: StudyLike,
+    study: BaseStudy,
     against: Literal["cost", "steps"] | None = None,
     moments: int | None = None,
     *,
@@ -135,7 +135,7 @@ def convergence(
     return _draw("convergence", theme, backend, study, against=against, moments=moments)
 
 
-def importance(study: StudyLike, *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
+def importance(study: BaseStudy, *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
     """Draw how much of the variance of the posterior mean each parameter explains, with its length-scale.
 
     Args:
@@ -146,7 +146,7 @@ def importance(study: StudyLike, *, theme: Theme = "light", backend: Backend = "
     return _draw("importance", theme, backend, study)
 
 
-def model_check(study: StudyLike, *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
+def model_check(study: BaseStudy, *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
     """Draw every measured value against what the others predict, and the calibration of these predictions.
 
     Args:
@@ -158,7 +158,7 @@ def model_check(study: StudyLike, *, theme: Theme = "light", backend: Backend = 
 
 
 def route(
-    study: StudyLike,
+    study: BaseStudy,
     columns: Sequence[str] | None = None,
     *,
     theme: Theme = "light",
@@ -187,7 +187,7 @@ def comparison(backtest: Backtest, title: str = "", *, theme: Theme = "light", b
     return _draw("comparison", theme, backend, backtest, title=title)
 
 
-def plot_kind(study: StudyLike, kind: str, **options: Any) -> Any:
+def plot_kind(study: BaseStudy, kind: str, **options: Any) -> Any:
     """Draw a study by the name of the figure.
 
     Args:

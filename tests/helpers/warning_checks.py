@@ -4,6 +4,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from truvar.exceptions import OutlierWarning
+
 
 @contextmanager
 def no_warnings() -> Iterator[None]:
@@ -11,4 +13,12 @@ def no_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ResourceWarning)
+        yield
+
+
+@contextmanager
+def ignored_outliers() -> Iterator[None]:
+    """Issue no warning about outliers within the block."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutlierWarning)
         yield

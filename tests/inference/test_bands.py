@@ -110,7 +110,7 @@ def test_statements_agree_with_draws_counted_one_by_one() -> None:
     for x in (0.0, 0.4, 0.9):
         study.tell({"x": x}, hill({"x": x}))
     result = study.result()
-    inputs = study._statement_inputs()
+    inputs = study._state.conclusions.statement_inputs()
     draws = inputs.posterior.draw(inputs.sites, 20_000, (5, 5))
     share = np.array([[np.mean([v > h for v in row]) for row in draws[:, :4000]] for h in LEVELS])
     exceeds = 1 - np.cumsum(result.statements.bands.probability, axis=0)[:-1]

@@ -39,7 +39,7 @@ def test_the_quick_condition_never_misses_a_limit_that_is_reached(goal: Any, mod
     for _ in range(16):
         suggestion = study.ask()
         study.tell(suggestion, wave(suggestion.point))
-        inputs = study._statement_inputs()
+        inputs = study._state.conclusions.statement_inputs()
         if not inputs.fitted:
             continue
         for limit in (0.5, 0.8, 0.95, 0.99) if goal.level_set else (1.0, 0.3, 0.05, 0.002):
@@ -63,7 +63,7 @@ def test_no_point_above_is_a_classification_that_can_be_certain() -> None:
     for x in AXIS[:5]:
         assert study.check_stop(f1=0.95).reason is None  # too few to contradict the model
         study.tell({"x": x}, 0.0)
-    assert may_reach_f1(study._statement_inputs(), 0.95)
+    assert may_reach_f1(study._state.conclusions.statement_inputs(), 0.95)
     assert study.check_stop(f1=0.95).reason == "expected F1 1 (1 to 1) reached 0.95"
 
 
@@ -149,7 +149,7 @@ def test_a_learned_model_is_averaged_over_its_hyperparameters() -> None:
     study = tv.Study(LINE, tv.Maximize(), transform="none", seed=1)
     for x in AXIS[::4]:
         study.tell({"x": x}, wave({"x": x}))
-    inputs = study._statement_inputs()
+    inputs = study._state.conclusions.statement_inputs()
     assert len(inputs.means) > 1
     incumbent = study.predict(AXIS[::4, None])[0].max()
     members = []

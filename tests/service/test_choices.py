@@ -62,7 +62,7 @@ def test_a_choice_has_a_time_limit(tmp_path: Path, application: Any) -> None:
 
 
 def _client_exception(answer: Any) -> Exception:
-    from truvar.service.client import _exception
+    from truvar.remote.client import _exception
 
     return _exception(answer)
 

@@ -101,7 +101,7 @@ def test_connect_finds_the_study_by_address_or_name(served):
 
 
 def test_a_server_that_cannot_be_reached_is_named(monkeypatch):
-    from truvar.service import client
+    from truvar.remote import client
 
     monkeypatch.setattr(client, "RETRY_SECONDS", 0.0)
     with pytest.raises(ServiceError, match="cannot reach the server http://127"):

@@ -4,7 +4,7 @@ import pytest
 from tests.helpers.server import Api
 
 import truvar as tv
-from truvar.service.client import Server
+from truvar.remote.client import Server
 
 BOATS = {
     "domain": {"grid": {"x": [0, 10, 11], "y": [0, 4, 5]}},

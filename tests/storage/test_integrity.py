@@ -99,7 +99,7 @@ def test_an_older_copy_in_the_place_of_the_file_is_noticed(file: str, path: Path
     reopened = tv.load(file, "lake")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    reopened._event_log.storage._get_engine().dispose()  # type: ignore[attr-defined]
+    reopened._session.event_log.storage._get_engine().dispose()  # type: ignore[attr-defined]
     path.write_bytes(old)  # the inode stays the same
     with pytest.raises(DamagedStudyError, match="older copy"):
         reopened.tell(reopened.domain.point(0), 0.3)

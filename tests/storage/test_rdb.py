@@ -38,6 +38,7 @@ from truvar.storage.base import MAX_NAME_LENGTH, MAX_STORED_NAME_LENGTH
 from truvar.storage.migrations import UPGRADES, read_version
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.serialization import CLASS_MODULES
+from truvar.study import handlers
 
 VERSION_1 = Path(__file__).parents[1] / "data" / "store-v1.sql"
 
@@ -126,8 +127,8 @@ def test_a_refused_value_is_not_stored(url: str) -> None:
 def test_a_batch_that_fails_after_some_suggestions_is_not_stored(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = lake(url)
     study.ask()
-    choose = study._choose
-    monkeypatch.setattr(study, "_choose", lambda *arguments: choose(*arguments) if len(study.pending) < 3 else 1 / 0)
+    choose = handlers.choose
+    monkeypatch.setattr(handlers, "choose", lambda *arguments: choose(*arguments) if len(study.pending) < 3 else 1 / 0)
     with pytest.raises(ZeroDivisionError):
         study.ask(4)
     assert len(study.pending) == 1
@@ -683,7 +684,7 @@ def test_a_read_only_database_in_postgresql_gives_a_clear_message(url: str) -> N
 def test_a_failed_commit_leaves_the_study_in_the_state_of_the_database(url: str) -> None:
     study = lake(url)
     suggestion = study.ask()
-    engine = study._event_log.storage._get_engine()  # type: ignore[attr-defined]
+    engine = study._session.event_log.storage._get_engine()  # type: ignore[attr-defined]
     failing = True
 
     def fail(_: object) -> None:

@@ -15,6 +15,7 @@ from tests.helpers.warning_checks import no_warnings
 import truvar as tv
 from truvar._deprecation import deprecated_alias
 from truvar.storage.memory import InMemoryEventLog
+from truvar.study.local_views import LocalViews
 
 SEED = 7
 
@@ -88,7 +89,8 @@ def test_looking_a_deprecated_name_up_does_not_warn() -> None:
 
 
 def test_every_deprecated_name_of_a_study_is_tested() -> None:
-    aliases = {name for name, value in vars(tv.Study).items() if isinstance(value, deprecated_alias)}
+    members = {**vars(LocalViews), **vars(tv.Study)}
+    aliases = {name for name, value in members.items() if isinstance(value, deprecated_alias)}
     assert aliases == {*CALLS, "resumed"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.helpers.warning_checks import no_warnings
+from tests.helpers.warning_checks import ignored_outliers, no_warnings
 
 import truvar as tv
 from truvar.cli import main
@@ -19,7 +19,7 @@ from truvar.report.plot_data import PlotData
 from truvar.report.status import status_data, status_text
 from truvar.report.terminal import TerminalStyle
 from truvar.service import Server
-from truvar.study.outliers import collect_outliers
+from truvar.study.commands import Tell
 
 DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 41))
 PROBLEM = "[domain]\ngrid = {x = [0, 1, 41]}\n[goal]\nmaximize = true\n"
@@ -42,7 +42,7 @@ def tell_with_an_error(study: Any) -> None:
 @pytest.fixture
 def study() -> tv.Study:
     study = tv.Study(DOMAIN, tv.Maximize(), name="typing error")
-    with collect_outliers():
+    with ignored_outliers():
         tell_with_an_error(study)
     return study
 
@@ -145,11 +145,14 @@ def test_a_study_on_a_server_warns_and_answers_alike(served: Any, request: pytes
     assert remote.result().outliers == ()
 
 
-def test_collected_messages_are_not_issued() -> None:
+def test_the_messages_of_a_receipt_are_not_issued() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
-    with no_warnings(), collect_outliers() as messages:
-        tell_with_an_error(study)
-    assert list(messages) == [WRONG]
+    with no_warnings():
+        receipts = [study.execute(Tell(DOMAIN.point(index), measure(DOMAIN.point(index)))) for index in range(0, 40, 5)]
+        wrong = study.execute(Tell(DOMAIN.point(12), TYPING_ERROR))
+    assert all(not receipt.warnings for receipt in receipts)
+    assert wrong.ids == (WRONG,)
+    assert list(wrong.warnings) == [WRONG]
 
 
 # -- a value that its neighbours contradict ----------------------------------------------------------------------------
@@ -188,7 +191,7 @@ def test_a_value_that_its_neighbours_contradict_is_named_and_left_out() -> None:
 
 def test_a_second_measurement_like_it_is_believed() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
-    with collect_outliers():
+    with ignored_outliers():
         tell_with_a_contradiction(study)
         assert study.result().outliers == (CONTRADICTED,)
         study.tell(DOMAIN.point(NEIGHBOUR), measure(DOMAIN.point(NEIGHBOUR)) + OFF - 0.02)
@@ -198,7 +201,7 @@ def test_a_second_measurement_like_it_is_believed() -> None:
 
 def test_a_study_with_a_contradiction_is_replayed_to_the_last_bit() -> None:
     study = tv.Study(DOMAIN, tv.LevelSet(0.5))
-    with collect_outliers():
+    with ignored_outliers():
         tell_with_a_contradiction(study)
     reopened = tv.Study.from_json(study.to_json())
     assert reopened.result().outliers == study.result().outliers == (CONTRADICTED,)
@@ -229,7 +232,7 @@ def test_a_value_told_as_exact_is_never_left_out() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
     for index in range(0, 40, 5):
         study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)))
-    with collect_outliers():
+    with ignored_outliers():
         exact = study.tell(DOMAIN.point(12), TYPING_ERROR, noise=0.0)
     result = study.result()
     assert result.outliers == ()
@@ -240,7 +243,7 @@ def test_a_value_told_as_exact_is_never_left_out() -> None:
 
 def test_neighbours_do_not_contradict_a_value_told_as_exact() -> None:
     study = tv.Study(DOMAIN, tv.LevelSet(0.5))
-    with collect_outliers():
+    with ignored_outliers():
         for position, index in enumerate(range(0, 41, 2)):
             value = measure(DOMAIN.point(index)) + 0.01 * (-1) ** position
             if index == NEIGHBOUR:
@@ -253,7 +256,7 @@ def test_neighbours_do_not_contradict_a_value_told_as_exact() -> None:
 @pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.5)])
 def test_draws_of_a_study_without_noise_leave_out_no_value(goal: tv.Goal) -> None:
     study = tv.Study(DOMAIN, goal, noise=0.0, kernel=tv.Learned("matern12"))
-    with collect_outliers():
+    with ignored_outliers():
         for index in range(0, 41, 2):
             study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)) + OFF * (index == NEIGHBOUR))
     members = study.result().source.posterior.members
@@ -268,7 +271,7 @@ BOX = tv.Domain.box(x=(0, 1))
 @pytest.mark.parametrize(("policy", "domain"), [("ei", DOMAIN), ("pi", DOMAIN), ("mes", DOMAIN), ("auto", BOX)])
 def test_a_policy_does_not_compare_with_a_value_that_the_model_leaves_out(policy: str, domain: tv.Domain) -> None:
     study = tv.Study(domain, tv.Maximize(), policy=policy)
-    with collect_outliers():
+    with ignored_outliers():
         tell_with_an_error(study)
     assert study.result().outliers == (WRONG,)
     right = max(measure(DOMAIN.point(index)) for index in range(0, 40, 5))

@@ -196,7 +196,7 @@ def clock(monkeypatch):
             self.time += timedelta(seconds=seconds)
 
     clock = Clock()
-    monkeypatch.setattr("truvar.study.study.now", lambda: clock.time)
+    monkeypatch.setattr("truvar.study.handlers.now", lambda: clock.time)
     return clock
 
 

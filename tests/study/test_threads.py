@@ -18,7 +18,7 @@ from tests.helpers.small import LINE, a_study
 
 import truvar as tv
 from truvar.exceptions import StudyBusyError
-from truvar.study import _transactions
+from truvar.study import handlers, session
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -151,7 +151,7 @@ def test_a_choice_is_made_without_the_write_lock_of_the_store(tmp_path: Path, mo
     url = f"sqlite:///{tmp_path / 'line.db'}"
     slow = a_study(noise=0.1, store=url, name="slow")
     quick = a_study(noise=0.1, store=url, name="quick")
-    choose = slow._choose
+    choose = handlers.choose
     seconds = []
 
     def choose_slowly(*arguments: Any) -> Any:
@@ -160,7 +160,7 @@ def test_a_choice_is_made_without_the_write_lock_of_the_store(tmp_path: Path, mo
         seconds.append(time.monotonic() - began)
         return choose(*arguments)
 
-    monkeypatch.setattr(slow, "_choose", choose_slowly)
+    monkeypatch.setattr(handlers, "choose", choose_slowly)
     slow.ask()
     assert seconds[0] < 5
     assert tv.load(url, "quick").steps == 1
@@ -197,16 +197,18 @@ def test_a_choice_is_made_again_when_others_wrote_meanwhile(tmp_path: Path, monk
     study = KINDS["level set with travel"].study(store=url, name="lake")
     memory = KINDS["level set with travel"].study()
     other = tv.load(url, "lake")
-    choose = study._choose
+    choose = handlers.choose
     choices = []
 
     def choose_late(*arguments: Any) -> Any:
+        if arguments[0] is not study._state:
+            return choose(*arguments)
         if not choices:
             other.tell(study.domain.point(5), 0.4)
         choices.append(study.version)
         return choose(*arguments)
 
-    monkeypatch.setattr(study, "_choose", choose_late)
+    monkeypatch.setattr(handlers, "choose", choose_late)
     memory.tell(study.domain.point(5), 0.4)
     assert study.ask() == memory.ask()
     assert choices == [1, 2]  # number of the last event that each choice was made with
@@ -217,21 +219,21 @@ def test_a_choice_is_made_again_when_others_wrote_meanwhile(tmp_path: Path, monk
 def test_a_choice_that_others_always_overtake_is_made_with_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_transactions, "SLOW_CHANGE", -1.0)
+    monkeypatch.setattr(session, "SLOW_CHANGE", -1.0)
     url = f"sqlite:///{tmp_path / 'line.db'}"
     study = a_study(noise=0.1, policy="random", store=url, name="line")
     other = tv.load(url, "line")
-    choose = study._choose
+    choose = handlers.choose
     overtaken = []
 
     def choose_late(*arguments: Any) -> Any:
-        if len(overtaken) < _transactions.ATTEMPTS:
+        if len(overtaken) < session.ATTEMPTS:
             overtaken.append(other.tell(LINE.point(len(overtaken)), 0.1))
         return choose(*arguments)
 
-    monkeypatch.setattr(study, "_choose", choose_late)
+    monkeypatch.setattr(handlers, "choose", choose_late)
     suggestion = study.ask()
-    assert suggestion.id == _transactions.ATTEMPTS + 1
+    assert suggestion.id == session.ATTEMPTS + 1
     assert_same(study, tv.load(url, "line"))
 
 

@@ -14,7 +14,7 @@ from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.exceptions import Finished, InvalidArgumentError, InvalidDomainError
 from truvar.problem import Problem
-from truvar.study.outliers import collect_outliers
+from truvar.study.commands import Tell
 from truvar.study.study import Study
 from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import ask_next
@@ -134,8 +134,8 @@ def simulate_run(
         seconds = time.perf_counter() - started
         if study.spent + suggestion.cost > budget:
             break
-        with collect_outliers():  # a table of known values has no errors to correct
-            study.tell(suggestion, simulator.measure(suggestion, study.steps))
+        # A table of known values has no errors to correct: the warnings of the receipt are not issued.
+        study.execute(Tell(suggestion, simulator.measure(suggestion, study.steps), typed=False))
         score = simulator.score(study)
         rows.append((name, replicate, study.steps, study.spent, score, seconds, *suggestion.point.values()))
         if suggestion.level is not None:

@@ -6,6 +6,7 @@ import argparse
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -123,6 +124,24 @@ def cluster(address: str | None) -> Iterator[Any]:
 
     with connect(address) as client:
         yield client
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect the messages of outlier warnings within the block instead of issuing them."""
+    from truvar.exceptions import OutlierWarning
+
+    messages: list[str] = []
+    by_id: dict[int | None, str] = {}  # what is said last of a measurement replaces what was said before
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OutlierWarning)
+        yield messages
+    for warning in caught:
+        if isinstance(warning.message, OutlierWarning):
+            by_id[warning.message.id] = str(warning.message)
+        else:
+            warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
+    messages.extend(by_id.values())
 
 
 # -- Ctrl-C ------------------------------------------------------------------------------------------------------------

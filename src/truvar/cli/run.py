@@ -76,14 +76,16 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _simulate(arguments: argparse.Namespace) -> int:
     """Run a problem whose table has the true values, and write a report."""
+    from warnings import catch_warnings, simplefilter
+
     from truvar.backtest import Simulator, is_noisy, truth_column
+    from truvar.exceptions import OutlierWarning
     from truvar.problem import load_problem
     from truvar.report import Progress, summary
     from truvar.report.html_report import write_report_at
     from truvar.report.style import import_matplotlib
     from truvar.report.tables import describe_report, is_html, make_folder, to_json
     from truvar.study.limits import RunLimits
-    from truvar.study.outliers import collect_outliers
 
     problem = load_problem(arguments.words, check=False)  # the study below is the check
     options = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
@@ -102,7 +104,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
     display: Any = nullcontext()
     if not arguments.quiet:
         display = Progress(study, truth, limits=RunLimits(**limits).or_default({}, study.goal))
-    with display as show, interruptible() as interrupted, collect_outliers(), suppress(Interrupted):
+    with display as show, interruptible() as interrupted, catch_warnings(), suppress(Interrupted):
+        simplefilter("ignore", OutlierWarning)  # a table of true values has no typing mistakes
         study.run(measure, **limits, progress=after_each_measurement(show, interrupted))
     paths = write_report_at(study, target, truth)
     if arguments.json:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli._common import Command, add_json, add_path
+from truvar.cli._common import Command, add_json, add_path, collect_warnings
 from truvar.cli._measurements import add_table_options, read_measurements
 from truvar.cli._store import open_study, own_words, study_arguments
 from truvar.exceptions import InvalidArgumentError
@@ -43,7 +43,6 @@ def _add_conditions(sub: argparse.ArgumentParser) -> None:
 def _tell(arguments: argparse.Namespace) -> int:
     """Tell measured values and print how the classes changed."""
     from truvar.study.measurements_io import parse_words, tell_all
-    from truvar.study.outliers import collect_outliers
 
     words = own_words(arguments)
     if arguments.repeats:
@@ -63,9 +62,8 @@ def _tell(arguments: argparse.Namespace) -> int:
         measurements = table.new
         notice = table.notice.removeprefix("; ")
     before = result_before(arguments, study)
-    with collect_outliers() as outliers:
+    with collect_warnings() as warnings:
         ids = tell_all(study, measurements)
-    warnings = list(outliers.values())
     if notice:
         warnings.append(notice)
     print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
@@ -75,8 +73,8 @@ def _tell(arguments: argparse.Namespace) -> int:
 
 def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     """Tell several values of one suggestion or point and print how the classes changed."""
+    from truvar.study.commands import TellRepeats
     from truvar.study.measurements_io import parse_words
-    from truvar.study.outliers import collect_outliers
 
     if arguments.csv is not None or arguments.noise is not None or arguments.cost is not None:
         raise InvalidArgumentError(
@@ -90,9 +88,9 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     parsed = [parse_words([*target, value], study.domain)[0] for value in values or [""]]
     before = result_before(arguments, study)
     numbers = [measurement.value for measurement in parsed]
-    with collect_outliers() as outliers:
-        ids = study.tell_repeats(parsed[0].what, numbers, level=arguments.level, task=arguments.task)
-    warnings = list(outliers.values())
+    receipt = study.execute(TellRepeats(parsed[0].what, numbers, level=arguments.level, task=arguments.task))
+    ids = list(receipt.ids)
+    warnings = list(receipt.warnings.values())
     print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
     _print_warnings(arguments, warnings)
     return 0
@@ -106,8 +104,8 @@ def _correct_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _correct(arguments: argparse.Namespace) -> int:
     """Correct a measured value and print how the classes changed."""
+    from truvar.study.commands import Correct
     from truvar.study.measurements_io import parse_words
-    from truvar.study.outliers import collect_outliers
 
     words = own_words(arguments)
     if len(words) != 2 or not words[0].isdecimal():
@@ -117,9 +115,8 @@ def _correct(arguments: argparse.Namespace) -> int:
     before = result_before(arguments, study)
     (measurement,) = parse_words(words, study.domain, corrects=True)
     id_: Any = measurement.what
-    with collect_outliers() as outliers:
-        study.correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost)
-    warnings = list(outliers.values())
+    receipt = study.execute(Correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost))
+    warnings = list(receipt.warnings.values())
     print_change(study, before, "corrected", [id_], {"corrected": id_, "warnings": warnings})
     _print_warnings(arguments, warnings)
     return 0

@@ -11,12 +11,12 @@ from truvar.report.formatting import describe_score, format_number
 
 if TYPE_CHECKING:
     from truvar.inference.statements import Estimate
+    from truvar.study.base import BaseStudy
     from truvar.study.limits import RunLimits
-    from truvar.study.protocol import StudyLike
     from truvar.study.result import Result
 
 
-def limit_progress(study: StudyLike, result: Result, limits: RunLimits) -> dict[str, dict[str, Any]]:
+def limit_progress(study: BaseStudy, result: Result, limits: RunLimits) -> dict[str, dict[str, Any]]:
     """Return how far a study is from each of its limits, by name of the limit.
 
     Args:

@@ -21,7 +21,7 @@ from truvar.study.limits import RunLimits
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
 
 Against = Literal["cost", "steps"]
 AGAINST: dict[str, str] = {"cost": "cost spent", "steps": "measurements"}  # labels of the horizontal axis
@@ -32,7 +32,7 @@ GOAL = "#009E73"  # the line of the goal
 
 
 def plot_convergence(
-    study: StudyLike, against: Against | None = None, moments: int | None = None, dpi: float = 110
+    study: BaseStudy, against: Against | None = None, moments: int | None = None, dpi: float = 110
 ) -> Figure:
     """Return a matplotlib Figure of the measured values and the expected score against cost and steps.
 

@@ -13,7 +13,7 @@ from truvar.report.slices import Importance, column_importance
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
 
 WIDTH = 6.8  # inches
 BAR = 0.34  # inches, of one parameter
@@ -23,7 +23,7 @@ TOTAL = "#A9C6DC"  # share of a parameter together with others
 FIRST = "#1F5F8B"  # share of a parameter by itself
 
 
-def plot_importance(study: StudyLike, dpi: float = 110) -> Figure:
+def plot_importance(study: BaseStudy, dpi: float = 110) -> Figure:
     """Return a matplotlib Figure of the importance of each parameter, the most important first.
 
     Args:

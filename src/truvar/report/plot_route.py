@@ -20,7 +20,7 @@ from truvar.report.style import INK
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
 
 WIDTH = 8.5  # inches
 HEIGHT = 5.4  # inches
@@ -31,7 +31,7 @@ FADED = 0.45  # opacity of the posterior mean behind the route
 SINGLE = "#B2182B"  # the route of a single crew
 
 
-def plot_route(study: StudyLike, columns: Sequence[str] | None = None, dpi: float = 110) -> Figure:
+def plot_route(study: BaseStudy, columns: Sequence[str] | None = None, dpi: float = 110) -> Figure:
     """Return a matplotlib Figure of the measurements in their order, joined by arrows, one route for each vehicle.
 
     Args:

@@ -24,7 +24,7 @@ from truvar.study.limits import RunLimits
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
     from truvar.study.result import Result
 
 LINE_EVERY = 10  # measurements between two lines where there is no terminal
@@ -96,7 +96,7 @@ class Progress:
 
     def __init__(
         self,
-        study: StudyLike,
+        study: BaseStudy,
         truth: ArrayLike | None = None,
         stream: TextIO | None = None,
         *,
@@ -117,7 +117,7 @@ class Progress:
         self._next_at = 0.0  # time from which on the line is written again
         self._open = True
 
-    def __call__(self, study: StudyLike) -> None:
+    def __call__(self, study: BaseStudy) -> None:
         """Show the study if the next update is due."""
         self._study = study
         refresh = self._live and time.monotonic() >= self._next_at

@@ -11,17 +11,17 @@ from truvar.report.formatting import count_noun, format_number, format_place
 from truvar.report.status import describe_best_observed, describe_expected, describe_goal, describe_optimum
 
 if TYPE_CHECKING:
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
     from truvar.study.result import Result
 
 
-def study_text(study: StudyLike) -> str:
+def study_text(study: BaseStudy) -> str:
     """Return a study as a few lines of text, without anything that takes time to compute."""
     result = study.result()
     return text_card(_title(study), describe_goal(study.goal), [*_spent(study), *_quick_answer(result), *_next(study)])
 
 
-def study_html(study: StudyLike) -> str:
+def study_html(study: BaseStudy) -> str:
     """Return a study as a card for notebooks, with the expected F1 or regret of its answer."""
     result = study.result()
     answer = describe_optimum(study, result) + describe_expected(result)  # type: ignore[arg-type]
@@ -30,11 +30,11 @@ def study_html(study: StudyLike) -> str:
     return html_card(_title(study), describe_goal(study.goal), [*_spent(study), *answer, *_next(study)])
 
 
-def _title(study: StudyLike) -> str:
+def _title(study: BaseStudy) -> str:
     return "Study" if study.name is None else f"Study {study.name!r}"
 
 
-def _spent(study: StudyLike) -> list[tuple[str, str]]:
+def _spent(study: BaseStudy) -> list[tuple[str, str]]:
     steps = study.limits.get("steps")
     budget = study.limits.get("budget")
     measured = f"{study.steps} of {steps:g} times" if steps else count_noun(study.steps, "time")
@@ -64,7 +64,7 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
     return [("answer", f"{above} of {count_noun(n, 'point')} reported as above the threshold")]
 
 
-def _next(study: StudyLike) -> list[tuple[str, str]]:
+def _next(study: BaseStudy) -> list[tuple[str, str]]:
     """Return the pending suggestions, or how to get one."""
     pending = study.pending
     if not pending:

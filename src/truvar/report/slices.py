@@ -21,7 +21,7 @@ from truvar.models.kernels import stationary_form
 from truvar.report import style
 
 if TYPE_CHECKING:
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
 
 LINE_POINTS = 61  # along a slice
 PLANE_POINTS = 33  # along each side of a plane
@@ -74,11 +74,11 @@ class PosteriorSlices:
         at: Coordinates of the point. (d,)
     """
 
-    study: StudyLike
+    study: BaseStudy
     at: Array
 
     @staticmethod
-    def through(study: StudyLike, at: Mapping[str, Any] | None = None) -> PosteriorSlices:
+    def through(study: BaseStudy, at: Mapping[str, Any] | None = None) -> PosteriorSlices:
         """Return the slices through a point.
 
         Args:
@@ -132,7 +132,7 @@ class PosteriorSlices:
         return np.asarray(PALEST + (1 - PALEST) * np.exp(-((distance / NEAR) ** 2)))
 
 
-def axis_values(study: StudyLike, column: int, count: int) -> Array:
+def axis_values(study: BaseStudy, column: int, count: int) -> Array:
     """Return the coordinates (m,) along a column: all of those it has, if they are few, or `count` of them."""
     domain = study.domain
     low, high = (float(end) for end in domain.bounds[column])
@@ -149,7 +149,7 @@ def axis_values(study: StudyLike, column: int, count: int) -> Array:
     return np.linspace(low, high, count) if high > low else np.array([low])
 
 
-def predict(study: StudyLike, points: Array) -> tuple[Array, Array]:
+def predict(study: BaseStudy, points: Array) -> tuple[Array, Array]:
     """Return posterior mean and sd at coordinates (q, d); where the prior mean is a table, at the nearest rows."""
     domain = study.domain
     try:
@@ -190,7 +190,7 @@ class Importance:
         )
 
 
-def column_importance(study: StudyLike) -> Importance:
+def column_importance(study: BaseStudy) -> Importance:
     """Return which columns matter most, by the posterior mean of a study.
 
     Args:
@@ -201,7 +201,7 @@ def column_importance(study: StudyLike) -> Importance:
     return Importance(domain.columns, indices, _lengthscales(study))
 
 
-def _lengthscales(study: StudyLike) -> Array | None:
+def _lengthscales(study: BaseStudy) -> Array | None:
     kernel = getattr(study, "kernel", None)  # a study on a server does not send its kernel
     form = None if kernel is None else stationary_form(kernel)
     if form is None:
@@ -209,7 +209,7 @@ def _lengthscales(study: StudyLike) -> Array | None:
     return np.asarray(np.broadcast_to(form.lengthscales, len(study.domain.columns)) / study.domain.extent)
 
 
-def chosen_columns(study: StudyLike, names: Sequence[str] | None, limit: int) -> tuple[list[int], str]:
+def chosen_columns(study: BaseStudy, names: Sequence[str] | None, limit: int) -> tuple[list[int], str]:
     """Return positions of the columns to show, in the order of the domain, and a note on those left out.
 
     Args:

@@ -10,24 +10,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from truvar.remote.client import Server, connect
+    from truvar.remote.study import RemoteStudy
     from truvar.service.auth import Tokens
-    from truvar.service.client import RemoteStudy, Server, connect
     from truvar.service.limits import ServiceLimits
     from truvar.service.server import serve
 
 __all__ = ["RemoteStudy", "Server", "ServiceLimits", "Tokens", "connect", "serve"]
 
 _MODULES = {
-    "RemoteStudy": "client",
-    "Server": "client",
-    "ServiceLimits": "limits",
-    "Tokens": "auth",
-    "connect": "client",
-    "serve": "server",
+    "RemoteStudy": "truvar.remote.study",
+    "Server": "truvar.remote.client",
+    "ServiceLimits": "truvar.service.limits",
+    "Tokens": "truvar.service.auth",
+    "connect": "truvar.remote.client",
+    "serve": "truvar.service.server",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)

@@ -13,11 +13,9 @@ from truvar.problem.messages import TABLE, TEXT, rule_error
 from truvar.problem.schema import NonNegative, NonNegativeCount, Number, ProblemSpec, StrictModel, Text, text_or_table
 from truvar.service.limits import ServiceLimits
 from truvar.storage.base import MAX_NAME_LENGTH
+from truvar.study.commands import MAX_LEASE, MAX_REASON_LENGTH, MAX_REPEATS
 
 MEASUREMENT_FIELDS = frozenset({"y", "noise", "cost", "level"})  # of the bodies `Tell` and `Correct`
-MAX_REPEATS = 1000  # values of one request
-MAX_REASON_LENGTH = 2000  # characters
-MAX_LEASE = 366 * 86_400  # seconds: a year
 
 Id = Annotated[int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")]
 KEY_PATTERN = "^[A-Za-z0-9_-]{8,64}$"

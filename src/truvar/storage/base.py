@@ -30,6 +30,7 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
 
 MAX_NAME_LENGTH = 100  # characters in the name of a new study
+MAX_AUTHOR_LENGTH = 200  # characters of the author of an event
 MAX_STORED_NAME_LENGTH = 200  # characters in the name of a stored study; release 0.1.0 created names of this length
 
 

@@ -13,12 +13,10 @@ from typing import Any
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, insert, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from truvar.storage.base import MAX_STORED_NAME_LENGTH, now
+from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH, now
 from truvar.storage.migrations import ADVISORY_LOCK
 from truvar.storage.models import UTCDateTime
 from truvar.storage.rdb import RDBStorage
-
-MAX_AUTHOR_LENGTH = 200  # characters
 
 DELETIONS = Table(
     "truvar_deletions",

@@ -62,7 +62,8 @@ class ConnectedObject(Protocol):
 locked_objects: weakref.WeakSet[LockedObject] = weakref.WeakSet()
 connected_objects: weakref.WeakSet[ConnectedObject] = weakref.WeakSet()
 
-_uses_changed = threading.Condition(threading.Lock())
+_uses_lock = threading.Lock()  # taken itself: an interrupt within Condition.__enter__ would leave it taken
+_uses_changed = threading.Condition(_uses_lock)
 _uses: Counter[int] = Counter()  # databases in use, by thread
 _is_over = threading.Event()  # set unless a thread is about to fork
 _is_over.set()
@@ -74,12 +75,12 @@ _held: list[LockedObject] = []  # whose locks the thread that forks has taken
 def database_use() -> Iterator[None]:
     """Keep other threads from forking while this one uses a database."""
     thread = threading.get_ident()
-    with _uses_changed:
+    with _uses_lock:
         _uses[thread] += 1
     try:
         yield
     finally:
-        with _uses_changed:
+        with _uses_lock:
             _uses[thread] -= 1
             if not _uses[thread]:
                 del _uses[thread]
@@ -123,11 +124,12 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    global _is_over, _one_at_a_time, _uses_changed
+    global _is_over, _one_at_a_time, _uses_changed, _uses_lock
     _one_at_a_time = threading.Lock()
     _is_over = threading.Event()
     _is_over.set()
-    _uses_changed = threading.Condition(threading.Lock())
+    _uses_lock = threading.Lock()
+    _uses_changed = threading.Condition(_uses_lock)
     for thread in _uses.keys() - {threading.get_ident()}:
         del _uses[thread]
     for connected in members(connected_objects):

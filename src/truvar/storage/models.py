@@ -22,7 +22,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-from truvar.storage.base import MAX_STORED_NAME_LENGTH
+from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH
 
 SCHEMA_VERSION = 4  # of the tables in this module
 METADATA = MetaData()
@@ -75,7 +75,7 @@ EVENTS = Table(
     Column("study_id", Integer, ForeignKey(STUDIES.c.id), primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("time", UTCDateTime, nullable=False),
-    Column("who", String(200), nullable=False),
+    Column("who", String(MAX_AUTHOR_LENGTH), nullable=False),
     Column("kind", String(20), nullable=False),
     Column("details", Text, nullable=False),
     Column("checksum", String(64), nullable=False, server_default=""),  # of this event and those before it

@@ -26,7 +26,7 @@ from truvar.domain.table import check_rows, row_fields
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.messages import for_interface
 from truvar.models.kernels import SMOOTHNESS, NamedKernel
-from truvar.storage.base import Event
+from truvar.storage.base import MAX_AUTHOR_LENGTH, Event
 from truvar.tabular.labels import RowLabels
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ COLUMN_TYPES = frozenset(
     | {str(np.dtype(f"{order}{kind}")) for order in "<>" for kind in ("f2", "f4", "f8")}
     | {str(np.dtype(f"{order}{kind}{size}")) for order in "<>" for kind in "iu" for size in (1, 2, 4, 8)}
 )
-MAX_WHO_LENGTH = 200  # characters of the author of an event
 MAX_KIND_LENGTH = 20  # characters of the kind of an event
 SHORT_TEXT = 60  # characters of an invalid text that a message repeats
 
@@ -419,7 +418,10 @@ def event_from_dict(serialized: Mapping[str, Any]) -> Event:
     who = serialized["who"]
     kind = serialized["kind"]
     if not (
-        isinstance(who, str) and len(who) <= MAX_WHO_LENGTH and isinstance(kind, str) and len(kind) <= MAX_KIND_LENGTH
+        isinstance(who, str)
+        and len(who) <= MAX_AUTHOR_LENGTH
+        and isinstance(kind, str)
+        and len(kind) <= MAX_KIND_LENGTH
     ):
         raise ValueError(f"expected the author and the kind of an event as text, got {_shorten(repr((who, kind)))}")
     check_storable(who)

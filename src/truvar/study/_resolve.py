@@ -12,17 +12,14 @@ from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.exceptions import (
     ConflictingMeasurementError,
-    InvalidArgumentError,
     InvalidMeasurementError,
     UnknownSuggestionError,
 )
 from truvar.messages import for_interface, format_point
-from truvar.study._inputs import PointLike, as_point, as_value
+from truvar.study._inputs import PointLike, as_point
 from truvar.study._state import StudyState
-from truvar.study._views import suggestion
-from truvar.study.suggestion import Suggestion
+from truvar.study.suggestion import Suggestion, suggestion_of
 from truvar.study.vehicles import departure
-from truvar.validation import check_cost, check_finite, check_nonnegative
 
 
 def resolve_action(
@@ -69,7 +66,7 @@ def resolve_action(
         found = None if observation is None else observation[0]
     if found is None:
         raise UnknownSuggestionError(_not_found(state, id_, include_observed, include_expired))
-    own = suggestion(state, found)
+    own = suggestion_of(state, found)
     if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
         raise UnknownSuggestionError(
             f"suggestion {id_} of this study is at {format_point(own.point)}, got one at {format_point(what.point)} "
@@ -179,11 +176,6 @@ def repeated_action(state: StudyState, action: Action) -> Action:
     return replace(again, repeats=action.id)
 
 
-def repeat_keys(key: str | None, count: int) -> list[str | None]:
-    """Return the keys under which repeated measurements are stored: the caller's key, numbered from 1."""
-    return [None if key is None else f"{key}.{position}" for position in range(1, count + 1)]
-
-
 def check_vehicle_of(action: Action, who: str | None) -> None:
     """Check that a measurement is one of the vehicle that the caller names, if any.
 
@@ -203,40 +195,6 @@ def with_actual(action: Action, noise: float | None, cost: float | None) -> Acti
     if cost is not None:
         action = replace(action, cost=cost)
     return action
-
-
-def check_measurement(
-    y: Any, noise: Any, cost: Any, *, corrects: bool = False
-) -> tuple[float, float | None, float | None]:
-    """Return value, noise and cost of a measurement as floats.
-
-    Args:
-        y: The value.
-        noise: Its noise variance, or None.
-        cost: Its cost, or None.
-        corrects: Whether the value takes the place of another one, so that nothing is pending that could fail.
-
-    Raises:
-        InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0, or the cost is above
-            `MAX_COST`.
-    """
-    try:
-        value = check_finite(as_value(y), "the measured value y")
-        noise = None if noise is None else check_nonnegative(noise, "noise")
-        cost = None if cost is None else check_cost(cost, "cost")
-    except InvalidArgumentError as error:
-        remedy = "" if corrects else _remedy_of_missing(y)
-        raise InvalidMeasurementError(f"{error}{remedy}") from None
-    return value, noise, cost
-
-
-def _remedy_of_missing(y: Any) -> str:
-    """Return what to do with a measurement that has no value; nothing for one that has."""
-    is_missing = y is None or (isinstance(y, float) and np.isnan(y))
-    if not is_missing:
-        return ""
-    call = for_interface("fail(suggestion, reason)", cli="truvar fail ID --reason TEXT", http="POST .../fail")
-    return f", or say that the measurement failed: {call}"
 
 
 def _action_at_point(

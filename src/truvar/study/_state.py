@@ -20,6 +20,7 @@ from truvar.exceptions import SerializationError, TruvarError
 from truvar.models.hyperparameters import AnyModel
 from truvar.storage.base import Event, StudySummary
 from truvar.study._events import Operation, StudyConfig, action_from_details
+from truvar.study.conclusions import Conclusions
 
 HISTORY_COLUMNS = (
     "step",
@@ -76,6 +77,7 @@ class StudyState:
         expired: Suggestions whose leases ran out, by id; their values may still be told.
         positions: Every suggestion, or measurement that was not suggested, in order, but no repeats.
         history: One dictionary per measurement, with the keys `HISTORY_COLUMNS`.
+        conclusions: What follows from the state, computed when it is asked for.
         beta_history: The beta that the bounds after each measurement were computed with.
         exhausted: Whether the policy found nothing to gain at its last choice.
         restore_point: Snapshot to return to if a change was interrupted so that it could not even be undone.
@@ -91,6 +93,7 @@ class StudyState:
         self._models: dict[int, AnyModel] = {}  # fitted hyperparameters by number of observations
         self.n_updates = 0
         self.restore_point: Snapshot | None = None
+        self.conclusions = Conclusions(self)
         self._restart()
         self._learner_version: int | None = 0  # version that the learner is at; None while it changes
 
@@ -138,8 +141,10 @@ class StudyState:
     def _take(self, entries: Sequence[tuple[Event, Action | None]]) -> dict[int, AnyModel]:
         if not entries:
             return {}
-        before = self.snapshot()
         outermost = self.restore_point is None
+        before = self.restore_point
+        if before is None or before.version != self.version:  # the first event of a change needs no second snapshot
+            before = self.snapshot()
         self.restore_point = self.restore_point or before
         past_changed = False
         self._learner_version = None
@@ -193,7 +198,7 @@ class StudyState:
         self._return_to(snapshot)
         self.restore_point = None
 
-    def distrust(self) -> None:
+    def invalidate(self) -> None:
         """Have the learner rebuilt before it is used again, as an unexpected exception may have left it half changed.
 
         Even a method that only reads can do that: engines compute what they lack at the first use.

@@ -16,7 +16,7 @@ from truvar.tabular.tables import as_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
 
 
 def suggestion_frame(suggestions: Sequence[Suggestion], domain: Domain) -> pd.DataFrame:
@@ -42,7 +42,7 @@ def suggestion_frame(suggestions: Sequence[Suggestion], domain: Domain) -> pd.Da
     return frame
 
 
-def read_frame(table: Any, study: StudyLike, value: str | None) -> list[MeasurementInput]:
+def read_frame(table: Any, study: BaseStudy, value: str | None) -> list[MeasurementInput]:
     """Return the measurements of a table; rows without a value are left out.
 
     Args:
@@ -64,7 +64,7 @@ def read_frame(table: Any, study: StudyLike, value: str | None) -> list[Measurem
     return measurements
 
 
-def _is_labelled(frame: Any, header: list[str], study: StudyLike) -> bool:
+def _is_labelled(frame: Any, header: list[str], study: BaseStudy) -> bool:
     """Return whether only the index of a table can say where was measured. Numbers from 0 on are no labels."""
     domain = study.domain
     named = {"id", "label", *domain.columns, *(() if domain.labels is None else domain.labels.names)}
@@ -72,7 +72,7 @@ def _is_labelled(frame: Any, header: list[str], study: StudyLike) -> bool:
 
 
 def new_measurements(
-    study: StudyLike, measurements: list[MeasurementInput], stacklevel: int = 3
+    study: BaseStudy, measurements: list[MeasurementInput], stacklevel: int = 3
 ) -> list[MeasurementInput]:
     """Return the measurements that were not told before, and warn of the others, at the frame of that level."""
     new, repeated = skip_repeated(study, measurements)

@@ -26,7 +26,7 @@ from truvar.tabular.tables import excel_rows
 from truvar.validation import check_finite
 
 if TYPE_CHECKING:
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
     from truvar.study.study import Study
 
 OPTION_COLUMNS = ("noise", "cost", "level", "task", "who")
@@ -208,7 +208,7 @@ def _parse(content: DelimitedText, study: Study, value: str | None) -> list[Meas
 
 
 def skip_repeated(
-    study: StudyLike, measurements: Sequence[MeasurementInput]
+    study: BaseStudy, measurements: Sequence[MeasurementInput]
 ) -> tuple[list[MeasurementInput], list[MeasurementInput]]:
     """Split measurements into those to tell and those that were told before from a table.
 
@@ -417,7 +417,7 @@ def _located(error: TruvarError, source: str) -> TruvarError:
     return type(error)(f"{source}: {error} (nothing of the file was told)")
 
 
-def known_points(study: StudyLike) -> dict[int, dict[str, Any]]:
+def known_points(study: BaseStudy) -> dict[int, dict[str, Any]]:
     """Return the points of all pending suggestions and measurements by id."""
     points = {suggestion.id: dict(suggestion.point) for suggestion in study.pending}
     for record in study.measurement_records():

@@ -1,21 +1,15 @@
-"""Measurements that the model leaves out as gross errors: which they are, and the warning that names them."""
+"""Measurements that the model leaves out as gross errors: which they are, and the message that names them."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from truvar.exceptions import OutlierWarning
 from truvar.messages import for_interface, format_coordinates
-from truvar.study.records import MeasurementRecord, measurement_records
+from truvar.study.records import MeasurementRecord
 
 if TYPE_CHECKING:
     from truvar.study._state import StudyState
-
-_collected: ContextVar[dict[int, str] | None] = ContextVar("collected", default=None)
 
 
 def outlier_ids(state: StudyState) -> tuple[int, ...]:
@@ -31,49 +25,6 @@ def outlier_messages(records: Sequence[MeasurementRecord], ids: Sequence[int]) -
         ids: Ids of those that are left out.
     """
     return {record.id: _message(record) for record in records if record.id in ids}
-
-
-def warn_of_outliers(state: StudyState, ids: Sequence[int], stacklevel: int) -> None:
-    """Issue an `OutlierWarning` for each of the measurements, or add its message to those of `collect_outliers`.
-
-    Args:
-        state: The state of the study.
-        ids: Ids of the measurements.
-        stacklevel: As for `warnings.warn`, counted from the caller.
-    """
-    messages = outlier_messages(measurement_records(state), ids)
-    collected = _collected.get()
-    if collected is not None:
-        collected.update(messages)
-        return
-    for message in messages.values():
-        warnings.warn(message, OutlierWarning, stacklevel=stacklevel + 1)
-
-
-def warn_of_value(id_: int, message: str, stacklevel: int) -> None:
-    """Issue an `OutlierWarning` about a value, or add its message to those of `collect_outliers`.
-
-    Args:
-        id_: Id of the measurement.
-        message: The message.
-        stacklevel: As for `warnings.warn`, counted from the caller.
-    """
-    collected = _collected.get()
-    if collected is not None:
-        collected[id_] = message
-    else:
-        warnings.warn(message, OutlierWarning, stacklevel=stacklevel + 1)
-
-
-@contextmanager
-def collect_outliers() -> Iterator[dict[int, str]]:
-    """Collect the messages of outlier warnings by id instead of issuing them, for interfaces that show them."""
-    messages: dict[int, str] = {}
-    token = _collected.set(messages)
-    try:
-        yield messages
-    finally:
-        _collected.reset(token)
 
 
 def _message(record: MeasurementRecord) -> str:

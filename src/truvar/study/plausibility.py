@@ -6,9 +6,6 @@ and the API. Values that a program measured for `run` are not typed and not look
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,18 +26,6 @@ RANGES = 2.0  # ranges of the other values that a value must lie outside of them
 SMALL_VALUES_REMINDER = 10  # values after which it is said again that they are too small
 LEAST_FOR_MEAN = 3  # values from which a mean that is learned is trusted
 
-_from_program: ContextVar[bool] = ContextVar("from_program", default=False)
-
-
-@contextmanager
-def measured_by_program() -> Iterator[None]:
-    """Do not look for typing errors in the values that are told within the block."""
-    token = _from_program.set(True)
-    try:
-        yield
-    finally:
-        _from_program.reset(token)
-
 
 def implausible(state: StudyState, action: Action, value: float) -> str | None:
     """Return why a value may be a typing error; None if it is plausible.
@@ -50,8 +35,6 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
         action: The measurement.
         value: The value.
     """
-    if _from_program.get():
-        return None
     surrogate = state.learner.surrogate
     values = [y for each, y in state.learner.observations if each.task == action.task]
     tasks = surrogate.tasks

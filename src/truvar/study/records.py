@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from truvar.domain.domain import Domain
 from truvar.tabular.labels import label_to_json
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from truvar.study._state import StudyState
+
+MEASUREMENT_COLUMNS = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
 
 
 @dataclass(frozen=True)
@@ -127,3 +133,32 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
             )
         )
     return records
+
+
+def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> pd.DataFrame:
+    """Return a table of measurements.
+
+    Args:
+        records: The measurements.
+        domain: The domain. Where one of its columns is also a name of the table, the latter gets an underscore. If its
+            rows are named, the names are a column `label`.
+    """
+    import pandas as pd
+
+    columns = domain.columns
+
+    rows = []
+    for record in records:
+        rest = (record.level, record.task, record.noise, record.cost, record.spent, record.value)
+        rows.append((record.id, record.index, *record.point.values(), *rest))
+    names = [f"{name}_" if name in columns else name for name in MEASUREMENT_COLUMNS]
+    frame = pd.DataFrame(rows, columns=[*names[:2], *columns, *names[2:]])
+    frame = frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing
+    if domain.has_row_names:
+        frame.insert(2, "label_" if "label" in columns else "label", [record.label for record in records])
+    for name in ("who", "repeats"):
+        own = [getattr(record, name) for record in records]
+        if any(value is not None for value in own):  # only where there are vehicles or repeats
+            heading = f"{name}_" if name in columns else name
+            frame[heading] = pd.Series(own, dtype="Int64" if name == "repeats" else object)
+    return frame

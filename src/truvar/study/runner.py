@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,12 +26,14 @@ from truvar.exceptions import (
     StorageError,
 )
 from truvar.messages import for_interface, format_point
+from truvar.study.commands import Tell
 from truvar.study.executors import SimulatedPool, WorkerPool
 from truvar.study.limits import RunLimits
-from truvar.study.plausibility import measured_by_program
-from truvar.study.protocol import StudyLike
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer
+
+if TYPE_CHECKING:
+    from truvar.study.base import BaseStudy
 
 DEFAULT_RETRIES = 1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
 MAX_FIRST_FAILURES = 5  # failed measurements that end a run before any succeeded; with more workers, as many
@@ -44,7 +46,7 @@ Callback = Callable[[Any, Suggestion, float], object]
 
 
 def run(
-    study: StudyLike,
+    study: BaseStudy,
     f: Callable[..., float],
     limits: RunLimits,
     *,
@@ -104,7 +106,7 @@ def _option(name: str, given: int | None, own: Mapping[str, float]) -> int | Non
     return int(own[name]) if name in own else None
 
 
-def limit_reached(study: StudyLike, limits: RunLimits, on_obstacle: Callable[[str], None] | None = None) -> str | None:
+def limit_reached(study: BaseStudy, limits: RunLimits, on_obstacle: Callable[[str], None] | None = None) -> str | None:
     """Return the reason why a study must stop: it is finished, or a limit is reached. None: it may continue.
 
     Args:
@@ -133,7 +135,7 @@ def limit_reached(study: StudyLike, limits: RunLimits, on_obstacle: Callable[[st
 
 @contextmanager
 def _progress_callback(
-    study: StudyLike, limits: RunLimits, progress: bool | Callable[[Any], object] | None
+    study: BaseStudy, limits: RunLimits, progress: bool | Callable[[Any], object] | None
 ) -> Iterator[Callable[[Any], object]]:
     """Yield a function that is called with the study after each measurement."""
     if progress is None and limits.is_default:  # nobody knows how long it will take
@@ -156,7 +158,7 @@ class _Run:
 
     def __init__(
         self,
-        study: StudyLike,
+        study: BaseStudy,
         f: Callable[..., float],
         limits: RunLimits,
         pool: WorkerPool | SimulatedPool,
@@ -330,8 +332,7 @@ class _Run:
             suggestion = self.running[future]
             try:
                 value = _finite(future.result())
-                with measured_by_program():
-                    self.study.tell(suggestion, value)
+                self._tell(suggestion, value)
             except BrokenExecutor as error:
                 interrupted.append(suggestion)
                 broken = error
@@ -347,6 +348,10 @@ class _Run:
         for suggestion, failure in failed:  # only now, as a failure may end the run
             self._handle_failure(suggestion, failure, self.to_repeat)
         return interrupted, broken
+
+    def _tell(self, suggestion: Suggestion, value: Any) -> None:
+        """Tell a value that a program measured, which cannot be mistyped."""
+        self.study.execute(Tell(suggestion, value, typed=False)).warn(stacklevel=7)
 
     def _call_back(self, suggestion: Suggestion, value: float) -> None:
         """Call the callbacks, all of them; one that returns True or a text ends the run."""

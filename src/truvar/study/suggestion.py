@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from truvar._representation import html_card
+from truvar.domain.action import Action
 from truvar.messages import format_coordinates
 from truvar.tabular.labels import label_to_json
+
+if TYPE_CHECKING:
+    from truvar.study._state import StudyState
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,24 @@ class Suggestion:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
         return {**asdict(self), "label": label_to_json(self.label)}
+
+
+def suggestion_of(state: StudyState, action: Action) -> Suggestion:
+    """Return an action as callers see it."""
+    domain = state.config.domain
+    tasks = state.config.prior.tasks
+    index = None
+    if action.site is not None:
+        index = action.site % len(domain)  # every task has the sites of the domain
+    return Suggestion(
+        id=action.id,
+        index=index,
+        point=domain.named(action.point[: len(domain.columns)]),
+        level=action.level,
+        task=None if tasks is None else tasks.names[action.task],
+        noise=action.noise,
+        cost=action.cost,
+        gain=action.gain,
+        who=action.who,
+        label=domain.label(index),
+    )

@@ -17,7 +17,7 @@ from truvar.messages import for_interface, unknown_name
 if TYPE_CHECKING:
     from truvar.study._events import StudyConfig
     from truvar.study._state import StudyState
-    from truvar.study.protocol import StudyLike
+    from truvar.study.base import BaseStudy
     from truvar.study.suggestion import Suggestion
 
 
@@ -167,7 +167,7 @@ def vehicle_statuses(state: StudyState) -> list[VehicleStatus]:
     return [_status(state, name) for name in names]
 
 
-def ask_next(study: StudyLike, budget: float | None = None) -> Suggestion:
+def ask_next(study: BaseStudy, budget: float | None = None) -> Suggestion:
     """Return a suggestion for the vehicle that has spent least, or for the next one if it can do nothing more.
 
     Args:

@@ -15,12 +15,11 @@ from truvar.service.limits import is_plain_text
 from truvar.service.serializers import encode
 from truvar.service.sessions import StudySessions
 from truvar.service.uploads import Upload, UploadKind
-from truvar.storage.base import MAX_STORED_NAME_LENGTH
+from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH
 from truvar.study.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
 JSON = "application/json"
-MAX_AUTHOR_LENGTH = 100  # characters
 DEFAULT_AUTHOR = "service"
 
 StudyName = Annotated[str, Path(description="Name of the study.", max_length=MAX_STORED_NAME_LENGTH)]

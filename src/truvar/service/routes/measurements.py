@@ -19,7 +19,7 @@ from truvar.service.routes._common import (
 )
 from truvar.service.schemas import Correct, Tell, TellRepeats
 from truvar.service.sessions import StudySessions
-from truvar.study.outliers import collect_outliers
+from truvar.study import commands
 from truvar.study.study import Study
 
 
@@ -33,9 +33,8 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         options = body.model_dump(include={"noise", "cost", "level", "task", "key", "who"})
 
         def work(study: Study) -> Any:
-            with collect_outliers() as outliers:
-                id_ = study.tell(target, body.y, **options)
-            return {**change_summary(study, id_), "warnings": list(outliers.values())}
+            receipt = study.execute(commands.Tell(target, body.y, **options))
+            return {**change_summary(study, receipt.ids[0]), "warnings": list(receipt.warnings.values())}
 
         return await change_study(sessions, name, who, work)
 
@@ -47,9 +46,9 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         options = body.model_dump(include={"level", "task", "key", "who"})
 
         def work(study: Study) -> Any:
-            with collect_outliers() as outliers:
-                ids = study.tell_repeats(target, body.values, **options)
-            return {**change_summary(study, ids[0]), "ids": ids, "warnings": list(outliers.values())}
+            receipt = study.execute(commands.TellRepeats(target, body.values, **options))
+            ids = list(receipt.ids)
+            return {**change_summary(study, ids[0]), "ids": ids, "warnings": list(receipt.warnings.values())}
 
         return await change_study(sessions, name, who, work)
 
@@ -64,9 +63,8 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/correct", summary="Correct the value of a measurement")
     async def correct(name: StudyName, body: Correct, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            with collect_outliers() as outliers:
-                study.correct(body.id, body.y, noise=body.noise, cost=body.cost, was=body.was)
-            return {**change_summary(study, body.id), "warnings": list(outliers.values())}
+            receipt = study.execute(commands.Correct(body.id, body.y, body.noise, body.cost, body.was))
+            return {**change_summary(study, body.id), "warnings": list(receipt.warnings.values())}
 
         return await change_study(sessions, name, who, work)
 

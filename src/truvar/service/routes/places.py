@@ -15,6 +15,7 @@ from truvar.service.limits import ServiceLimits
 from truvar.service.routes._common import Author, StudyName, cached_response, change_study, change_summary
 from truvar.service.schemas import AllowedPlace, ExcludedPlace, Fail
 from truvar.service.sessions import StudySessions
+from truvar.study import commands
 from truvar.study.study import Study
 
 
@@ -25,7 +26,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/exclude", summary="Exclude a place that cannot be measured")
     async def exclude(name: StudyName, body: ExcludedPlace, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            study.exclude(_place(study, body), body.reason)
+            study.execute(commands.Exclude(_place(study, body), body.reason))
             return _summary(study, body)
 
         return await change_study(sessions, name, who, work)
@@ -33,7 +34,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/allow", summary="Allow a place again; without one, everywhere")
     async def allow(name: StudyName, body: AllowedPlace, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            study.allow(_place(study, body))
+            study.execute(commands.Allow(_place(study, body)))
             return _summary(study, body)
 
         return await change_study(sessions, name, who, work)
@@ -41,8 +42,8 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/fail", summary="Record that a measurement failed")
     async def fail(name: StudyName, body: Fail, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            id_ = study.fail(body.id or body.point or {}, body.reason, cost=body.cost, who=body.who)
-            return change_summary(study, id_)
+            command = commands.Fail(body.id or body.point or {}, body.reason, body.cost, body.who)
+            return change_summary(study, study.execute(command).ids[0])
 
         return await change_study(sessions, name, who, work)
 

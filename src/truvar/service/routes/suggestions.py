@@ -22,6 +22,7 @@ from truvar.service.routes._common import (
 )
 from truvar.service.schemas import Ask, Withdraw, ask_body
 from truvar.service.sessions import StudySessions
+from truvar.study import commands
 from truvar.study.study import Study
 
 
@@ -47,7 +48,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/withdraw", summary="Withdraw a suggestion, or remove a measurement")
     async def withdraw(name: StudyName, body: Withdraw, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            study.withdraw(body.id, body.reason, again=body.again)
+            study.execute(commands.Withdraw(body.id, body.reason, body.again))
             return change_summary(study, body.id)
 
         return await change_study(sessions, name, who, work)

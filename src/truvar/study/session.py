@@ -1,11 +1,11 @@
-"""Write transactions of a study, and the lock that makes it safe to share.
+"""The session of a study: its event log and state, and the lock and transactions by which they change together.
 
 A study has one re-entrant lock. Every public method takes it (`synchronized`), so that threads use a study one after
 the other. A transaction holds it from its beginning to its end. Tasks of one event loop share a thread and therefore a
 re-entrant lock, so a transaction also remembers the task that opened it, and refuses the others.
 
-What takes long is computed without the write lock of the store, on the events as they are. It is stored if nobody
-wrote in the meantime, and computed again otherwise (`TransactionalStudy._change`).
+Slow work runs without the write lock of the store, on the events as they are. It is stored if nobody wrote in the
+meantime, and computed again otherwise (`StudySession.change`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,78 +34,101 @@ C = TypeVar("C", bound=type[Any])
 SLOW_CHANGE = 0.1  # seconds of processor time; after a longer change the next one is computed without the write lock
 SLOW_ELAPSED = 1.0  # seconds; the same for one that waits. On a busy machine every change takes a multiple of its time
 ATTEMPTS = 3  # to store a change that was computed without the write lock; then it is computed with it
-FREE_TEXTS = frozenset({"reason", "text"})  # details of events that people write
+FREE_TEXTS = ("reason", "text")  # details of events that people write
 UNLOCKED = frozenset({"run", "transaction"})  # public methods of a study that take its lock step by step
 
 # Transactions that the running code was called from, also through asyncio.to_thread and new tasks.
 _enclosing: ContextVar[tuple[object, ...]] = ContextVar("enclosing", default=())
 
 
-class WriteEvent(Protocol):
-    """Function that writes an event."""
+class EventWriter:
+    """Writes the events of one transaction.
+
+    Args:
+        state: The state that an event changes.
+        author: Author of the events.
+        appended: List that the events are appended to.
+
+    Attributes:
+        author: Author of the events.
+    """
+
+    def __init__(self, state: StudyState, author: str, appended: list[Event]) -> None:
+        self.author = author
+        self._state = state
+        self._appended = appended
 
     def __call__(self, kind: str, action: Action | None = None, **details: Any) -> None:
-        """Append an event to the log and take its effect; `action` is the action that it is about."""
-        ...
+        """Append an event to the log and take its effect.
+
+        Args:
+            kind: Kind of the event.
+            action: The action that it is about, if any.
+            **details: Its other details.
+        """
+        check_cancelled()
+        state = self._state
+        if action is not None:
+            details = action_to_details(state.config, action) | details
+        for name in FREE_TEXTS:
+            if isinstance(details.get(name), str):
+                details[name] = visible(details[name])
+        event = Event(state.version + 1, now(), visible(self.author), kind, details)
+        models = state.apply(event, action)
+        if models:
+            details["models"] = {str(count): model for count, model in models.items()}
+        self._appended.append(event)
 
 
-class _ForkGuard:
-    """A study as a fork sees it: `storage.forks.LockedObject`."""
+class StudySession:
+    """The event log and the state of a study, which one thread at a time uses.
 
-    def __init__(self, study: weakref.ref[TransactionalStudy]) -> None:
-        self._study = study
-        self._no_lock = threading.RLock()  # of a study that is gone
+    Args:
+        state: The state after all events of the log.
+        event_log: The event log.
+
+    Attributes:
+        state: The state.
+        event_log: The event log.
+    """
+
+    def __init__(self, state: StudyState, event_log: EventLog) -> None:
+        self.state = state
+        self.event_log = event_log
+        self._lock = threading.RLock()
+        self._write: EventWriter | None = None  # while a transaction lasts
+        self._task: Any = None  # that the transaction belongs to; None: no task
+        self._token: object = object()  # of the transaction, for `_enclosing`
+        locked_objects.add(self)
+        self._is_slow = True  # whether the last change took long, or there was none yet
 
     @property
     def fork_lock(self) -> Lock:
         """The lock of the study, which a fork takes."""
-        study = self._study()
-        return self._no_lock if study is None else study._lock
+        return self._lock
 
     def unlock_in_child(self) -> None:
-        """Replace the lock after a fork."""
-        study = self._study()
-        if study is not None:
-            study._unlock_in_child()
-
-
-class TransactionalStudy:
-    """The part of a `Study` that locks it and writes its events.
-
-    Attributes:
-        who: Author of the events that this object writes.
-    """
-
-    who: str
-    _event_log: EventLog
-    _state: StudyState
-
-    def _initialize_transactions(self) -> None:
-        self._lock = threading.RLock()
-        self._write: WriteEvent | None = None  # while a transaction lasts
-        self._task: Any = None  # that the transaction belongs to; None: no task
-        self._token: object = object()  # of the transaction, for `_enclosing`
-        self._fork_guard = _ForkGuard(weakref.ref(self))
-        locked_objects.add(self._fork_guard)
-        self._is_slow = True  # whether the last change took long, or there was none yet
-
-    def _unlock_in_child(self) -> None:
         """Replace the lock after a fork, and have what its thread left undone as after an interrupt."""
         self._lock = threading.RLock()
         self._write = None
-        self._state.distrust()
+        self.state.invalidate()
 
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Hold the lock of the study.
+    def call(self, method: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call a function while this thread has the lock of the study.
 
         Raises:
-            StudyBusyError: If waiting for it could never end.
+            StudyBusyError: If waiting for the lock could never end.
         """
         outermost = self._before_lock()
         with self._lock:
             self._after_lock(outermost)
-            yield
+            try:
+                return method(*args, **kwargs)
+            except (TruvarError, Finished):
+                raise
+            except BaseException:
+                self.state.invalidate()
+                raise
 
     def _before_lock(self) -> bool:
         """Return whether this thread does not have the lock yet.
@@ -132,7 +154,7 @@ class TransactionalStudy:
         """
         if outermost:  # whatever is left of a transaction was left by an interrupt at an awkward moment
             self._write = None
-            self._state.restore()
+            self.state.restore()
         elif self._write is not None and self._task is not _current_task():
             raise StudyBusyError(
                 "another asyncio task has a transaction of this study open; do not await within a transaction, or "
@@ -140,73 +162,86 @@ class TransactionalStudy:
             )
 
     @contextmanager
-    def _transaction(self) -> Iterator[WriteEvent]:
-        """Yield a function that writes events, in an exclusive transaction on the event log.
+    def transaction(self, author: str) -> Iterator[EventWriter]:
+        """Take the lock of the study and yield a function that writes events, in an exclusive transaction on the log.
 
-        The study first takes over what others wrote. An event takes effect at once and is stored when the transaction
+        The study first replays what others wrote. An event takes effect immediately and is stored when the transaction
         ends; if that fails, its effect is undone. Within a transaction, a further one is part of it.
+
+        Args:
+            author: Author of the events.
         """
-        with self._exclusive():
+        outermost = self._before_lock()
+        with self._lock:
+            self._after_lock(outermost)
             if self._write is not None:
                 yield self._write
                 return
-            state = self._state
-            appended: list[Event] = []
-            before = state.snapshot()
-            try:
-                with self._event_log.transaction(state.version) as transaction:
-                    state.replay(transaction.new_events)
-                    before = state.snapshot()
-                    state.restore_point = before
-                    appended = transaction.appended
-                    with self._writer(appended) as write:
-                        yield write
-                    check_cancelled()
-                    transaction.summary = state.summary
-                state.restore_point = None
-            except BaseException:
-                state.rollback(before)
-                raise
+            with self._locked_transaction(author) as write:
+                yield write
 
-    def _change(self, work: Callable[[WriteEvent], T], rewrites: bool = False) -> T:
-        """Run a function that writes events, and store them.
+    @contextmanager
+    def _locked_transaction(self, author: str) -> Iterator[EventWriter]:
+        """Open a transaction on the event log; the caller has the lock and no transaction yet."""
+        state = self.state
+        began = False
+        try:
+            with self.event_log.transaction(state.version) as transaction:
+                state.replay(transaction.new_events)
+                before = state.snapshot()
+                began = True
+                state.restore_point = before
+                with self._writer(author, transaction.appended) as write:
+                    yield write
+                check_cancelled()
+                transaction.summary = state.summary
+            state.restore_point = None
+        except BaseException:
+            if began:
+                state.rollback(before)
+            raise
+
+    def change(self, work: Callable[[EventWriter], T], author: str, *, rewrites: bool = False) -> T:
+        """Run a function that writes events, and store them. The caller has the lock of the study.
 
         Args:
             work: Function of the function that writes. It may be called several times. Only the events of the last
                 call are stored; the others leave no trace.
+            author: Author of the events.
             rewrites: Whether the change concerns an earlier measurement, so that all later ones are taken in again,
                 which takes long with a learned model. It is then made before others are kept from writing.
 
         Returns:
             The result of `work`.
         """
-        with self._exclusive():
-            if self._write is None and (self._is_slow or rewrites):
-                for _ in range(ATTEMPTS):
-                    results = self._change_on_snapshot(work)
-                    if results:
-                        return results[0]
-            with self._transaction() as write:
-                return self._timed(work, write)
+        if self._write is not None:
+            return work(self._write)
+        if self._is_slow or rewrites:
+            for _ in range(ATTEMPTS):
+                results = self._change_on_snapshot(work, author)
+                if results:
+                    return results[0]
+        with self._locked_transaction(author) as write:
+            return self._timed(work, write)
 
-    def _change_on_snapshot(self, work: Callable[[WriteEvent], T]) -> list[T]:
+    def _change_on_snapshot(self, work: Callable[[EventWriter], T], author: str) -> list[T]:
         """Run the function on the events as they are, and store its events if nobody wrote in the meantime.
 
         Returns:
             The result of the function; nothing if others wrote.
         """
-        state = self._state
-        state.replay(self._event_log.since(state.version))
+        state = self.state
+        self.refresh()
         before = state.snapshot()
         state.restore_point = before
         appended: list[Event] = []
         others_wrote = False
         try:
-            with self._writer(appended) as write:
+            with self._writer(author, appended) as write:
                 result = self._timed(work, write)
             check_cancelled()
             if appended:
-                with self._event_log.transaction(before.version) as transaction:
+                with self.event_log.transaction(before.version) as transaction:
                     others_wrote = bool(transaction.new_events)
                     if not others_wrote:
                         transaction.appended += appended
@@ -221,23 +256,9 @@ class TransactionalStudy:
         return [result]
 
     @contextmanager
-    def _writer(self, appended: list[Event]) -> Iterator[WriteEvent]:
+    def _writer(self, author: str, appended: list[Event]) -> Iterator[EventWriter]:
         """Yield the function that writes events to a list, and let it be that of the open transaction."""
-        state = self._state
-
-        def write(kind: str, action: Action | None = None, **details: Any) -> None:
-            check_cancelled()
-            if action is not None:
-                details = action_to_details(state.config, action) | details
-            for name in FREE_TEXTS & details.keys():
-                if isinstance(details[name], str):
-                    details[name] = visible(details[name])
-            event = Event(state.version + 1, now(), visible(self.who), kind, details)
-            models = state.apply(event, action)
-            if models:
-                details["models"] = {str(count): model for count, model in models.items()}
-            appended.append(event)
-
+        write = EventWriter(self.state, author, appended)
         self._task = _current_task()
         self._token = object()
         self._write = write
@@ -248,7 +269,7 @@ class TransactionalStudy:
             self._write = None
             _enclosing.reset(entered)
 
-    def _timed(self, work: Callable[[WriteEvent], T], write: WriteEvent) -> T:
+    def _timed(self, work: Callable[[EventWriter], T], write: EventWriter) -> T:
         began = time.monotonic()
         worked = time.thread_time()
         try:
@@ -257,12 +278,23 @@ class TransactionalStudy:
             elapsed = time.monotonic() - began
             self._is_slow = time.thread_time() - worked > SLOW_CHANGE or elapsed > SLOW_ELAPSED
 
+    def refresh(self) -> None:
+        """Replay the events that others wrote."""
+        if self._write is None:  # a transaction has replayed them, and nobody else can write while it lasts
+            self.state.replay(self.event_log.since(self.state.version))
+
+
+class HasSession(Protocol):
+    """A study with a session."""
+
+    _session: StudySession
+
 
 def synchronized(cls: C) -> C:
     """Let every public method and property of a class of studies hold the lock of the study.
 
     Args:
-        cls: A subclass of `TransactionalStudy`.
+        cls: A class whose instances have a `StudySession` as `_session`.
 
     Returns:
         The class itself.
@@ -279,17 +311,8 @@ def synchronized(cls: C) -> C:
 
 def _locked(method: Callable[..., T]) -> Callable[..., T]:
     @wraps(method)
-    def locked(self: TransactionalStudy, *args: Any, **kwargs: Any) -> T:
-        outermost = self._before_lock()
-        with self._lock:
-            self._after_lock(outermost)
-            try:
-                return method(self, *args, **kwargs)
-            except (TruvarError, Finished):
-                raise
-            except BaseException:
-                self._state.distrust()
-                raise
+    def locked(self: HasSession, *args: Any, **kwargs: Any) -> T:
+        return self._session.call(method, self, *args, **kwargs)
 
     return locked
 

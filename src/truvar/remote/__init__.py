@@ -1,0 +1,1 @@
+"""Studies on a server, with the methods of a `Study`."""

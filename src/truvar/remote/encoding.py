@@ -1,0 +1,91 @@
+"""Encode commands as the bodies of requests to a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from secrets import token_urlsafe
+from typing import Any
+
+import numpy as np
+
+from truvar.domain.constraints import PolygonConstraint, is_geometry, polygon_of
+from truvar.domain.domain import Domain
+from truvar.exceptions import InvalidArgumentError
+from truvar.study._inputs import as_point
+from truvar.study.commands import Allow, Command, Exclude, Tell, TellRepeats
+from truvar.study.suggestion import Suggestion
+
+LOCAL_FIELDS = frozenset({"what", "typed"})  # of commands; a target has several names in a request
+
+
+def encode_command(command: Command, domain: Domain) -> dict[str, Any]:
+    """Return the body of the request that executes a command.
+
+    A field that is None is left out. Values that could be sent twice, if a connection fails, get a key.
+
+    Args:
+        command: A checked command.
+        domain: The domain of the study.
+    """
+    body: dict[str, Any] = {}
+    for field in fields(command):
+        value = getattr(command, field.name)
+        if field.name not in LOCAL_FIELDS and value is not None:
+            body[field.name] = plain(value)
+    if isinstance(command, (Exclude, Allow)):
+        return body | _encode_place(command.what, domain)
+    if hasattr(command, "what"):
+        body |= encode_target(as_point(domain, command.what))
+    needs_key = isinstance(command, TellRepeats) or (isinstance(command, Tell) and "point" in body)
+    if needs_key and "key" not in body:
+        body["key"] = token_urlsafe(16)
+    elif isinstance(command, Tell) and not needs_key:
+        body.pop("key", None)  # the id tells a repeated request
+    return body
+
+
+def encode_target(what: Any) -> dict[str, Any]:
+    """Return a suggestion, an id or a point by column as fields of a request."""
+    if isinstance(what, Mapping):
+        return {"point": {str(column): plain(value) for column, value in what.items()}}
+    return {"id": what.id if isinstance(what, Suggestion) else int(what)}
+
+
+def _encode_place(what: Any, domain: Domain) -> dict[str, Any]:
+    """Return a place, as `Study.exclude` takes it, as fields of a request; nothing for None."""
+    if what is None:
+        return {}
+    if callable(what) and not hasattr(what, "satisfied"):
+        what = what(domain.points)
+    if isinstance(what, (Suggestion, int, np.integer)) and not isinstance(what, bool):
+        return encode_target(what)
+    if isinstance(what, Mapping) and all(np.ndim(value) == 0 for value in what.values()):
+        return encode_target(what)
+    if isinstance(what, Mapping):
+        return {"region": {str(name): _encode_interval(value) for name, value in what.items()}}
+    if isinstance(what, str):
+        return {"condition": what}
+    if is_geometry(what) or isinstance(what, PolygonConstraint):
+        polygon = what if isinstance(what, PolygonConstraint) else polygon_of(what)
+        columns = None if polygon.columns is None else list(polygon.columns)
+        return {"polygon": {"rings": [[list(vertex) for vertex in ring] for ring in polygon.rings], "columns": columns}}
+    mask = np.asarray(what)
+    if mask.dtype != bool or mask.ndim != 1:
+        raise InvalidArgumentError(
+            f"a place must be a suggestion or its id, a point, a region, a condition, a polygon or a mask, got {what!r}"
+        )
+    return {"rows": np.flatnonzero(mask).tolist()}
+
+
+def _encode_interval(value: Any) -> list[Any]:
+    return [plain(each) for each in np.ravel(np.asarray(value, dtype=object)).tolist()]
+
+
+def plain(value: Any) -> Any:
+    """Return a value with Python numbers in place of NumPy scalars, as JSON needs them."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,323 @@
+"""`BaseStudy`: the public methods of a study, whether it is here (`Study`) or on a server (`RemoteStudy`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from truvar._typing import Array
+from truvar.acquisition import Policy
+from truvar.domain.costs import NoiseLevels, Tasks
+from truvar.domain.goals import Goal
+from truvar.domain.vehicles import Vehicle
+from truvar.inference.limits import StatementLimits, StopCheck
+from truvar.study.command_methods import CommandMethods
+from truvar.study.limits import RunLimits
+from truvar.study.lookahead import Lookahead
+from truvar.study.records import FailureRecord, MeasurementRecord, measurement_frame
+from truvar.study.result import Best
+from truvar.study.suggestion import Suggestion
+from truvar.study.vehicles import VehicleStatus
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class BaseStudy(CommandMethods):
+    """A study, here or on a server.
+
+    Attributes:
+        name: Name of the study.
+        who: Author of the events that this object writes.
+        domain: The candidate points.
+        goal: The optimum or level set to find, with `monotone` as it is in use.
+        policy: The policy that chooses the next measurement.
+        seed: Seed of everything that is drawn.
+        tasks: The tasks that may be measured; None if there is only the target.
+        levels: The noise levels to choose from; None if there are none.
+        travels: Whether the cost depends on the last position.
+        vehicles: Vehicles or crews that work on the study, by name; none for a single crew.
+        returns: Whether the way back to the start is compulsory.
+    """
+
+    name: str | None
+    who: str
+    goal: Goal
+    policy: Policy
+    seed: int
+    tasks: Tasks | None
+    levels: NoiseLevels | None
+    travels: bool
+    vehicles: dict[str, Vehicle]
+    returns: bool
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """Number of the last event that this object knows."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """Number of measurements."""
+
+    @property
+    @abstractmethod
+    def spent(self) -> float:
+        """Total cost of the measurements, those that failed included."""
+
+    @property
+    @abstractmethod
+    def pending(self) -> list[Suggestion]:
+        """Suggestions that are neither measured nor withdrawn."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> dict[str, float]:
+        """Limits that the study is meant to end at, by name."""
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> float:
+        """Largest error of the answer if the bounds hold; the certificate says of which point."""
+
+    @property
+    @abstractmethod
+    def learned_tasks(self) -> Tasks | None:
+        """The tasks with what is learned of them, in the user's units: covariance, noise and mean of each.
+
+        The covariance multiplies `kernel`. The most probable values are given; as long as there are none, typical ones.
+        """
+
+    @property
+    @abstractmethod
+    def vehicle_statuses(self) -> list[VehicleStatus]:
+        """Position, costs, way back and budget of every vehicle, or of the single crew."""
+
+    @property
+    @abstractmethod
+    def finished(self) -> str | None:
+        """Why nothing is left to find out, with the probability that supports it; None as long as something is."""
+
+    @property
+    @abstractmethod
+    def exhausted(self) -> str | None:
+        """Why the policy suggests nothing more although the study is not finished; None as long as it does."""
+
+    @property
+    @abstractmethod
+    def failures(self) -> list[FailureRecord]:
+        """The measurements that failed, in order, with their reasons and costs."""
+
+    @abstractmethod
+    def measurement_records(self) -> list[MeasurementRecord]:
+        """Return the measurements in the order in which they were told, as records instead of a DataFrame."""
+
+    @property
+    def measurements(self) -> pd.DataFrame:
+        """One row per measurement, in order: id, index, the coordinates, level, task, noise, cost, spent, value.
+
+        Where a coordinate has one of these names, the latter gets an underscore: `value_`.
+        """
+        return measurement_frame(self.measurement_records(), self.domain)
+
+    @property
+    @abstractmethod
+    def history(self) -> pd.DataFrame:
+        """One row per measurement: epoch, eta, beta, sizes of the regions, epsilon and best point after it."""
+
+    @property
+    @abstractmethod
+    def events(self) -> pd.DataFrame:
+        """The event log: number, time, who, kind, details."""
+
+    def check_stop(
+        self,
+        *,
+        f1: float | None = None,
+        regret: float | None = None,
+        relative_regret: float | None = None,
+        improvement_per_cost: float | None = None,
+    ) -> StopCheck:
+        """Return whether what is known now allows to stop, as `run` checks it after every measurement.
+
+        Joint statements are computed only where single points do not rule out that the limit is reached.
+
+        Args:
+            f1: Level set: reached when `result().expected_f1.low` is at least this.
+            regret: Optimum: reached when `result().expected_regret.high` is at most this, in the user's units.
+            relative_regret: Optimum: the same, as a share of the range of the posterior mean over the domain.
+            improvement_per_cost: Optimum: reached when `improvement_per_cost()` is less than this.
+
+        Returns:
+            The `reason`, None as long as no limit is reached; and the `obstacle`, if the only one is that the
+            measurements contradict the model.
+
+        Raises:
+            InvalidArgumentError: If a limit has the wrong type or range.
+            UnsupportedGoalError: If a limit does not suit the goal.
+
+        Example:
+            >>> while study.check_stop(f1=0.95).reason is None:
+            ...     suggestion = study.ask()
+            ...     study.tell(suggestion, measure(suggestion.point))
+        """
+        limits = RunLimits(
+            f1=f1, regret=regret, relative_regret=relative_regret, improvement_per_cost=improvement_per_cost
+        )
+        limits.check_goal(self.goal)
+        return self._check_statements(limits.statements)
+
+    @abstractmethod
+    def _check_statements(self, limits: StatementLimits) -> StopCheck:
+        """Return whether statements have reached their limits, which suit the goal."""
+
+    @abstractmethod
+    def check_value(
+        self,
+        what: Suggestion | int | Mapping[str, Any],
+        y: float,
+        *,
+        level: int | None = None,
+        task: str | None = None,
+    ) -> str | None:
+        """Return why a value may be a typing mistake, before it is told; None if it is plausible.
+
+        It may be if it is many standard deviations from what the model predicts or, before there is a model, orders of
+        magnitude from the other values and the threshold. `tell` accepts such a value with an `OutlierWarning`.
+
+        Args:
+            what: A suggestion or its id, or a point.
+            y: The value.
+            level: Noise level, of a point only.
+            task: Name of the task, of a point only.
+
+        Example:
+            >>> study.check_value(suggestion, 73)
+            '73 is 12.4 standard deviations from the expected 6.9 ± 5.3'
+        """
+
+    @abstractmethod
+    def improvement_per_cost(self) -> float:
+        """Return what the next measurement is worth: the largest expected improvement per unit cost.
+
+        The improvement is that of the function's value over the best posterior mean at a measured point, in the user's
+        units, averaged over the hyperparameters if they are learned. The cost is that of the cheapest noise level.
+
+        Returns:
+            The rate; infinite as long as there is no model.
+
+        Raises:
+            UnsupportedGoalError: If the goal is a level set.
+
+        Example:
+            >>> study.improvement_per_cost()
+            0.0131
+        """
+
+    @abstractmethod
+    def best_for(self, context: Mapping[str, Any]) -> Best:
+        """Return the point of best posterior mean in a given context, excluded ones left out if others remain.
+
+        Args:
+            context: Value of every context column of the domain. On a grid or table the nearest one of the domain
+                counts; in a box the point has exactly that context.
+
+        Raises:
+            InvalidArgumentError: If the domain has no context, or other columns.
+
+        Example:
+            >>> study.best_for({"temperature": 21.5}).point
+        """
+
+    @abstractmethod
+    def predict(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Predict the target at any points, which need not be the domain's.
+
+        Args:
+            points: Values, shape (q, d); also a list of points by column, or a DataFrame with the columns.
+
+        Returns:
+            Posterior mean (q,) and standard deviation (q,).
+
+        Raises:
+            InvalidArgumentError: If the shape is wrong.
+            PointNotInDomainError: If the prior mean is a column or array, which has values at the points of the domain
+                only, and a point is another one.
+        """
+
+    @abstractmethod
+    def predict_measurement(self, what: Suggestion | int | Mapping[str, Any]) -> tuple[float, float]:
+        """Predict the value that a measurement would give, its noise included.
+
+        Args:
+            what: A pending suggestion, its id, or a point.
+
+        Returns:
+            Mean and standard deviation; the latter is infinite as long as the model is not fitted.
+        """
+
+    @abstractmethod
+    def lookahead(self, what: Suggestion | int) -> Lookahead | None:
+        """Return the expected effect of a pending suggestion by itself; None as long as the model is not fitted.
+
+        Args:
+            what: A pending suggestion or its id.
+        """
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """Return the whole study, problem and events, as text for `Study.from_json`.
+
+        Raises:
+            SerializationError: If a setting, such as a Python function, cannot be stored.
+        """
+
+    def plot(self, truth: Any = None, kind: str = "overview", **options: Any) -> Any:
+        """Draw the study.
+
+        Args:
+            truth: True values on the domain, where they are known.
+            kind: What to draw, by the names of `tv.plot`: "overview", "map", "slices", "contours", "convergence",
+                "importance", "model_check" or "route".
+            options: Further arguments of that function, such as theme="dark" or backend="plotly".
+
+        Returns:
+            A matplotlib Figure, or one of Plotly.
+
+        Raises:
+            InvalidArgumentError: If there is no such kind, or it does not take an argument.
+            MissingDependencyError: If matplotlib, or Plotly, is not installed.
+
+        Example:
+            >>> study.plot(kind="slices", theme="dark")
+        """
+        from truvar.plot import plot_kind
+
+        return plot_kind(self, kind, truth=truth, **options)
+
+    def plot_model_check(self) -> Any:
+        """Draw every measured value against what the others predict, with 95 % intervals, and the calibration.
+
+        Returns:
+            A matplotlib Figure.
+
+        Raises:
+            MissingDependencyError: If matplotlib is not installed.
+        """
+        from truvar.report import plot_model_check
+
+        return plot_model_check(self)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        from truvar.report import study_text
+
+        return study_text(self)
+
+    def _repr_html_(self) -> str:
+        from truvar.report import study_html
+
+        return study_html(self)
