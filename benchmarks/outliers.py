@@ -28,7 +28,6 @@ from benchmarks.measure import one_thread
 from benchmarks.scratch.problems import OUTLIER_NUMBER, Instance, cases
 from truvar.exceptions import OutlierWarning
 from truvar.models.learned import FitData, fit_ensemble
-from truvar.study.outliers import collect_outliers
 
 STEPS = 60
 STARTS = 20
@@ -143,7 +142,9 @@ def study_alarms(instance: Instance, steps: int, chosen: bool) -> Alarms:
     rows = instance.first(steps)
     values: dict[int, float] = {}
     best: set[int] = set()
-    with collect_outliers() as found:
+    found: set[int | None] = set()
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
         for number in range(1, steps + 1):
             suggestion = None
             if chosen and number > FIRST:
@@ -154,7 +155,8 @@ def study_alarms(instance: Instance, steps: int, chosen: bool) -> Alarms:
             value = instance.measure(row, number)
             values[study.tell(suggestion or instance.domain.point(row), value)] = value
             leader = max(values, key=lambda id_: instance.goal.sign * values[id_])
-            best |= {leader} & set(found)
+            found = {each.message.id for each in issued if isinstance(each.message, OutlierWarning)}
+            best |= {leader} & found
     return Alarms(frozenset(found), bool(best), study.result().outliers)
 
 

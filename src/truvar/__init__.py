@@ -123,10 +123,12 @@ _SUBPACKAGES = frozenset(
         "models",
         "paper",
         "problem",
+        "remote",
         "report",
         "service",
         "storage",
         "study",
+        "tabular",
         "testing",
         "theory",
     }

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
-from truvar.study._views import why_finished
 
 import truvar as tv
 from truvar.inference import stopping
+from truvar.study.conclusions import Conclusions
 
 SQUARE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 9), y=np.linspace(0.0, 1.0, 9))
 KNOWN = {"kernel": Matern(0.4, nu=2.5), "noise": 1e-6}
@@ -41,7 +41,7 @@ def test_the_quick_looks_agree_with_the_whole_check(name: str, monkeypatch: pyte
             patch.setattr(stopping, "_is_clearly_open", lambda learner: False)
             patch.setattr(stopping, "screening_optimality", lambda inputs: 1.0)
             patch.setattr(stopping, "screening_certainty", lambda inputs, goal: 1.0)
-            assert why_finished(study._state, study._statement_inputs) == quick
+            assert Conclusions(study._state).finished == quick
         answers.append(quick)
         if quick is not None:
             break

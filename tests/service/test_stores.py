@@ -12,6 +12,7 @@ from tests.helpers.server import CURVE
 
 import truvar as tv
 from truvar.storage.rdb import RDBStorage
+from truvar.study import handlers
 
 
 def tell(client, name, body):
@@ -98,7 +99,7 @@ def test_readers_do_not_wait_for_a_choice(url, application, monkeypatch):
     client = application(url)
     assert client.post("/api/studies", json={"name": "slow", "problem": CURVE}).status_code == 201
     tell(client, "slow", {"point": {"x": 0.0}, "y": 0.5})
-    choose = tv.Study._choose_action
+    choose = handlers.choose
     begun = threading.Event()
     go = threading.Event()
 
@@ -107,7 +108,7 @@ def test_readers_do_not_wait_for_a_choice(url, application, monkeypatch):
         assert go.wait(120)
         return choose(*arguments)
 
-    monkeypatch.setattr(tv.Study, "_choose_action", choose_slowly)
+    monkeypatch.setattr(handlers, "choose", choose_slowly)
     with ThreadPoolExecutor() as threads:
         asked = threads.submit(client.post, "/api/studies/slow/ask", json={})
         try:
