@@ -95,7 +95,9 @@ def rows(quick: bool = False) -> list[Row]:
     for name, region in REGIONS.items():
         n_failed = float(np.mean([failed_attempts(region, start) for start in range(min(starts, 4))]))
         note = f"{name}, of {ATTEMPTS}"
-        found.append(Row(f"failures-region-{name}", "attempts that fail", n_failed, "", at_most(MAX_FAILED), note))
+        key = name.replace(",", "").replace(" ", "-")
+        what = f"attempts that fail, {name}"
+        found.append(Row(f"failures-region-{key}", what, n_failed, "", at_most(MAX_FAILED), note))
     return found
 
 
