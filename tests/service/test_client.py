@@ -308,3 +308,12 @@ def test_a_study_on_a_server_is_renamed_and_deleted(served):
     server.delete("renamed by a client")
     with pytest.raises(StudyNotFoundError):
         server.study("renamed by a client")
+
+
+def test_a_warning_names_the_measurement_that_it_is_about(pair):
+    _, remote = pair
+    for x in (0.0, 0.25, 0.5, 0.75, 1.0):
+        remote.tell({"x": x, "y": 0.5}, 0.5 + 0.01 * x)
+    with pytest.warns(tv.exceptions.OutlierWarning) as issued:
+        id_ = remote.tell({"x": 0.3, "y": 0.5}, 1e6)
+    assert {each.message.id for each in issued} == {id_}

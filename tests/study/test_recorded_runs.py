@@ -1,8 +1,9 @@
 """Studies of every kind do and state what was recorded: `tests/helpers/recorded.py`.
 
 The check of a change that moves code and is not meant to change numbers. `TRUVAR_EXACT=1` compares to the last bit, on
-the machine that recorded. Elsewhere, choices from a finite domain with a known model are the same and its numbers agree
-to a relative 1e-6. A learned model amplifies rounding, so that only its kinds of events are compared.
+the machine that recorded. Elsewhere, choices for a level set of a finite domain with a known model are the same and its
+numbers agree to a relative 1e-6. Searches of boxes, learned models and draws of the optimum amplify rounding, so that
+only the kinds of their events are compared.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def test_a_run_is_as_recorded(kind: str, seed: int) -> None:
         assert found == expected
         return
     study = ALL_KINDS[kind].study()
-    if is_learned(study) or study.domain.continuous:
+    if is_learned(study) or study.domain.continuous or not study.goal.level_set:
         assert found["kinds"][:8] == expected["kinds"][:8]
         assert sum(found["classes"]) == sum(expected["classes"])
         return

@@ -81,7 +81,9 @@ class RemoteStudy(CopiedViews):
         answer = self._post(command.name, body, repeatable=isinstance(command, REPEATABLE))
         suggestions = tuple(decode_suggestion(form, self.domain) for form in answer.get("suggestions", ()))
         ids = answer.get("ids") or [each.id for each in suggestions] or [answer.get("id", 0)]
-        warnings = dict(enumerate(answer.get("warnings", ())))  # the answer does not say of which measurement
+        messages = answer.get("warnings", ())
+        warned = answer.get("warning_ids", range(-len(messages), 0))  # an earlier release does not say of which
+        warnings = dict(zip(warned, messages, strict=True))
         return Receipt(tuple(map(int, ids)), answer.get("version", 0), warnings, suggestions)
 
     def transaction(self) -> Any:

@@ -23,6 +23,11 @@ from truvar.study import commands
 from truvar.study.study import Study
 
 
+def warnings_of(receipt: commands.Receipt) -> dict[str, Any]:
+    """Return the warnings of a receipt for JSON, with the ids of the measurements that they are about."""
+    return {"warnings": list(receipt.warnings.values()), "warning_ids": list(receipt.warnings)}
+
+
 def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     """Return the routes of the measurements of a study."""
     routes = APIRouter()
@@ -34,7 +39,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
 
         def work(study: Study) -> Any:
             receipt = study.execute(commands.Tell(target, body.y, **options))
-            return {**change_summary(study, receipt.ids[0]), "warnings": list(receipt.warnings.values())}
+            return {**change_summary(study, receipt.ids[0]), **warnings_of(receipt)}
 
         return await change_study(sessions, name, who, work)
 
@@ -48,7 +53,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         def work(study: Study) -> Any:
             receipt = study.execute(commands.TellRepeats(target, body.values, **options))
             ids = list(receipt.ids)
-            return {**change_summary(study, ids[0]), "ids": ids, "warnings": list(receipt.warnings.values())}
+            return {**change_summary(study, ids[0]), "ids": ids, **warnings_of(receipt)}
 
         return await change_study(sessions, name, who, work)
 
@@ -64,7 +69,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     async def correct(name: StudyName, body: Correct, who: Author = None) -> Response:
         def work(study: Study) -> Any:
             receipt = study.execute(commands.Correct(body.id, body.y, body.noise, body.cost, body.was))
-            return {**change_summary(study, body.id), "warnings": list(receipt.warnings.values())}
+            return {**change_summary(study, body.id), **warnings_of(receipt)}
 
         return await change_study(sessions, name, who, work)
 
