@@ -5,6 +5,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from tests.helpers.server import CURVE
 
+from truvar.storage.base import MAX_NAME_LENGTH
+
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
 
 positive_data_acceptance = pytest.importorskip("schemathesis.specs.openapi.checks").positive_data_acceptance
@@ -38,8 +40,10 @@ def statuses(operation, mode, examples) -> set[int]:
         phases=[Phase.explicit, Phase.generate],
     )
     def holds(case):
-        if "name" in (case.path_parameters or {}) and len(seen) % 2:
-            case.path_parameters["name"] = "fuzzed"  # there is no study of a random name
+        name = (case.path_parameters or {}).get("name")
+        # There is no study of a random name; a name that is too long may be what makes the request invalid.
+        if name is not None and len(str(name)) <= MAX_NAME_LENGTH and len(seen) % 2:
+            case.path_parameters["name"] = "fuzzed"
         answer = case.call()
         seen.append(answer.status_code)
         # All checks but one: whether a point is in the domain, say, is no matter of the schema.
