@@ -167,7 +167,7 @@ class MissingDependencyError(TruvarError, ImportError):
 
 
 class OutlierWarning(UserWarning):
-    """A measured value may be a gross error, the model leaves it out, or cannot tell the values apart.
+    """A measured value may be an outlier, the model leaves it out, or cannot tell the values apart.
 
     Args:
         message: The message.

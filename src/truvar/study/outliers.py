@@ -1,4 +1,4 @@
-"""Measurements that the model leaves out as gross errors: which they are, and the message that names them."""
+"""Measurements that the model leaves out as outliers, and the messages that name them."""
 
 from __future__ import annotations
 
